@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
+
+TABLES = tables_beside(__file__)
+
 PACKAGE = Path(__file__).parents[1] / "src" / "rag_evaluation_framework"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -121,27 +125,7 @@ def test_no_module_does_what_none_may(module: Path) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "eval('1')",
-        "exec(text)",
-        "compile(text, 'f', 'exec')",
-        "import pickle",
-        "from dill import loads",
-        "import marshal as m",
-        "subprocess.run(line, shell=True)",
-        "subprocess.run(line, shell=choice)",
-        "os.system(line)",
-        "yaml.load(text)",
-        "yaml.load(text, Loader=yaml.Loader)",
-        "numpy.load(file, allow_pickle=True)",
-        "re.search(sample.pattern, text)",
-        "re.compile(pattern)",
-        "re.compile('|'.join(sorted(words)))",
-        "re.compile(text.split()[0])",
-    ],
-)
+@pytest.mark.parametrize("source", TABLES["seen"])
 def test_the_check_sees_each_of_them(source: str) -> None:
     assert violations(source)
 
@@ -149,15 +133,8 @@ def test_the_check_sees_each_of_them(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "yaml.load(text, Loader=yaml.CSafeLoader)",
-        "subprocess.run(line, shell=False)",
-        "re.compile('a+')",
-        "PART = 'a'\nre.compile(rf'{PART}+')",
-        "PARTS = 'a b'.split()\nre.compile('|'.join(sorted(PARTS[:1], key=len)))",
+        *TABLES["passed"],
         f"from {PACKAGE.name}.characters import HAN_CHARACTER\nre.compile(f'{{HAN_CHARACTER.pattern}}+')",
-        "re.search(re.escape(word), text)",
-        "pattern.search(text)",
-        "model.eval()",
     ],
 )
 def test_the_check_lets_the_rest_pass(source: str) -> None:

@@ -9,22 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Specification, built, parse_specification
+
+TABLES = tables_beside(__file__)
 
 
 @pytest.mark.parametrize(
     ("text", "name", "arguments"),
     [
-        ("recursive(chunk_size=200, overlap=50)", "recursive", {"chunk_size": 200, "overlap": 50}),
-        ("bm25", "bm25", {}),
-        ("bm25()", "bm25", {}),
-        ("openai(model=text-embedding-3-small)", "openai", {"model": "text-embedding-3-small"}),
-        ("openai(base_url='http://localhost:1/v1')", "openai", {"base_url": "http://localhost:1/v1"}),
-        ("x(a=true, b=False, c=none)", "x", {"a": True, "b": False, "c": None}),
-        ("x(a=0.5, b=-1, c=1e-3, d=.5)", "x", {"a": 0.5, "b": -1, "c": 0.001, "d": 0.5}),
-        (' x ( a = "b \\" c" , d = "" ) ', "x", {"a": 'b " c', "d": ""}),
-        ("x(a=分词)", "x", {"a": "分词"}),
+        *TABLES["read"],
         (
             "semantic(embedder=openai(model=m), k=2)",
             "semantic",
@@ -36,21 +31,7 @@ def test_specifications_are_read(text: str, name: str, arguments: dict[str, Any]
     assert parse_specification(text) == Specification(name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected a name at character 1, got the end"),
-        ("x(", "expected a name at character 3, got the end"),
-        ("x(a)", "expected '=' after a at character 4"),
-        ("x(a=)", "expected a value at character 5"),
-        ("x(a=1 b=2)", r"expected ',' or '\)' at character 7"),
-        ("x(a=1, a=2)", "each argument once, not a again"),
-        ("x(a=1) y", "expected nothing more at character 8"),
-        ("x(a='b)", "expected a name, a value or one of"),
-        ("x(a=" * 40, "at most 20 levels"),
-        ("x(a=1,)", "expected a name at character 7"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["wrong"])
 def test_a_wrong_specification_says_where(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_specification(text)

@@ -112,11 +112,11 @@ _HOMES = {
         "Verdict",
     ),
     "results.gate": ("Gate",),
-    "results.run_evaluations": (
+    "results.storage": (
+        "EvaluationResultsStorage",
         "load",
         "save",
     ),
-    "results.storage": ("EvaluationResultsStorage",),
     "retrieval.chunkers": (
         "FixedTokenChunker",
         "RecursiveCharacterChunker",

@@ -79,9 +79,9 @@ from rag_evaluation_framework.results.evaluations import Evaluation as Evaluatio
 from rag_evaluation_framework.results.evaluations import Threshold as Threshold
 from rag_evaluation_framework.results.evaluations import Verdict as Verdict
 from rag_evaluation_framework.results.gate import Gate as Gate
-from rag_evaluation_framework.results.run_evaluations import load as load
-from rag_evaluation_framework.results.run_evaluations import save as save
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
+from rag_evaluation_framework.results.storage import load as load
+from rag_evaluation_framework.results.storage import save as save
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker as FixedTokenChunker
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker as RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker as SemanticChunker

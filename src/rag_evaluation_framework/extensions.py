@@ -13,6 +13,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
@@ -178,12 +179,9 @@ class Dialect(Protocol):
         """Write a whole file atomically."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A registered component: the object itself, or where to import it from."""
-
-    load: Callable[[], Any]
-    extra: str | None
+def _imported(place: str) -> object:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 class Registry(Generic[T]):
@@ -201,7 +199,8 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._entries: dict[str, _Entry] = {}
+        # What loads a component, and the extra it needs.
+        self._entries: dict[str, tuple[Callable[[], Any], str | None]] = {}
         self._installed_read = False
 
     def register(self, name: str, component: T | str, *, extra: str | None = None) -> None:
@@ -212,27 +211,24 @@ class Registry(Generic[T]):
         """
         if name in self._entries:
             raise UsageError(f"{self.kind} {name!r} is registered already")
-        if isinstance(component, str):
-            self._entries[name] = _Entry(lambda: _imported(component), extra)
-        else:
-            self._entries[name] = _Entry(lambda: component, extra)
+        load = partial(_imported, component) if isinstance(component, str) else lambda: component
+        self._entries[name] = (load, extra)
 
     def get(self, name: str) -> T:
         """Return the component; unknown names offer the nearest, missing packages say what to install.
 
         What fails to load otherwise is a :class:`UsageError` with the reason.
         """
-        entry = self._entries.get(name)
-        if entry is None:
+        if name not in self._entries:
             self._read_installed()
-            entry = self._entries.get(name)
-        if entry is None:
+        if name not in self._entries:
             raise UnknownNameError(self.kind, name, list(self._entries))
+        load, extra = self._entries[name]
         try:
-            return cast("T", entry.load())
+            return cast("T", load())
         except Exception as error:  # anyone's module may raise anything
-            if entry.extra is not None and isinstance(error, ImportError):
-                raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
+            if extra is not None and isinstance(error, ImportError):
+                raise MissingExtraError(f"{self.kind} {name!r}", extra) from error
             raise UsageError(f"{self.kind} {name!r} cannot be loaded: {described(error)}") from error
 
     def names(self) -> list[str]:
@@ -248,7 +244,7 @@ class Registry(Generic[T]):
         from importlib.metadata import entry_points  # costs 30 ms, so only when a name is not ours
 
         for point in entry_points(group=f"{ENTRY_POINT_PREFIX}{self.kind}s"):
-            self._entries.setdefault(point.name, _Entry(point.load, None))
+            self._entries.setdefault(point.name, (point.load, None))
 
 
 RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
@@ -268,18 +264,11 @@ for _name, _module in {
 RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
 
 
-def _imported(place: str) -> object:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
-
-
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.
 #
 # The same text stands on the command line, in YAML and in recorded results, and reads back into what it
 # was written from. A value is a number, ``true``, ``false``, ``none``, a quoted or bare word, or another
 # specification: ``semantic(embedder=openai(model="m"))``.
-
-Built = TypeVar("Built")
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<word>[^\s(),="']+)|(?P<mark>[(),=]))""",
@@ -322,12 +311,12 @@ def parse_specification(text: str) -> Specification:
 
 
 def built(
-    build: Callable[..., Built],
+    build: Callable[..., T],
     arguments: Mapping[str, Any],
     *,
     of: str,
     given: Mapping[str, Any] | None = None,
-) -> Built:
+) -> T:
     """Build a component with the arguments of a specification and with what is ``given`` besides.
 
     Every setting that it does not have or cannot do without, and every value of another kind than the setting

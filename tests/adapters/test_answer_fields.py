@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.adapters.http_agent import Probe
 from rag_evaluation_framework.adapters.http_client import Reply, reply_value, unmasked
 from rag_evaluation_framework.errors import InputError, TargetError
@@ -19,6 +20,8 @@ from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Usage
 from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
 
+TABLES = tables_beside(__file__)
+
 READER = AnswerReader()
 
 
@@ -26,39 +29,7 @@ def span(file: str, start: int, end: int) -> CharacterSpan:
     return CharacterSpan(DocumentId(file), start, end)
 
 
-@pytest.mark.parametrize(
-    ("reply", "text", "place"),
-    [
-        ({"response": "A"}, "A", "response"),
-        ({"message": "A"}, "A", "message"),
-        ({"content": "A"}, "A", "content"),
-        ({"choices": [{"message": {"content": "A"}}]}, "A", "choices[0].message.content"),
-        (
-            {"choices": [{"message": {"content": None, "refusal": "No."}}]},
-            "No.",
-            "choices[0].message.refusal",
-        ),
-        ({"choices": [{"text": "A"}]}, "A", "choices[0].text"),
-        ({"message": {"role": "assistant", "content": "A"}}, "A", "message"),
-        (
-            {"message": {"content": [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]}},
-            "AB",
-            "message",
-        ),
-        ({"content": [{"type": "text", "text": "A"}]}, "A", "content"),
-        ({"answer": "A"}, "A", "answer"),
-        ({"output": "A"}, "A", "output"),
-        ({"text": "A"}, "A", "text"),
-        ("A", "A", "the whole reply"),
-        # the order of the specification
-        ({"content": "C", "message": "M", "response": "R"}, "R", "response"),
-        ({"content": "C", "message": "M"}, "M", "message"),
-        # the first that is not empty, and an empty answer where all are
-        ({"response": "", "message": "M"}, "M", "message"),
-        ({"response": "", "message": ""}, "", "response"),
-        ({"response": 5, "message": "M"}, "M", "message"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "text", "place"), TABLES["answers"])
 def test_the_answer_is_found_where_systems_put_it(reply: Any, text: str, place: str) -> None:
     read = READER.read(reply)
     assert (read.text, read.found["answer"]) == (text, place)
@@ -74,52 +45,13 @@ def test_a_reply_without_an_answer_is_a_failure_and_never_an_empty_answer(reply:
     assert not caught.value.retry
 
 
-@pytest.mark.parametrize(
-    ("fields", "contexts"),
-    [
-        ({"contexts": ["a", "b"]}, ("a", "b")),
-        ({"context": "a"}, ("a",)),
-        ({"retrieved_contexts": [{"text": "a"}]}, ("a",)),
-        ({"source_documents": [{"page_content": "a", "metadata": {}}]}, ("a",)),
-        ({"sources": [{"content": "a"}]}, ("a",)),
-        ({"message": {"content": "x", "contexts": ["a"]}}, ("a",)),
-        ({"metadata": {"contexts": ["a"]}}, ("a",)),
-        ({"choices": [{"message": {"content": "x", "contexts": ["a"]}}]}, ("a",)),
-        # names of files are not what the system read
-        ({"sources": ["guide.pdf"]}, ()),
-        ({"contexts": []}, ()),
-        ({"contexts": None}, ()),
-        ({"contexts": [None, " "]}, ()),
-        # numbers [1], [2] must keep their meaning, so an item without a text keeps its place
-        ({"contexts": ["a", None]}, ("a", "")),
-        ({"contexts": [" ", "b"]}, ("", "b")),
-        ({"contexts": [7, {"text": "b"}, {"title": "c"}]}, ("", "b", "")),
-        ({"sources": [None, "guide.pdf"]}, ()),
-        ({"sources": ["guide.pdf", {"text": "b"}]}, ("", "b")),
-    ],
-)
-def test_contexts_are_those_with_a_text_and_the_others_are_counted(
-    fields: Any, contexts: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("fields", "contexts"), TABLES["contexts"])
+def test_contexts_are_those_with_a_text_and_the_others_are_counted(fields: Any, contexts: list[str]) -> None:
     read = READER.read({"response": "x", **fields})
-    assert (read.contexts, read.unread_contexts) == (contexts, contexts.count(""))
+    assert (list(read.contexts), read.unread_contexts) == (contexts, contexts.count(""))
 
 
-@pytest.mark.parametrize(
-    ("fields", "place"),
-    [
-        ({"contexts": []}, "contexts"),
-        ({"metadata": {"sources": []}}, "metadata.sources"),
-        ({"contexts": None, "documents": []}, "documents"),
-        ({}, None),
-        ({"contexts": None}, None),
-        ({"contexts": ""}, None),
-        ({"contexts": [None]}, None),
-        # it retrieved something, though not a text that could be read
-        ({"contexts": [], "sources": ["guide.pdf"]}, None),
-        ({"contexts": [], "documents": [{"body": "a"}]}, None),
-    ],
-)
+@pytest.mark.parametrize(("fields", "place"), TABLES["nothing_retrieved"])
 def test_an_empty_list_says_that_nothing_was_retrieved(fields: Any, place: str | None) -> None:
     read = READER.read({"response": "x", **fields})
     assert (read.retrieved_nothing, read.found.get("contexts")) == (place is not None, place)
@@ -160,17 +92,7 @@ def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() ->
     ) in Probe(address="h", elapsed_ms=1.0, answer=read).hints()
 
 
-@pytest.mark.parametrize(
-    ("fields", "unread"),
-    [
-        ({"contexts": [{"body": "a"}, {"body": "b"}]}, 2),
-        ({"documents": [{"id": "d1"}, 7, None]}, 2),
-        # what is empty, and names of files, are no contexts
-        ({"contexts": [None, " "], "sources": ["guide.pdf"]}, 0),
-        # if others can be read, they are the contexts
-        ({"contexts": [{"body": "a"}], "documents": ["b"]}, 0),
-    ],
-)
+@pytest.mark.parametrize(("fields", "unread"), TABLES["unread_contexts"])
 def test_contexts_of_which_none_can_be_read_are_counted(fields: Any, unread: int) -> None:
     assert READER.read({"response": "x", **fields}).unread_contexts == unread
 
@@ -277,22 +199,7 @@ def test_given_paths_replace_the_search() -> None:
         reader.read({"response": "not this"})
 
 
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        ("a.b[0].c", 1),
-        ("a.b[-1].c", 2),
-        ("a.b[*].c", [1, 2]),
-        ("a.b[5].c", None),
-        ("a.b.c", None),
-        ("a['b'][0]", {"c": 1}),
-        ('["x.y"]', 3),
-        ("a.b[*].d", None),
-        ("a.b[*].e", [None, 4]),
-        ("a[*]", None),
-        ("none[*].c", []),
-    ],
-)
+@pytest.mark.parametrize(("path", "found"), TABLES["paths"])
 def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
     value = {"a": {"b": [{"c": 1}, {"c": 2, "e": 4}]}, "x.y": 3, "none": []}
     assert ReplyPath.parse(path).find(value) == found

@@ -6,26 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker
 from rag_evaluation_framework.retrieval.tokenizers import tokenizer_from
+
+TABLES = tables_beside(__file__)
 
 pytest.importorskip("rs_bpe", reason="the extra tokens is not installed")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "offsets"),
-    [
-        # Counts and cuts of OpenAI's tokenizer page: hello| world|!
-        ("cl100k", "hello world!", [0, 5, 11, 12]),
-        ("cl100k", " 12345", [0, 1, 4, 6]),
-        ("o200k", "hello world!", [0, 5, 11, 12]),
-        # 😀 is two tokens of cl100k; both start with the one character.
-        ("cl100k", "a😀b", [0, 1, 1, 2, 3]),
-        # What looks like a special token is text.
-        ("cl100k", "<|endoftext|>", [0, 1, 2, 6, 8, 11, 12, 13]),
-        ("cl100k", "", [0]),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "offsets"), TABLES["cuts"])
 def test_tokens_start_where_the_vocabulary_cuts(name: str, text: str, offsets: list[int]) -> None:
     assert tokenizer_from(name).offsets(text).tolist() == offsets
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
-from fault_agent import RunningServer, answer_to, running_server
+from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
 from rag_evaluation_framework import Options, evaluate
@@ -38,12 +33,6 @@ CONVERSATION = Sample(
 
 
 REFERENCE = Options(history="reference")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with running_server() as running:
-        yield running
 
 
 def asked(target: Target, history: History = "own") -> Response:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fault_agent import FAULTS, RunningServer, answer_to
 
+from cases import tables_beside
 from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.errors import TargetError
@@ -18,47 +20,9 @@ from rag_evaluation_framework.records.responses import Response
 Answered = Callable[..., Response]
 
 # kind, tried again, throttled, seconds asked for
-TABLE: dict[str, tuple[str, bool, bool, float | None]] = {
-    "429-seconds": ("http-429", True, True, 1.0),
-    "429-zero": ("http-429", True, True, 0.0),
-    "429-fraction": ("http-429", True, True, 0.2),
-    "429-date": ("http-429", True, True, pytest.approx(1.5, abs=0.6)),
-    "429-past-date": ("http-429", True, True, 0.0),
-    "429-negative": ("http-429", True, True, None),
-    "429-garbage": ("http-429", True, True, None),
-    "429-absurd": ("http-429", True, True, 60.0),
-    "429-absurd-date": ("http-429", True, True, 60.0),
-    "429-bare": ("http-429", True, True, None),
-    "408": ("http-408", True, False, None),
-    "425": ("http-425", True, False, None),
-    "500": ("http-500", True, False, None),
-    "502": ("http-502", True, False, None),
-    "503": ("http-503", True, False, None),
-    "503-later": ("http-503", True, True, 1.0),
-    "504": ("http-504", True, False, None),
-    "reset": ("connection-reset", True, False, None),
-    "reset-midway": ("truncated-body", True, False, None),
-    "hang": ("timeout", True, False, None),
-    "slow-drip": ("timeout", True, False, None),
-    "truncated-body": ("truncated-body", True, False, None),
-    "truncated-json": ("malformed-json", True, False, None),
-    "malformed-json": ("malformed-json", True, False, None),
-    "not-a-number": ("malformed-json", True, False, None),
-    "wrong-charset": ("wrong-charset", False, False, None),
-    "large-body": ("body-too-large", False, False, None),
-    "large-chunked": ("body-too-large", False, False, None),
-    "large-error": ("http-500", True, False, None),
-    "gzip-bomb": ("body-too-large", False, False, None),
-    "damaged-gzip": ("damaged-body", True, False, None),
-    "brotli": ("unsupported-encoding", False, False, None),
-    "redirect": ("http-307", False, False, None),
-    "empty-204": ("empty-reply", False, False, None),
-    "empty-body": ("empty-reply", False, False, None),
-    "html-page": ("html-page", False, False, None),
-    "no-answer": ("no-answer", False, False, None),
-    "not-http": ("invalid-http", False, False, None),
-    "long-header": ("invalid-http", False, False, None),
-    "deep-json": ("malformed-json", True, False, None),
+TABLE: dict[str, list[Any]] = {
+    **tables_beside(__file__)["faults"],
+    "429-date": ["http-429", True, True, pytest.approx(1.5, abs=0.6)],
 }
 
 
@@ -76,7 +40,7 @@ def test_the_table_has_every_fault_of_the_server() -> None:
 def test_a_fault_is_the_failure_of_the_table(fault: str, server: RunningServer, answered: Answered) -> None:
     hangs = fault in ("hang", "slow-drip")
     error = failure_of(answered, HttpAgent(server.fault(fault)), timeout=0.5 if hangs else 10.0)
-    assert (error.kind, error.retry, error.throttled, error.retry_after) == TABLE[fault]
+    assert [error.kind, error.retry, error.throttled, error.retry_after] == TABLE[fault]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 418])

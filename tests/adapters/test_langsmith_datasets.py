@@ -19,20 +19,8 @@ from rag_evaluation_framework.errors import (
     UsageError,
 )
 from rag_evaluation_framework.evaluation.data import find_dataset
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
-    ChunkLevelEvaluation,
-    TokenLevelEvaluation,
-)
-from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
-
-TEXT = "Boats leave at noon."
-CORPUS = Corpus([Document(DocumentId("boats.md"), TEXT)])
 
 
 def example(query: str, *ids: str, **outputs: Any) -> dict[str, Any]:
@@ -94,18 +82,6 @@ def test_all_pages_are_read_with_one_request_each(server: LangSmithServer, count
     # Beside the pages: the dataset, and the workspace that the SDK asks for once.
     assert len(server.requests) == pages + 2
     assert threading.active_count() <= threads + 1  # the server's own thread for the connection; no tracing
-
-
-def test_both_evaluations_run_on_datasets_at_langsmith(server: LangSmithServer) -> None:
-    server.datasets["chunks"] = [example("When do boats leave?", generate_chunk_id(TEXT))]
-    span = {"doc_id": "boats.md", "start": 0, "end": 20, "text": TEXT}
-    server.datasets["tokens"] = [example("When do boats leave?", "pa_chunk_0123456789ab", spans=[span])]
-    parts: dict[str, Any] = {"chunker": RecursiveCharacterChunker(), "embedder": HashingEmbedder()}
-    store = ExactVectorStore()
-    chunks = ChunkLevelEvaluation(CORPUS, "chunks").run(**parts, vector_store=store)
-    assert chunks.metrics["chunk_recall"] == 1.0
-    tokens = TokenLevelEvaluation(CORPUS, "tokens").run(**parts, vector_store=store)
-    assert tokens.metrics["span_recall"] == 1.0
 
 
 def test_all_problems_of_a_dataset_are_in_one_error_with_the_examples_ids(server: LangSmithServer) -> None:

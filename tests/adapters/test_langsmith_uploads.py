@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
@@ -169,17 +168,6 @@ def test_a_reply_that_is_lost_leaves_no_example_twice_and_none_out(server: LangS
     assert counts(dataset) == (0, 0, 250, 0)
 
 
-def test_a_throttled_upload_waits_as_long_as_it_is_told(
-    server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr("rag_evaluation_framework.adapters.calls.time.sleep", waited.append)
-    server.retry_after = "7"
-    server.statuses = {f"POST {EXAMPLES}": [429, 429], "PATCH /datasets/{id}": [503]}
-    assert counts(many(3)) == (3, 0, 0, 0)
-    assert waited == [7.0, 7.0]
-
-
 def test_a_reply_that_takes_too_long_is_asked_for_again(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,14 +217,6 @@ def test_a_server_that_says_nothing_of_itself_is_sent_what_old_servers_take(serv
     server.statuses = {"/info": [500, 404]}
     assert counts(many(3)) == (3, 0, 0, 0)
     assert len(server.sent("POST", "/examples/bulk")) == 1
-
-
-def test_uploading_traces_nothing_and_leaves_no_thread(server: LangSmithServer) -> None:
-    threads = threading.active_count()
-    upload_to_langsmith(many(3), "boats")
-    assert threading.active_count() <= threads + 1  # the server's own thread for the connection
-    assert not [asked for asked in server.asked if asked.route.startswith("/runs")]
-    assert not server.projects
 
 
 def test_an_upload_says_where_the_dataset_can_be_seen(server: LangSmithServer) -> None:

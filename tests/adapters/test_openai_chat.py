@@ -7,7 +7,6 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -166,13 +165,6 @@ def test_a_server_that_is_not_there_is_one_clear_error() -> None:
         ),
     ):
         model.chat(HELLO)
-
-
-def test_retry_after_is_waited_for() -> None:
-    with scripted(in_turn(throttled("0.4"), "well")) as (_, model):
-        began = time.monotonic()
-        model.chat(HELLO)
-        assert time.monotonic() - began >= 0.4
 
 
 def test_a_server_that_throttles_gets_fewer_requests_at_once() -> None:

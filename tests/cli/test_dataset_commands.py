@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
@@ -13,12 +12,10 @@ from click.testing import CliRunner, Result
 from rag_evaluation_framework.cli import init, listing
 from rag_evaluation_framework.datasets.annotations import read_annotations
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.project import FOLDERS, create_layout, starter_files
+from rag_evaluation_framework.datasets.project import FOLDERS, create_layout
 from rag_evaluation_framework.datasets.quality import quality_issues
 from rag_evaluation_framework.datasets.value_files import read_configuration
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+from rag_evaluation_framework.errors import StorageError, UsageError
 
 
 def run(command: Command, *arguments: str | Path) -> Result:
@@ -65,19 +62,6 @@ def test_the_starters_annotated_texts_stand_where_they_say(tmp_path: Path) -> No
             assert contents[span["file_name"]][span["start_char"] : span["end_char"]] == span["text"]
 
 
-def test_init_keeps_what_is_there_and_says_so(tmp_path: Path) -> None:
-    own = tmp_path / "data" / "config" / "evaluation_defaults.config.yaml"
-    own.parent.mkdir(parents=True)
-    own.write_text("mine: true\n")
-    document = json.loads(run(init.command, tmp_path, "--json").stdout)
-    assert document["kept"] == ["data/config/evaluation_defaults.config.yaml"]
-    assert len(document["created"]) == len(list(starter_files())) - 1
-    assert own.read_text() == "mine: true\n"
-    again = run(init.command, tmp_path)
-    assert again.stdout.count("kept") == len(list(starter_files()))
-    assert "created" not in again.stdout
-
-
 def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(StorageError, match="cannot create"):
@@ -93,36 +77,8 @@ def test_what_init_suggests_next_works(tmp_path: Path) -> None:
         assert run(commands[name], *arguments).exit_code == 0
 
 
-def test_datasets_lists_every_dialect_and_what_is_broken(tmp_path: Path) -> None:
-    create_layout(tmp_path)
-    folder = tmp_path / "data" / "evaluation" / "datasets"
-    (folder / "rag.jsonl").write_text('{"input": "a", "expected": "b"}\n{"input": "c", "expected": "d"}\n')
-    (folder / "bad.jsonl").write_text('{"input": "a", "expected": "b"}\n{"input": 5, "expected": "d"}\n')
-    (folder / "cut.eval.json").write_text("{")
-    (folder / "manifest.json").write_text('{"version": "v1"}')
-    document = json.loads(run(listing.datasets_command, tmp_path / "data" / "evaluation", "--json").stdout)
-    listed = {Path(row["file_path"]).name: row for row in document["datasets"]}
-    assert set(listed) == {"sample_eval_v1.0.0.eval.json", "rag.jsonl", "bad.jsonl", "cut.eval.json"}
-    good = listed["rag.jsonl"]
-    assert (good["dialect"], good["size"], good["error"]) == ("agent-samples", 2, None)
-    assert "bad.jsonl:2: input: expected text" in listed["bad.jsonl"]["error"]
-    assert listed["sample_eval_v1.0.0.eval.json"]["dataset_id"] == "sample_eval_v1.0.0"
-    text = run(listing.datasets_command, folder).stdout
-    assert "sample_eval_v1.0.0  1.0.0          2  evaluation-dataset" in text
-    assert text.count("\nbroken: ") == 2
-
-
 def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
     assert run(listing.datasets_command, tmp_path).stdout == f"No datasets in {tmp_path}.\n"
     failed = run(listing.datasets_command, tmp_path / "absent")
     assert isinstance(failed.exception, UsageError)
     assert "rag-eval init creates one" in str(failed.exception)
-
-
-def test_stats_prints_figures_or_json_and_takes_the_dialect_by_name(tmp_path: Path) -> None:
-    text = run(listing.stats_command, HANDBOOK / "questions.eval.json").stdout
-    assert "168 samples" in text
-    document = json.loads(run(listing.stats_command, HANDBOOK / "documents", "--json").stdout)
-    assert document["files"] == {".md": 45}
-    refused = run(listing.stats_command, HANDBOOK / "questions.eval.json", "--format", "squad")
-    assert isinstance(refused.exception, InputError)

@@ -259,7 +259,7 @@ def wait_for_lines(model: str, number: int) -> str:
         with suppress(OSError):
             for run in list_runs():
                 if run.folder and run.folder.head.target == model and run.folder.counts.done >= number:
-                    return run.run_id
+                    return run.path.name
         time.sleep(0.02)
     raise AssertionError(f"{model} never had {number} samples done")
 
@@ -289,7 +289,7 @@ def test_a_killed_comparison_goes_on_where_it_was_and_ends_the_same(
 def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
     evaluate: Command, project: Path, splits: Path
 ) -> None:
-    with running_models(references(splits), delay=0.4) as server:
+    with running_models(references(splits), hold_after=1) as server:
         arguments = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--concurrency", "1")
         with start(*arguments) as process:
             run = wait_for_lines("careful", 1)
@@ -298,7 +298,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
         assert process.returncode == 130
         assert f"not completed: interrupted; go on with --resume {run}" in out
         assert "not begun: hasty" in out
-        server.delay = 0.0
+        server.released.set()
         resumed = evaluate("--resume", run, "--base-url", server.url)
     assert resumed.code == 0
     assert "compared with careful" in resumed.out
@@ -311,9 +311,9 @@ def test_an_endpoint_that_cannot_be_reached_exits_3_and_can_be_resumed(
     assert ended.code == 3
     (run,) = list_runs()
     assert "not completed: the target cannot be reached" in ended.out
-    assert f"go on with --resume {run.run_id}" in ended.out
+    assert f"go on with --resume {run.path.name}" in ended.out
     # The key is never sent to an address that a file says.
-    elsewhere = evaluate("--resume", run.run_id, "--base-url", server.url)
+    elsewhere = evaluate("--resume", run.path.name, "--base-url", server.url)
     assert elsewhere.code == 2
     assert f"expected --base-url http://127.0.0.1:9/v1, got {server.url}" in elsewhere.err
     assert not server.asked
@@ -337,7 +337,7 @@ def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
         assert not any("canary" in text for text in [ended.out, ended.err, *written])
         monkeypatch.setenv("MY_KEY", "sk-right")
         (run,) = list_runs()
-        again = evaluate("--resume", run.run_id, *options, "--json")
+        again = evaluate("--resume", run.path.name, *options, "--json")
         assert again.code == 0
 
 

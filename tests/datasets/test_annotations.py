@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -93,30 +92,6 @@ def test_what_is_written_is_the_whole_object_and_reads_back_equal(tmp_path: Path
     assert read_annotations(tmp_path / name) == annotations
     write_annotations(annotations, tmp_path / "plain.gt.json")
     assert strict_json.decode((tmp_path / "plain.gt.json").read_bytes()) == WHOLE
-
-
-def test_every_error_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
-    wrong = copy.deepcopy(WHOLE)
-    wrong["annotations"][0]["citations"][0]["end_char"] = 1250  # type: ignore[index]
-    wrong["annotations"][1]["annotation_id"] = "citation_gt_001"  # type: ignore[index]
-    del wrong["annotations"][1]["query_id"]  # type: ignore[attr-defined]
-    expected = {
-        ("annotations[0].citations[0].end_char", "inverted-span"),
-        ("annotations[1].annotation_id", "duplicate-id"),
-        ("annotations[1].query_id", "missing-field"),
-    }
-    for name, data in (
-        ("x.gt.json", strict_json.encode(wrong, indent=2)),
-        ("x.gt.yaml", yaml_documents.encode(wrong).encode()),
-    ):
-        with pytest.raises(InputError) as caught:
-            read_annotations(saved(tmp_path, name, data))
-        assert {(issue.path, issue.code) for issue in caught.value.issues} == expected
-        text = data.decode().split("\n")
-        for issue in caught.value.issues:
-            assert issue.line is not None
-            if issue.code == "inverted-span":
-                assert "end_char" in text[issue.line - 1]
 
 
 def test_in_lines_an_error_names_the_line_and_the_path_within_it(tmp_path: Path) -> None:

@@ -239,15 +239,6 @@ def test_compressed_files_are_read_and_written_by_content_and_name(tmp_path: Pat
     assert paths.qa_output.read_bytes() == written
 
 
-def test_windows_lines_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
-    paths = paths_in(tmp_path)
-    lines = [json.dumps(raw("a")), "  ", json.dumps(raw("b"))]
-    paths.offline_dataset.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    build(paths)
-    assert ids(paths.qa_output) == ["a", "b"]
-    assert b"\r" not in paths.qa_output.read_bytes()
-
-
 def test_a_line_beyond_the_limit_on_length_ends_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from cases import tables_beside
 from rag_evaluation_framework.cli.build import command
 from rag_evaluation_framework.datasets.split_build import read_build_settings
 from rag_evaluation_framework.errors import InputError, UsageError
+
+TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "offline" / "offline_dataset.jsonl"
@@ -98,18 +101,7 @@ def test_the_shipped_settings_are_the_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "evaluation:\n  qa_outptu: a\n",
-            "s.yaml:2: evaluation.qa_outptu: expected qa_output, got qa_outptu",
-        ),
-        ("evaluation:\n  version: 2\n", "s.yaml:2: evaluation.version: expected text, got 2"),
-        ("evaluation: 5\n", "s.yaml:1: evaluation: expected settings by name, got 5"),
-        ("- 5\n", "s.yaml:1: expected an object"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["wrong settings are named with their line"])
 def test_wrong_settings_are_named_with_their_line(text: str, message: str) -> None:
     Path("s.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:

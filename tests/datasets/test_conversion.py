@@ -68,18 +68,6 @@ def test_samples_without_ids_get_different_ones_where_the_target_needs_them(
     assert len(set(ids)) == 2
 
 
-def test_every_sample_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "ground_truth": "b"}]
-    source, target = tmp_path / "multiturn_qa.json", tmp_path / "factual_qa.json"
-    source.write_text(json.dumps([{"id": name, "conversation": turns} for name in ("s1", "s2")]))
-    with pytest.raises(InputError) as caught:
-        convert(source, target, to="golden-factual", lossy=True)
-    assert [(issue.file, issue.path) for issue in caught.value.issues] == [
-        (str(target), "sample 's1'.question"),
-        (str(target), "sample 's2'.question"),
-    ]
-
-
 def test_a_citation_by_file_name_becomes_one_by_the_id_of_its_document(tmp_path: Path) -> None:
     source = tmp_path / "a.eval.json"
     cited = [("guide.md", 0, 4), ("docs/guide.md", 5, 7), ("unknown.md", 0, 1)]

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sample_strategies import (
-    AWKWARD,
     DOCUMENT,
     agent_records,
     evaluation_datasets,
@@ -28,7 +27,7 @@ from rag_evaluation_framework.datasets.dialect import RecordDialect
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS
-from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
+from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.extensions import Dialect
@@ -253,19 +252,3 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_written(name: str, tmp_
         dialect.write(Dataset(samples=(sample,), dialect="made", documents=(DOCUMENT,)), path)
     assert not path.is_file()
     assert not list(path.glob("*.jsonl"))
-
-
-@pytest.mark.parametrize(
-    "name", ["evaluation-dataset", "beir", "trec", "squad", "agent-samples", "ragas", "langsmith"]
-)
-def test_what_a_dialect_writes_is_recognised_as_that_dialect(name: str, tmp_path: Path) -> None:
-    dialect = DIALECTS.get(name)
-    sample = Sample(
-        id="1",
-        turns=(Turn(role="user", content=AWKWARD[0]),),
-        reference="a",
-        relevant_documents={DOCUMENT.id: 1},
-    )
-    path = tmp_path / FILE_NAMES.get(name, "x.dataset")
-    dialect.write(Dataset(samples=(sample,), dialect="made", documents=(DOCUMENT,)), path)
-    assert recognise(path) is dialect

@@ -10,8 +10,7 @@ import pytest
 
 from rag_evaluation_framework.datasets.conversion import convert
 from rag_evaluation_framework.datasets.recognition import DIALECTS, read_dataset
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Refusal, Sample
 
 QUESTION = "How do I get into the admin's account?"
 MARK = {"expectation": "refusal"}
@@ -104,27 +103,3 @@ def test_a_question_to_decline_stays_one_in_another_dialect(
     convert(file_of(tmp_path, source, records[source]), target, from_=source, to=dialect, lossy=True)
     (sample,) = read_dataset(target, format=dialect).samples
     assert (sample.question, sample.expectation, sample.reference) == (QUESTION, Refusal(), None)
-
-
-def test_a_refusal_beside_an_answer_is_refused_where_there_is_no_place_for_both(tmp_path: Path) -> None:
-    sample = Sample(id="q1", turns=(Turn(role="user", content="?"),), reference="No.", expectation=Refusal())
-    with pytest.raises(
-        InputError, match=r"sample 'q1'\.reference: expected a refusal or an answer, got 'both'"
-    ):
-        DIALECTS.get("ragas").write(Dataset(samples=(sample,), dialect="ragas"), tmp_path / "d.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "name"),
-    [("evaluation-dataset", "d.eval.json"), ("evaluation-dataset", "d.eval.csv"), ("langsmith", "d.jsonl")],
-)
-def test_a_question_to_decline_is_read_back_as_one(dialect: str, name: str, tmp_path: Path) -> None:
-    sample = Sample(
-        id="q1",
-        turns=(Turn(role="user", content="Who will win?"),),
-        expectation=Refusal(),
-        metadata={"topic": "x"},
-    )
-    DIALECTS.get(dialect).write(Dataset(samples=(sample,), dialect=dialect), tmp_path / name)
-    (read,) = read_dataset(tmp_path / name).samples
-    assert (read.expectation, dict(read.metadata)) == (Refusal(), {"topic": "x"})

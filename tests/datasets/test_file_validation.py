@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from format_examples import (
-    CITATION_ANNOTATION,
     EVALUATION_DATASET,
     EXAMPLES,
     GOLDEN_MULTITURN,
@@ -26,16 +25,18 @@ from format_examples import (
 )
 from single_mistakes import mistakes
 
+from cases import tables_beside
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.datasets.validation import checked_files, validate_file
-from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import Issue, LimitExceededError, UnknownNameError
 from rag_evaluation_framework.files.access import compress
 from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml
+
+TABLES = tables_beside(__file__)
 
 LINE_KINDS = {"agent-sample", "offline-record", "qa-pair", "summary", "langsmith-example", "ragas-record"}
 FORMATS = {
@@ -203,18 +204,7 @@ def test_a_file_too_broken_to_recognise_is_what_its_name_says(tmp_path: Path) ->
     assert placed(written(tmp_path / "b.results.json", {"value": 1}))[0][2] == "missing-field"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "code"),
-    [
-        ("a.json", '{"a": }', "json-syntax"),
-        ("a.json", '{"what": "is this"}', "unknown-dialect"),
-        ("a.jsonl", "", "unknown-dialect"),
-        ("a.eval.json", '{"queries": [}', "json-syntax"),
-        ("a.eval.yaml", "queries: [", "yaml-syntax"),
-        ("a.eval.json", "", "empty-file"),
-        ("a.jsonl", "\xff", "unknown-dialect"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "code"), TABLES["what cannot be read is one issue"])
 def test_what_cannot_be_read_is_one_issue(name: str, text: str, code: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="latin-1")
@@ -236,24 +226,6 @@ def test_lenient_asks_for_the_least(tmp_path: Path) -> None:
     path = written(tmp_path / "a.eval.json", {"dataset_id": "d", "queries": [query]})
     assert [code for _, _, code in placed(path)] == ["missing-field", "missing-field"]
     assert placed(path, lenient=True) == []
-
-
-def test_annotations_one_a_line_have_their_lines(tmp_path: Path) -> None:
-    wrong = {**CITATION_ANNOTATION, "annotation_id": "b", "timestamp": "today"}
-    path = lines_file(tmp_path / "a.gt.jsonl", CITATION_ANNOTATION, wrong)
-    assert placed(path) == [(2, "timestamp", "wrong-format")]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "yaml", "json.gz"])
-def test_results_are_checked_in_every_notation(suffix: str, tmp_path: Path) -> None:
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow")
-    write_results(RESULTS, tmp_path / f"a.results.{suffix}")
-    write_results({**RESULTS, "timestamp": "today"}, tmp_path / f"b.results.{suffix}")
-    assert placed(tmp_path / f"a.results.{suffix}") == []
-    assert [(path, code) for _, path, code in placed(tmp_path / f"b.results.{suffix}")] == [
-        ("timestamp", "wrong-format")
-    ]
 
 
 @pytest.mark.parametrize(("suffix", "needs"), [("parquet", "pyarrow"), ("h5", "h5py")])
@@ -310,17 +282,6 @@ class TestFolders:
         assert f"error: {tmp_path}: expected files of evaluation data, got none [no-data]" in result.output
         assert result.return_value == 2
 
-    def test_a_beir_folder_is_one_dataset(self, tmp_path: Path) -> None:
-        lines_file(tmp_path / "corpus.jsonl", {"_id": "d1", "text": "The ferry."})
-        lines_file(tmp_path / "queries.jsonl", {"_id": "q1", "text": 5})
-        (tmp_path / "qrels").mkdir()
-        (tmp_path / "qrels" / "test.tsv").write_text(
-            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8"
-        )
-        (checked,) = checked_files([tmp_path])
-        assert checked.format == "beir"
-        assert "text" in [issue.path for issue in checked.issues]
-
 
 def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jsonl")
@@ -340,15 +301,6 @@ class TestAgainst:
 
 class TestCommands:
     """``rag-eval validate`` and ``rag-eval schema``."""
-
-    def test_text_has_a_line_an_issue_and_a_summary(self, tmp_path: Path) -> None:
-        path = lines_file(tmp_path / "rag.jsonl", SAMPLE, {"input": "a"})
-        result = run(path)
-        assert result.output.splitlines() == [
-            f"error: {path}:2: expected: expected a value (required), got nothing [missing-field]",
-            "invalid: 1 file, 1 error, 0 warnings",
-        ]
-        assert result.return_value == 2
 
     def test_a_file_name_that_is_not_unicode_is_no_obstacle(self, tmp_path: Path) -> None:
         path = tmp_path / os.fsdecode(b"\xff.jsonl")
@@ -392,16 +344,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 @needs_proc
 @pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("deep.json", "too-deep"),
-        ("deep.eval.json", "too-deep"),
-        ("deep.jsonl", "too-deep"),
-        ("bomb.eval.yaml", "alias-limit"),
-        ("zeros.eval.json.gz", "decompression-limit"),
-        ("lines.jsonl.gz", "decompression-limit"),
-        ("device.jsonl", "not-a-file"),
-    ],
+    ("name", "code"), TABLES["a hostile file is refused in one line and in little memory"]
 )
 def test_a_hostile_file_is_refused_in_one_line_and_in_little_memory(
     name: str, code: str, tmp_path: Path
@@ -451,12 +394,6 @@ def test_one_field_in_common_with_a_format_does_not_make_a_file_of_it(tmp_path: 
     record = {"query_id": "1", "query": "q", "positive_passages": [], "negative_passages": []}
     (issue,) = validate_file(lines_file(tmp_path / "topics.jsonl", record, record))
     assert issue.code == "unknown-dialect"
-
-
-def test_what_is_no_evaluation_data_hears_every_format_there_is(tmp_path: Path) -> None:
-    (issue,) = validate_file(written(tmp_path / "x.json", {"some": "thing"}))
-    assert "annotations, beir, benchmark, configuration" in issue.expected
-    assert issue.found == "fields some"
 
 
 @needs_proc

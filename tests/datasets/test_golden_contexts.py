@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.golden_contexts import (
     SourceText,
     golden_context_issues,
     spans_of_contexts,
 )
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.text.spans import Span
+
+TABLES = tables_beside(__file__)
 
 DIALOGUE = "Data/natlan/chapter1_dialogue.txt"
 SOURCE = """序章
@@ -101,11 +103,6 @@ def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -
     assert len(located(samples_of(path)[0])) == 1
 
 
-def test_without_a_header_the_whole_file_is_searched(tmp_path: Path) -> None:
-    path = golden_set(tmp_path, context("序章", None))
-    assert golden_context_issues(path) == []
-
-
 @pytest.mark.parametrize(
     ("golden_context", "code", "severity", "where"),
     [
@@ -158,13 +155,6 @@ def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
     assert issue.code == "context-outside"
 
 
-def test_a_source_that_is_not_text_is_an_issue_not_a_crash(tmp_path: Path) -> None:
-    path = golden_set(tmp_path, context("x", None, "bad.txt"))
-    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
-    (issue,) = golden_context_issues(path)
-    assert issue.code == "context-unreadable"
-
-
 def test_the_project_comes_before_the_folder_of_golden_contexts_and_a_root_before_both(
     tmp_path: Path,
 ) -> None:
@@ -187,31 +177,7 @@ def test_contexts_of_a_set_written_in_lines_name_the_line(tmp_path: Path) -> Non
     assert (issue.line, issue.path) == (2, "golden_context.snippet")
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('[{"input": "a", "expected": "b"}]', encoding="utf-8")
-    with pytest.raises(UsageError, match="expected a golden set"):
-        golden_context_issues(path)
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        "流泉之众/聚落中心",
-        "# 流泉之众/聚落中心",
-        "### 流泉之众/聚落中心 ###",
-        "【流泉之众/聚落中心】",
-        "[流泉之众/聚落中心]",
-        "《流泉之众/聚落中心》",
-        "== 流泉之众/聚落中心 ==",
-        "**流泉之众/聚落中心**",
-        "【场景】流泉之众/聚落中心",
-        "场景：流泉之众/聚落中心",
-        "Scene: 流泉之众／聚落中心",
-        "## 【场景】 流泉之众/聚落中心：",
-        "  流泉之众/聚落中心\t",
-    ],
-)
+@pytest.mark.parametrize("header", TABLES["a header is found in any decoration: header"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_header_is_found_in_any_decoration(header: str, end: str) -> None:
     text = end.join(["前", header, "里", ""])
@@ -223,21 +189,7 @@ def test_a_header_is_a_line_of_its_own_not_words_in_a_sentence() -> None:
     assert SourceText("我们去流泉之众/聚落中心吧\n走").scenes("流泉之众/聚落中心") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "header", "scene"),
-    [
-        ("# A\n1\n## B\n2\n# C\n3", "A", "1\n## B\n2\n"),  # a heading holds those below it
-        ("# A\n1\n## B\n2\n# C\n3", "B", "2\n"),
-        ("## A\n1\nA\n2\n", "A", "1\nA\n2\n"),  # beside a decorated header, the plain words are words
-        ("# A\n## B\n1\n# C\n## B\n2\n", "C/B", "2\n"),  # the path of headings tells two B apart
-        ("【A】\n【笑】a\n【B】\nb", "A", "【笑】a\n"),  # only a line that is wrapped as a whole
-        ("【A/x】\na\n【笑】\nb\n【B/y】\nc", "A/x", "a\n【笑】\nb\n"),  # as many slashes
-        ("A/x\na\n【笑】\nb\nB/y\nc", "A/x", "a\n【笑】\nb\n"),
-        ("A/x\na\n你去A/b吧。\nb", "A/x", "a\n你去A/b吧。\nb"),  # a sentence is no header
-        ("A\n1\n场景：B\n2", "A", "1\n"),
-        ("A\n1\nB\n2", "A", "1\nB\n2"),  # nothing tells that B is a header …
-    ],
-)
+@pytest.mark.parametrize(("text", "header", "scene"), TABLES["a scene goes to the next header of its kind"])
 def test_a_scene_goes_to_the_next_header_of_its_kind(text: str, header: str, scene: str) -> None:
     (found,) = SourceText(text).scenes(header)
     assert text[found.start : found.end] == scene
@@ -250,19 +202,7 @@ def test_a_header_that_the_golden_set_names_ends_the_scene_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("snippet", "text", "found"),
-    [
-        ("the  red\tfox", "see the red\nfox run", "the red\nfox"),
-        ("thered", "the red", None),  # a space between Latin words is not nothing
-        ("the red", "thered", None),
-        ("a b", "ab, a  b", "a  b"),
-        ("他说 hello", "他说hello", "他说hello"),
-        ("喜欢探险...", "最喜欢探险了", "喜欢探险"),
-        ("……喜欢探险", "最喜欢探险了", "喜欢探险"),
-        ("wait...", "wait... what", "wait..."),  # dots that are in the source are the source's
-        ("a.b", "axb", None),
-        ("👩‍👩‍👧 שלום", "x 👩‍👩‍👧\r\nשלום", "👩‍👩‍👧\r\nשלום"),
-    ],
+    ("snippet", "text", "found"), TABLES["white space and dots at the ends are tolerated and nothing else"]
 )
 def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
     snippet: str, text: str, found: str | None

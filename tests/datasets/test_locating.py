@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.files.json_scanner import line_of, lines_of, written_path
+
+TABLES = tables_beside(__file__)
 
 TEXT = """\
 {
@@ -28,23 +31,7 @@ TEXT = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ("", 1),
-        ("queries", 2),
-        ("queries[0]", 3),
-        ("queries[0].id", 3),
-        ("queries[1]", 4),
-        ("queries[1].id", 5),
-        ("queries[1].citations[0]", 6),
-        ("queries[1].citations[1]", 7),
-        ('["odd.key"]', 10),
-        ('["odd.key"][""]', 10),
-        ('["http://x"]', 10),
-        ('["emoji \\ud83d\\ude00"]', 12),
-    ],
-)
+@pytest.mark.parametrize(("path", "line"), TABLES["a value stands on the line where it begins"])
 def test_a_value_stands_on_the_line_where_it_begins(path: str, line: int) -> None:
     assert line_of(TEXT, path) == line
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.overview import Lengths, overview
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.reports.overviews import BAR_WIDTH, bar, overview_text
+from rag_evaluation_framework.reports.overviews import overview_text
 
 
 def written(folder: Path, name: str, value: Any) -> Path:
@@ -70,24 +70,6 @@ def test_an_evaluation_dataset_in_figures(tmp_path: Path) -> None:
     }
 
 
-def test_lines_are_counted_by_tag_and_context(tmp_path: Path) -> None:
-    lines = [
-        {"input": "a?", "expected": "b", "context": ["cc", "ddd"], "tags": ["x", "y", "x"]},
-        {
-            "input": "e?",
-            "expected": "f",
-            "reference_contexts": ["gggg"],
-            "tags": ["x"],
-            "metadata": {"difficulty": "hard"},
-        },
-    ]
-    figures = overview(written(tmp_path, "rag.jsonl", lines)).to_dict()
-    assert figures["labels"]["tag"] == {"x": 2, "y": 1}
-    assert figures["lengths"]["contexts"]["total"] == 5
-    assert figures["lengths"]["reference_contexts"]["total"] == 4
-    assert figures["coverage"] is None
-
-
 def test_a_conversation_counts_each_question_and_each_reference(tmp_path: Path) -> None:
     turns = [
         {"role": "user", "content": "一二三"},
@@ -129,26 +111,3 @@ def test_a_broken_dataset_has_no_figures_but_its_errors(tmp_path: Path) -> None:
 def test_percentiles_are_those_of_the_nearest_rank(lengths: list[int], percent: int) -> None:
     expected = np.percentile(lengths, percent, method="inverted_cdf")
     assert Lengths(lengths).percentile(percent) == expected
-
-
-@given(st.lists(st.integers(0, 5000), max_size=60))
-def test_every_length_is_in_one_bin(lengths: list[int]) -> None:
-    bins = Lengths(lengths).bins()
-    for start, end, count in bins:
-        assert sum(start <= length <= end for length in lengths) == count
-    assert sum(count for _, _, count in bins) == len(lengths)
-
-
-def test_bars_are_in_proportion_and_only_nothing_is_empty() -> None:
-    assert bar(0, 10) == ""
-    assert bar(1, 10_000) == "▏"
-    assert bar(10, 10) == "█" * BAR_WIDTH
-    assert len(bar(5, 10)) == BAR_WIDTH // 2
-
-
-def test_the_text_shows_counts_shares_bars_and_coverage(tmp_path: Path) -> None:
-    text = overview_text(overview(written(tmp_path, "e.eval.json", EVALUATION)))
-    assert "3 samples: 1 with reference, 2 with relevant documents, 1 with relevant spans" in text
-    assert "factual         2  66.7%" in text
-    assert "2 of 4 documents (50.0%) relevant to at least one query\n1 relevant document not in the" in text
-    assert "most used: a (2), b (1), x (1)" in text

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.quality import DataQualityChecker, quality_issues
 from rag_evaluation_framework.records.documents import DocumentNames
 from rag_evaluation_framework.text.shingles import near_duplicates, normalised, similarity
+
+TABLES = tables_beside(__file__)
 
 CONTENT = "机器学习 is a subset of artificial intelligence 🤖.\r\nIt learns from data."
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -69,31 +72,9 @@ def test_a_consistent_dataset_has_no_issues() -> None:
 
 CITATION = "queries.0.citations.0"
 CITED, QUERY = "queries[0].citations[0]", "queries[1]"
-MISTAKES = [
-    ("queries.1.query_id", "q1", "duplicate-id", "error", f"{QUERY}.query_id"),
-    ("documents.1.document_id", "doc_ml", "duplicate-id", "error", "documents[1].document_id"),
-    ("queries.1.relevant_documents", ["x"], "missing-document", "error", f"{QUERY}.relevant_documents[0]"),
-    (f"{CITATION}.start_char", -1, "negative-span", "error", f"{CITED}.start_char"),
-    (f"{CITATION}.end_char", 0, "inverted-span", "error", f"{CITED}.end_char"),
-    (f"{CITATION}.end_char", 10**6, "span-out-of-range", "error", f"{CITED}.end_char"),
-    (f"{CITATION}.text", "机器学", "text-differs", "error", f"{CITED}.text"),
-    (f"{CITATION}.text", "机器学习\n", "white-space-differs", "warning", f"{CITED}.text"),
-    (f"{CITATION}.context_text", "深度学习", "text-differs", "error", f"{CITED}.context_text"),
-    (f"{CITATION}.file_name", "ml_guide.pdf", "unresolved-citation", "warning", f"{CITED}.file_name"),
-    ("queries.0.query_text", " \t", "empty-question", "error", "queries[0].query_text"),
-    ("queries.0.ground_truth_answer", "...", "empty-reference", "warning", "queries[0].ground_truth_answer"),
-    (
-        "queries.1.query_text",
-        "what is MACHINE learning",
-        "near-duplicate-question",
-        "warning",
-        f"{QUERY}.query_text",
-    ),
-    ("metadata.size", 3, "count-differs", "warning", "metadata.size"),
-]
 
 
-@pytest.mark.parametrize(("path", "value", "code", "severity", "place"), MISTAKES)
+@pytest.mark.parametrize(("path", "value", "code", "severity", "place"), TABLES["mistakes"])
 def test_each_mistake_is_found_with_its_code_severity_and_path(
     path: str, value: Any, code: str, severity: str, place: str
 ) -> None:
@@ -119,16 +100,7 @@ def test_the_seeds_sample_is_told_what_contradicts_itself() -> None:
     assert [code for code, _, _ in found(value)] == ["unresolved-citation", "count-differs"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "机器学习",
-        "机器学习 is a subset",  # around it
-        "…机器学习 is a subset...",
-        "机器...",  # the beginning of it
-        "...学习",  # the end of it
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["a context may be the span surround it or leave a part out"])
 def test_a_context_may_be_the_span_surround_it_or_leave_a_part_out(text: str) -> None:
     assert found(changed(f"{CITATION}.context_text", text)) == []
 
@@ -215,28 +187,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "positions"),
-    [
-        ("a.md", [0]),
-        ("x/b.pdf", [0]),
-        ("b.pdf", [0, 1]),  # two files of that name: cannot tell
-        ("report.docx", [1]),
-        ("docs/win.txt", [2]),
-        ("win.txt", [2]),
-        ("win.pdf", [2]),  # by the name without its suffix
-        ("a.txt", [0]),
-        ("guides/rag.txt", [3]),
-        ("rag.md", []),  # which folder?
-        ("q/win.txt", []),  # another folder
-        ("2024/fees.pdf", [5]),  # the end of the path
-        ("2024/fees.txt", [5]),
-        ("2023/fees.pdf", []),
-        ("report.pdf", [1, 4]),
-        ("nothing.pdf", []),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("name", "positions"), TABLES["a file name means one document or it cannot be told"])
 def test_a_file_name_means_one_document_or_it_cannot_be_told(name: str, positions: list[int]) -> None:
     names = DocumentNames(DOCUMENTS)
     assert list(names.positions(name)) == positions
@@ -244,17 +195,7 @@ def test_a_file_name_means_one_document_or_it_cannot_be_told(name: str, position
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "near"),
-    [
-        ("How do I reset the password of my account?", "How do I reset the pasword of my account", True),
-        ("What was the revenue of the group in 2023?", "What was the revenue of the group in 2024?", False),
-        ("Who is the chief executive of Acme?", "Who is the chief executive of Globex?", False),
-        ("玛拉妮的性格特点是什么？", "玛拉妮的性格特点是什么", True),
-        ("玛拉妮的性格特点是什么？", "卡齐娜的性格特点是什么？", False),
-        ("ＲＡＧ？", "rag", True),
-        ("", "?", False),
-        ("ab", "ac", False),
-    ],
+    ("one", "other", "near"), TABLES["near duplicates are slips and not other questions"]
 )
 def test_near_duplicates_are_slips_and_not_other_questions(one: str, other: str, near: bool) -> None:
     assert bool(near_duplicates([one, other])) is near

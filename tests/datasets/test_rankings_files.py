@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.errors import MAX_ISSUES, InputError
+
+TABLES = tables_beside(__file__)
 
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}
 RUN = {"q1": {"d2": 1.5, "d1": -0.25}, "q2": {"文档": 3.0}}
@@ -61,38 +64,7 @@ def test_only_ascii_space_parts_the_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "messages"),
-    [
-        ("q1 0 d1 1\nq1 0 d2\n", ["{file}:2: expected 4 columns (query iteration document grade), got 3"]),
-        ("q1 0 d1 one\n", ["{file}:1: grade: expected a whole number, got 'one'"]),
-        ("q1 0 d1 1.5\n", ["{file}:1: grade: expected a whole number, got '1.5'"]),
-        ("q1 0 d1 1_0\n", ["{file}:1: grade: expected a whole number, got '1_0'"]),
-        (
-            "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 0\n",
-            ["{file}:3: expected each document once per query, got 'd1' again for query 'q1'"],
-        ),
-        (
-            "q1 0 d1\nq1 0 d1 x\nq1 0 d1 1\nq1 0 d1 1\n",
-            [
-                "{file}:1: expected 4 columns (query iteration document grade), got 3",
-                "{file}:2: grade: expected a whole number, got 'x'",
-                "{file}:4: expected each document once per query, got 'd1' again for query 'q1'",
-            ],
-        ),
-        ("", ["{file}: expected at least one line, got an empty file"]),
-        (" \n\n", ["{file}: expected at least one line, got an empty file"]),
-        (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"]),
-        ("{}", ["{file}: expected an object with a key per query, got an empty object"]),
-        ('{"q1": {"d1": 1.5}}', ["{file}: q1.d1: expected a whole number, got 1.5"]),
-        ('{"q1": {"d1": true}}', ["{file}: q1.d1: expected a whole number, got True"]),
-        ('{"q1": 3}', ["{file}: q1: expected a whole number per document, got 3"]),
-        (
-            '{"q1": ["d1", 2, "d1"]}',
-            [
-                "{file}: q1[1]: expected a document id, got 2",
-                "{file}: q1[2]: expected each document once per query, got 'd1' again",
-            ],
-        ),
-    ],
+    [*TABLES["judgements"], (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"])],
 )
 def test_every_problem_of_judgements_is_told_with_its_place(
     tmp_path: Path, content: str | bytes, messages: list[str]
@@ -105,18 +77,7 @@ def test_every_problem_of_judgements_is_told_with_its_place(
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "messages"),
-    [
-        ("q1 Q0 d1 1 high tag\n", ["{file}:1: score: expected a finite number, got 'high'"]),
-        ("q1 Q0 d1 1 nan tag\n", ["{file}:1: score: expected a finite number, got 'nan'"]),
-        ("q1 Q0 d1 1 1e999 tag\n", ["{file}:1: score: expected a finite number, got '1e999'"]),
-        ("q1 Q0 d1 1 0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 5"]),
-        ("q1\td1\t0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 3"]),
-        ('{"q1": {"d1": "high"}}', ["{file}: q1.d1: expected a number, got 'high'"]),
-        ('{"q1": {"d1": 1}, "q2": ["d1"]}', ["{file}: q2: expected a number per document, got ['d1']"]),
-    ],
-)
+@pytest.mark.parametrize(("content", "messages"), TABLES["every problem of a run is told with its place"])
 def test_every_problem_of_a_run_is_told_with_its_place(
     tmp_path: Path, content: str, messages: list[str]
 ) -> None:

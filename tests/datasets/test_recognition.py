@@ -12,53 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.records.samples import Dataset, Preview, Sample, Turn
 
-EVALUATION = {
-    "dataset_id": "a",
-    "name": "a",
-    "version": "1.0.0",
-    "queries": [{"query_id": "1", "query_text": "q", "relevant_documents": []}],
-}
-SPLIT = {
-    "task_id": "1",
-    "task_type": "qa",
-    "rag_prompt": "",
-    "contexts": [],
-    "sources": [],
-    "retrieved": [],
-    "citations": [],
-    "metadata": {},
-}
-FILES: dict[str, str] = {
-    "agent-samples": '{"input": "a", "expected": "b"}\n{"input": "c", "expected": "d"}\n',
-    "evaluation-dataset": json.dumps(EVALUATION, indent=2),
-    "golden-factual": '// facts\n[{"id": "1", "question": "q", "ground_truth": "t"}]',
-    "golden-relationship": json.dumps(
-        [
-            {
-                "id": "1",
-                "question": "q",
-                "ground_truth": "t",
-                "relationship_triple": {"subject": "a", "relation": "b", "object": "c"},
-            }
-        ]
-    ),
-    "golden-tracking": '[{"id": "1", "question": "q", "ground_truth": "t", "timeline_milestones": ["a"]}]',
-    "golden-multiturn": '[{"id": "1", "conversation": [{"role": "user", "content": "a"}]}]',
-    "golden-boundary": '[{"id": "1", "question": "q", "ground_truth": "Refusal" // decline\n}]',
-    "langsmith": '[{"inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}}]',
-    "offline-records": '{"task_id": "1", "task_type": "qa", "instruction": "q", "expected_response": "a"}\n',
-    "qa-pairs": json.dumps({**SPLIT, "question": "q", "reference_answer": "a", "answer_citations": []}),
-    "summaries": json.dumps({**SPLIT, "instruction": "q", "reference_summary": "a"}),
-    "ragas": "user_input\r\nq\r\n",
-    "squad": '{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}',
-    "trec": "q1 0 d1 1\nq1 0 d2 0\n",
-}
+TABLES = tables_beside(__file__)
+
+FILES: dict[str, str] = TABLES["files"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -182,22 +145,7 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
     assert recognise(named).name == "langsmith"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "\n",
-        "{}",
-        "[]",
-        "just words",
-        "a,b\r\n1,2\r\n",
-        '{"broken',
-        "[[1]]",
-        "\x00",
-        '{"question": "q", "ground_truth": "t"}',
-        '{"id": "a", "question": "q", "reference_answer": "t"}',
-    ],
-)
+@pytest.mark.parametrize("content", TABLES["what is no dataset is one error that names the dialects"])
 def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
@@ -206,17 +154,7 @@ def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, t
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        ("", "an empty file"),
-        (" \n", "an empty file"),
-        ("[]", "a file that begins with '[]'"),
-        ("just words\n", "a file that begins with 'just words'"),
-        ("a,b\r\n1,2\r\n", "columns a, b"),
-        ('{"a": 1, "b": 2}', "fields a, b"),
-    ],
-)
+@pytest.mark.parametrize(("content", "found"), TABLES["what is no dataset is described"])
 def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")

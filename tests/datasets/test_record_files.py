@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets import parquet_tables
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
 from rag_evaluation_framework.datasets.dialect import content_id
@@ -18,7 +19,9 @@ from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.samples import Dataset, Origin, Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin, Recorded, Sample, Turn
+
+TABLES = tables_beside(__file__)
 
 
 def places(dialect: Dialect, path: Path) -> list[tuple[int | None, str, str]]:
@@ -131,13 +134,6 @@ def test_a_column_that_every_row_needs_is_missed_once_and_not_in_each_row(tmp_pa
     ]
 
 
-def test_extra_fields_stand_for_any_column(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text('extra_fields\n"{""user_input"": ""Who?""}"\n')
-    (sample,) = RAGAS.read(path).samples
-    assert sample.question == "Who?"
-
-
 def test_what_is_wrong_with_the_text_of_a_table_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"user_input\nq\n\xff\n")
@@ -158,19 +154,7 @@ def test_a_table_with_lists_as_python_writes_them_is_read(tmp_path: Path) -> Non
     assert sample.recorded.answer == "r"
 
 
-@pytest.mark.parametrize(
-    ("text", "layout"),
-    [
-        ('{"a": 1}\n{"a": 2}', "lines"),
-        ('{"a": 1}', "lines"),
-        ('{\n"a": 1}', "object"),
-        ("[]", "array"),
-        ("// why\n[]", "array"),
-        ("a,b\n1,2", "csv"),
-        ("", "lines"),
-        ("PAR1...", "parquet"),
-    ],
-)
+@pytest.mark.parametrize(("text", "layout"), TABLES["the layout is told from the content"])
 def test_the_layout_is_told_from_the_content(text: str, layout: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text)
     assert layout_of(tmp_path / "x") == layout
@@ -213,19 +197,6 @@ def test_the_same_sample_has_the_same_content_id_in_every_dialect() -> None:
     assert content_id(agent) == content_id(ragas)
 
 
-def test_metadata_of_a_langsmith_example_stay_where_they_stood_and_name_the_relevant_documents() -> None:
-    metadata = {"source_docs": ["rag_overview.md"], "generation_model": "gpt-4"}
-    outputs = {"relevant_chunk_ids": ["chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c"]}
-    within = {"inputs": {"query": "q"}, "outputs": {**outputs, "metadata": metadata}}
-    beside = {"inputs": {"query": "q"}, "outputs": outputs, "metadata": metadata}
-    for record in (within, beside):
-        sample = LANGSMITH.sample(record)
-        assert sample.relevant_documents == {"rag_overview.md": 1}
-        assert sample.relevant_chunk_ids == ("chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c")
-        assert sample.metadata == {"generation_model": "gpt-4"}
-        assert LANGSMITH.record(sample) == record
-
-
 def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "x.eval.csv"
     path.write_text(
@@ -242,14 +213,6 @@ def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_fi
     assert dataset.samples[1].origin.line == 3
 
 
-def test_a_dataset_without_queries_has_their_columns_and_is_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "x.eval.csv"
-    EVALUATION_SETS.write(Dataset(samples=(), dialect="evaluation-dataset", dataset_id="empty"), path)
-    assert path.read_text().startswith("query_id,query_text,relevant_documents,dataset_id,")
-    dataset = EVALUATION_SETS.read(path)
-    assert (dataset.dataset_id, dataset.samples) == ("empty", ())
-
-
 def test_rows_that_contradict_the_head_are_an_error_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "x.eval.csv"
     path.write_text(
@@ -257,25 +220,3 @@ def test_rows_that_contradict_the_head_are_an_error_with_their_line(tmp_path: Pa
         newline="",
     )
     assert places(EVALUATION_SETS, path) == [(3, "dataset_id", "contradiction")]
-
-
-@pytest.mark.parametrize("suffix", ["json", "yaml"])
-def test_the_problems_of_an_evaluation_dataset_have_lines_and_paths(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"x.eval.{suffix}"
-    if suffix == "json":
-        path.write_text(
-            '{"dataset_id": "a", "name": "a", "version": "1",\n"queries": [\n'
-            '{"query_id": "1", "query_text": "q", "relevant_documents": [],\n'
-            ' "citations": [{"file_name": "f", "start_char": 5, "end_char": 5}]},\n'
-            '{"query_id": "1", "query_text": "q", "relevant_documents": []}\n]}'
-        )
-        assert places(EVALUATION_SETS, path) == [
-            (4, "queries[0].citations[0].end_char", "inverted-span"),
-            (5, "queries[1].query_id", "duplicate-id"),
-        ]
-    else:
-        path.write_text("dataset_id: a\nname: a\nversion: '1'\nqueries:\n- query_id: '1'\n  query_text: 5\n")
-        assert places(EVALUATION_SETS, path) == [
-            (5, "queries[0].relevant_documents", "missing-field"),
-            (6, "queries[0].query_text", "wrong-type"),
-        ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_mapping import (
     answer_citations,
@@ -15,6 +16,8 @@ from rag_evaluation_framework.datasets.split_mapping import (
     summary_record,
 )
 from rag_evaluation_framework.errors import InputError
+
+TABLES = tables_beside(__file__)
 
 RAG: dict[str, Any] = {
     "prompt": "You are a research paper assistant...",
@@ -105,16 +108,7 @@ def test_answer_citations_are_the_records_own_list_where_it_has_one() -> None:
 
 @pytest.mark.parametrize(
     ("reference", "used"),
-    [
-        ("none", []),
-        ("both [1] and [2]", [1, 2]),
-        ("a list [1, 2]", [1, 2]),
-        ("a range [1-2]", [1, 2]),
-        ("one that is not there [7]", []),
-        ("[2] twice [2]", [2]),
-        ("a bracket [sic] and one [1]", [1]),
-        ("中文引用[2]。", [2]),
-    ],
+    TABLES["answer citations are else the retrieved ones whose number the reference uses"],
 )
 def test_answer_citations_are_else_the_retrieved_ones_whose_number_the_reference_uses(
     reference: str, used: list[int]
@@ -122,16 +116,7 @@ def test_answer_citations_are_else_the_retrieved_ones_whose_number_the_reference
     assert [citation["index"] for citation in answer_citations(RAW, reference)] == used
 
 
-@pytest.mark.parametrize(
-    "citations",
-    [
-        [{"page": 28}, {"page": 29}],
-        [{"number": 1, "page": 28}, {"number": 2, "page": 29}],
-        [{"label": "[1]", "page": 28}, {"label": "[2]", "page": 29}],
-        [{"index": 0, "page": 28}, {"index": 1, "page": 29}],  # counted from 0: no number of a context
-        [{"id": "c-1", "page": 28}, {"id": "c-2", "page": 29}],
-    ],
-)
+@pytest.mark.parametrize("citations", TABLES["a citations number is its own or its place in the list"])
 def test_a_citations_number_is_its_own_or_its_place_in_the_list(citations: list[dict[str, Any]]) -> None:
     record = {**RAW, "rag": {**RAG, "citations": citations}}
     assert [citation["page"] for citation in answer_citations(record, "see [2]")] == [29]

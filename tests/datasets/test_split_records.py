@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag_evaluation_framework.datasets.dialect import RecordDialect
-from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.split_mapping import qa_record, summary_record
 from rag_evaluation_framework.datasets.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.records.samples import Sample, Turn
 
 RAW: dict[str, Any] = {
     "task_id": "1",
@@ -75,14 +73,6 @@ def test_a_raw_record_of_other_names_is_the_same_sample_and_is_written_under_the
     }
     assert OFFLINE_RECORDS.sample(flat) == OFFLINE_RECORDS.sample(RAW)
     assert OFFLINE_RECORDS.record(OFFLINE_RECORDS.sample(flat)) == RAW
-
-
-def test_samples_without_ids_of_their_own_keep_the_ones_they_were_given(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    path.write_text('{"input": "q", "expected": "r"}\n' * 2, encoding="utf-8")
-    samples = read_dataset(path).samples
-    QA_PAIRS.write(Dataset(samples=samples, dialect="agent-samples"), tmp_path / "qa.jsonl")
-    assert [sample.id for sample in read_dataset(tmp_path / "qa.jsonl").samples] == [s.id for s in samples]
 
 
 def test_a_raw_record_that_asks_nothing_is_no_sample() -> None:

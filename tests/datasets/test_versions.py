@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.catalogue import (
     parse_version,
     precedence,
@@ -14,32 +15,7 @@ from rag_evaluation_framework.datasets.catalogue import (
 )
 
 # The examples of the standard's sections 9 and 11 in ascending order, with a few between them.
-ASCENDING = [
-    "latest",
-    "0.0.1",
-    "0.9.12",
-    "1.0.0-0.3.7",
-    "1.0.0-alpha",
-    "1.0.0-alpha.1",
-    "1.0.0-alpha.beta",
-    "1.0.0-beta",
-    "1.0.0-beta.2",
-    "1.0.0-beta.11",
-    "1.0.0-rc.1",
-    "1.0.0-x.7.z.92",
-    "1.0.0",
-    "1.9.0",
-    "1.10.0-rc.1",
-    "1.10.0",
-    "1.11.0",
-    "2.0.0",
-    "2.1.0",
-    "2.1.1",
-    "v3",
-    "3.0.1",
-    "2025.08.30",
-    "2025.10.01",
-]
+ASCENDING = tables_beside(__file__)["ascending"]
 
 
 def test_precedence_follows_the_standards_own_order() -> None:

@@ -36,7 +36,7 @@ def new_folder(directory: Path, *, run_id: str = NEW_RUN) -> RunFolder:
 
 def final_bytes(folder: RunFolder) -> bytes:
     """Return what must not depend on how the run went: all results in dataset order, without times."""
-    return b"\n".join(strict_json.encode(result_fields(result)) for result in folder.results(order="dataset"))
+    return b"\n".join(strict_json.encode(result_fields(result)) for result in folder.results())
 
 
 class ExactMatch:

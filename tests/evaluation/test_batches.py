@@ -75,7 +75,7 @@ def test_a_run_asks_in_batches_and_writes_a_line_for_each_sample(tmp_path: Path)
     outcome, folder = run(tmp_path, target)
     assert target.batches == [20, 20, 10]
     assert (outcome.completed, outcome.done, outcome.failed) == (True, 50, 0)
-    entries = list(folder.entries(order="dataset"))
+    entries = list(folder.entries())
     assert [entry.result.sample_id for entry in entries] == [f"q{n:05}" for n in range(50)]
     assert all(entry.result.scores[0].value == 1.0 for entry in entries)
     assert {(entry.timing.attempts, entry.timing.requests) for entry in entries} == {(1, 1)}

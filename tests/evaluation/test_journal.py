@@ -22,7 +22,6 @@ from rag_evaluation_framework.results.journal import (
     intact_entry,
     line_of,
     read_entries,
-    read_entries_in_dataset_order,
     read_index,
 )
 
@@ -154,7 +153,7 @@ def test_damage_in_the_middle_names_the_line_and_leaves_the_rest_readable(path: 
     assert [(issue.code, issue.file, issue.line) for issue in index.problems] == [
         ("damaged-line", str(path), 2)
     ]
-    assert [entry.index for entry in read_entries(path, index)] == [0, 2]
+    assert [entry.index for entry in read_entries(path, index.offsets)] == [0, 2]
 
 
 def test_the_first_of_two_equal_lines_counts_and_nothing_is_said(path: Path) -> None:
@@ -162,14 +161,14 @@ def test_the_first_of_two_equal_lines_counts_and_nothing_is_said(path: Path) -> 
     path.write_bytes(line(0) + line(1) + later)
     index = read_index(path, total=2)
     assert (index.done, index.problems) == (2, [])
-    assert [entry.timing.attempts for entry in read_entries(path, index)] == [2, 2]
+    assert [entry.timing.attempts for entry in read_entries(path, index.offsets)] == [2, 2]
 
 
 def test_two_different_results_for_one_sample_are_an_inconsistency_and_the_first_wins(path: Path) -> None:
     path.write_bytes(line(0) + line(0, "other"))
     index = read_index(path, total=1)
     assert [(issue.code, issue.line) for issue in index.problems] == [("inconsistent-journal", 2)]
-    assert [entry.result.response.text for entry in read_entries(path, index)] == ["answer 0"]
+    assert [entry.result.response.text for entry in read_entries(path, index.offsets)] == ["answer 0"]
 
 
 def failed(index: int, kind: str) -> bytes:
@@ -185,7 +184,7 @@ def test_any_later_line_takes_the_place_of_a_failure_that_says_nothing_about_the
     assert (index.done, index.failed, index.reaskable) == (2, 1, {1})
     assert index.counts.before_resuming() == Progress(total=2, done=1, failed=0)
     assert index.problems == []
-    texts = {entry.index: entry.result.response.text for entry in read_entries(path, index)}
+    texts = {entry.index: entry.result.response.text for entry in read_entries(path, index.offsets)}
     assert texts == {0: "answer 0", 1: None}
 
 
@@ -216,7 +215,7 @@ def test_scores_made_again_for_the_same_answer_take_the_place_of_those_that_an_e
     path.write_bytes(b"".join([*first, *(line_of(JournalEntry(n, judged(n), TIMING)) for n in (0, 2))]))
     index = read_index(path, total=3)
     assert (index.done, index.problems, index.rescorable) == (3, [], {1})
-    values = {entry.index: entry.result.scores[-1].value for entry in read_entries(path, index)}
+    values = {entry.index: entry.result.scores[-1].value for entry in read_entries(path, index.offsets)}
     assert values == {0: 1.0, 1: None, 2: 1.0}
 
 
@@ -231,7 +230,7 @@ def test_nothing_else_may_be_said_of_a_sample_twice(
     path.write_bytes(b"".join(line_of(JournalEntry(0, each, TIMING)) for each in (before, after)))
     index = read_index(path, total=1)
     assert [issue.code for issue in index.problems] == ["inconsistent-journal"]
-    assert [entry.result for entry in read_entries(path, index)] == [before]
+    assert [entry.result for entry in read_entries(path, index.offsets)] == [before]
 
 
 def test_details_of_any_shape_in_a_failed_score_are_no_damage(path: Path) -> None:
@@ -242,11 +241,10 @@ def test_details_of_any_shape_in_a_failed_score_are_no_damage(path: Path) -> Non
     assert (index.done, index.problems, index.rescorable) == (1, [], set())
 
 
-def test_entries_come_in_the_order_of_the_journal_or_of_the_dataset(path: Path) -> None:
+def test_entries_come_in_the_order_of_the_dataset(path: Path) -> None:
     path.write_bytes(line(2) + line(0) + line(1))
     index = read_index(path, total=4)
-    assert [entry.index for entry in read_entries(path, index)] == [2, 0, 1]
-    assert [entry.index for entry in read_entries_in_dataset_order(path, index)] == [0, 1, 2]
+    assert [entry.index for entry in read_entries(path, index.offsets)] == [0, 1, 2]
 
 
 def test_an_intact_line_of_a_form_we_do_not_know_is_damage_or_a_clear_error(path: Path) -> None:
@@ -260,7 +258,7 @@ def test_an_intact_line_of_a_form_we_do_not_know_is_damage_or_a_clear_error(path
     newer = line(0)[len('{"crc32":"12345678","entry":') : -2].replace(b'"attempts"', b'"tries":1,"attempts"')
     path.write_bytes(checked(newer))
     with pytest.raises(InputError, match="in the form of this version"):
-        list(read_entries(path, read_index(path, total=1)))
+        list(read_entries(path, read_index(path, total=1).offsets))
 
 
 def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> None:

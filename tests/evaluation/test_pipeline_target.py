@@ -138,7 +138,7 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
     evaluated = TokenLevelEvaluation(corpus(), QUESTIONS).run(
         RecursiveCharacterChunker(400, 40), HashingEmbedder(), k=5, vector_store=ExactVectorStore()
     )
-    found = list(folder.results(order="dataset"))
+    found = list(folder.results())
     assert values(found, SPANS) == values([row.result for row in evaluated.raw_results.rows], SPANS)
     assert len(found) == 168
     assert 0 < evaluated.metrics["span_recall"] < 1
@@ -166,7 +166,7 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
     evaluated = ChunkLevelEvaluation(corpus(), path).run(
         chunker, HashingEmbedder(), k=3, vector_store=ExactVectorStore()
     )
-    found = list(folder.results(order="dataset"))
+    found = list(folder.results())
     assert values(found, CHUNKS) == values([row.result for row in evaluated.raw_results.rows], CHUNKS)
     assert evaluated.metrics["chunk_recall"] > 0
 

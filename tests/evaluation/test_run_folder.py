@@ -121,7 +121,7 @@ def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp
     (tmp_path / "half_made").mkdir()
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "head.json").write_text("[1]")
-    listed = {run.run_id: run for run in list_runs(tmp_path)}
+    listed = {run.path.name: run for run in list_runs(tmp_path)}
     assert {name: run.state for name, run in listed.items()} == {
         whole.head.run_id: "complete",
         "half_made": "broken",
@@ -138,8 +138,8 @@ def test_a_head_with_something_else_in_place_of_an_object_is_refused(
     tmp_path: Path, name: str, written: object
 ) -> None:
     folder = new_folder(tmp_path)
-    head = json.loads(folder.head_path.read_text())
-    folder.head_path.write_text(json.dumps({**head, name: written}))
+    head = json.loads((folder.path / "head.json").read_text())
+    (folder.path / "head.json").write_text(json.dumps({**head, name: written}))
     with pytest.raises(InputError, match=rf"head\.json: {name}: expected an object, got "):
         RunFolder.open(folder.path)
     (listed,) = list_runs(tmp_path)

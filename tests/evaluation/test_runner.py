@@ -69,9 +69,7 @@ def test_every_sample_is_asked_scored_and_written_down_once(tmp_path: Path) -> N
     outcome, folder = run(tmp_path, target, 200)
     assert outcome == RunOutcome(completed=True, interrupted=False, done=200, failed=0, remaining=0)
     assert set(target.asked.values()) == {1}
-    assert [result.sample_id for result in folder.results(order="dataset")] == [
-        f"q{n:05}" for n in range(200)
-    ]
+    assert [result.sample_id for result in folder.results()] == [f"q{n:05}" for n in range(200)]
     assert all(result.scores[0].value == 1.0 for result in folder.results())
     assert all(result.response.latency_ms is not None for result in folder.results())
     assert target.closed == 1
@@ -95,7 +93,7 @@ def test_requests_that_reached_the_target_are_counted_retries_included(tmp_path:
     target = Calculator(faults=lambda sample: faults.get(sample.id, []))
     _, folder = run(tmp_path / "live", target, 4)
     # Two that failed and the answer; what did not get there does not count; two turns; one.
-    assert [entry.timing.requests for entry in folder.entries(order="dataset")] == [3, 1, 2, 1]
+    assert [entry.timing.requests for entry in folder.entries()] == [3, 1, 2, 1]
     recorded = Calculator()
     recorded.is_live = False  # type: ignore[attr-defined]
     _, folder = run(tmp_path / "recorded", recorded, 2)
@@ -260,7 +258,7 @@ def test_a_resume_asks_those_again_that_the_target_turned_away_and_nobody_else(t
     assert (told[-1].done, told[-1].failed) == (6, 2)
     assert (folder.counts.failed, folder.counts.reaskable, folder.state) == (2, 0, "complete")
     assert failure_kinds(folder) == {"q00003": "http-422", "q00004": "timeout"}
-    assert len([*folder.results(order="dataset")]) == 6
+    assert len([*folder.results()]) == 6
 
 
 class Deliberate(ExactMatch):
@@ -608,7 +606,7 @@ def test_a_reply_is_read_while_another_sample_is_scored(tmp_path: Path) -> None:
     scorer = BlockingScorer(target.scoring, target.answered, seconds=10)
     outcome, folder = run(tmp_path, target, 2, scorers=(scorer,), concurrency=2)
     assert outcome.completed
-    assert [result.scores[0].value for result in folder.results(order="dataset")] == [1.0, 1.0]
+    assert [result.scores[0].value for result in folder.results()] == [1.0, 1.0]
 
 
 def test_a_scorer_that_hangs_keeps_neither_the_run_nor_the_program_from_ending(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.records.samples import Origin, Sample
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import content_hash, fingerprint, placed
+from rag_evaluation_framework.results.run_folder import RunFolder, content_hash, fingerprint, placed
 
 TEN = [sample(number) for number in range(10)]
 
@@ -43,7 +42,7 @@ def test_the_same_data_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_the_same_samples_in_another_order_pair_by_id(tmp_path: Path) -> None:
     folder = half_run(tmp_path)
     assert sorted(resume(folder, TEN[::-1]).asked) == [each.id for each in TEN[5:]]
-    assert [result.sample_id for result in folder.results(order="dataset")] == [each.id for each in TEN]
+    assert [result.sample_id for result in folder.results()] == [each.id for each in TEN]
     assert all(score.value == 1.0 for result in folder.results() for score in result.scores)
 
 

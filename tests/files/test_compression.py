@@ -21,7 +21,6 @@ from rag_evaluation_framework.files.access import (
     Compression,
     Limits,
     compress,
-    named_compression,
     open_reading,
     read_bytes,
     recognise,
@@ -58,13 +57,6 @@ def test_compression_is_told_by_content_and_not_by_name(kind: Compression, tmp_p
     plain = tmp_path / "plain.json.gz"
     plain.write_bytes(b'{"a":1}')
     assert read_bytes(plain) == b'{"a":1}'
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("a.jsonl.gz", "gzip"), ("a.ZST", "zstd"), ("a.json", None), ("gz", None)]
-)
-def test_a_file_to_be_written_is_compressed_by_its_name(name: str, kind: Compression | None) -> None:
-    assert named_compression(name) == kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,21 +176,6 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
     assert "expected" in refused_again
     assert int(streamed) == 300 * MIB
     assert int(peak_kib) < 200 * 1024
-
-
-def test_a_pipe_can_be_read(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys, gzip; open(sys.argv[1], 'wb').write(gzip.compress(b'via'))",
-            str(pipe),
-        ]
-    )
-    assert read_bytes(pipe) == b"via"
-    assert writer.wait() == 0
 
 
 def test_what_cannot_be_opened_is_a_storage_error_in_one_line(tmp_path: Path) -> None:

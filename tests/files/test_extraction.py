@@ -10,29 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import InputError, MissingExtraError
 from rag_evaluation_framework.files.extraction import extract_text, read_html, read_pdf
 from rag_evaluation_framework.records.documents import Corpus
 
+TABLES = tables_beside(__file__)
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("<p>One</p><p>Two</p>", "One\n\nTwo"),
-        ("<h1>Head</h1>Text <b>bold</b>,\n  more<br/>line", "Head\n\nText bold, more\nline"),
-        ("<ul><li>a<li>b</ul>after", "a\nb\n\nafter"),
-        ("<table><tr><td>1<td>2<tr><td>3</table>", "1\t2\n3"),
-        ("<pre>  a\n    b</pre>c", "a\n    b\n\nc"),
-        ("x<pre>  a</pre>", "x\n\n  a"),
-        ("<script>var x = '<p>no</p>';</script><style>p {}</style>yes", "yes"),
-        ("caf&eacute; &lt;tag&gt; &#20998;", "café <tag> 分"),
-        ("a<!-- no -->b", "ab"),
-        ("<p>one <i> two </i> three</p>", "one two three"),
-        ("<p>broken <b>unclosed", "broken unclosed"),
-        ("a < b and c", "a < b and c"),
-        ("", ""),
-    ],
-)
+
+@pytest.mark.parametrize(("source", "text"), TABLES["html"])
 def test_the_text_of_html_is_what_a_reader_sees(source: str, text: str) -> None:
     assert read_html(source).text == text
 

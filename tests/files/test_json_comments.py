@@ -26,12 +26,6 @@ def test_comments_become_as_many_spaces_and_strings_stay() -> None:
     assert [len(line) for line in plain.split("\n")] == [len(line) for line in COMMENTED.split("\n")]
 
 
-def test_a_text_without_comments_is_the_same_object() -> None:
-    text = '{"a": "b/c"}'
-    assert without_comments(text) is text
-    assert comment_issues(text) == []
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_comment_ends_with_its_line_and_only_there(end: str) -> None:
     text = f"[1 // a \u2028 b \u0085 c{end}, 2]"

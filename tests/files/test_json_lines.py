@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peak_memory import PEAK_SOURCE
-from rag_evaluation_framework.errors import InputError, LimitExceededError
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files.access import compress, recognise
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 
@@ -64,16 +64,6 @@ def test_all_the_errors_of_a_file_can_be_collected() -> None:
     assert [number for number, _ in read] == [1, 4, 7, 8]
     assert [issue.line for error in errors for issue in error.issues] == [2, 3, 5, 6]
     assert all(str(error).startswith("f.jsonl:") for error in errors)
-
-
-def test_a_line_beyond_the_limit_is_refused_and_the_next_one_read() -> None:
-    data = b"1\n" + b'"' + b"x" * 1000 + b'"\n' + b'"' + b"y" * 98 + b'"\n'
-    with pytest.raises(LimitExceededError, match="line 2: expected a line of at most 100 bytes, got more"):
-        list(read_lines(data, max_line_bytes=100))
-    errors: list[InputError] = []
-    read = list(read_lines(data, max_line_bytes=100, on_error=errors.append))
-    assert read == [(1, 1), (3, "y" * 98)]
-    assert len(errors) == 1
 
 
 def test_damage_to_the_compressed_stream_ends_reading_with_one_error() -> None:

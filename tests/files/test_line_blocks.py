@@ -7,13 +7,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH
-from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode, read_lines
+from rag_evaluation_framework.files.strict_json import decode, encode, read_lines
 
 _DEEPEST = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
 _GOOD = [
@@ -73,20 +72,6 @@ def test_lines_read_together_are_what_they_are_one_by_one(
 ) -> None:
     data = end.join(lines) + (end if has_last_end else b"")
     assert together(data, longest=longest) == list(one_by_one(data, longest=longest))
-
-
-@given(st.lists(st.sampled_from(_GOOD), min_size=1), ENDS)
-def test_good_lines_are_read_in_one_go(lines: list[bytes], end: bytes) -> None:
-    assert decode_lines(end.join(lines)) == [decode(line) for line in lines]
-    assert decode_lines(end.join([*lines, b""])) == [decode(line) for line in lines]
-
-
-@pytest.mark.parametrize("bad", [*_BAD, *_BLANK, b'{"a":\n1}'])
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_bad_or_blank_line_among_good_ones_is_noticed(bad: bytes, place: int) -> None:
-    lines = [b'{"a":1}', b'{"a":2}']
-    lines.insert(place, bad)
-    assert decode_lines(b"\n".join(lines) + b"\n") is None
 
 
 def test_lines_longer_than_a_block_are_read_whole_and_in_their_place() -> None:

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.judging.answer_classes import (
     AnswerPattern,
     answer_patterns,
-    cue_of,
-    shape_of,
     words_in,
 )
 
 PARTS = re.compile(r"\\.|\[(?:[^]\\]|\\.)+\]|\(\?<?[=!]|[()]|[^\\()\[]+")
-PHRASES = {"paper": shape_of("report|leaflet", {})}
 
 
 def without_asides(expression: str) -> str:
@@ -48,31 +45,3 @@ def matches(pattern: AnswerPattern) -> st.SearchStrategy[tuple[str, ...]]:
 def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern, data: st.DataObject) -> None:
     for expression, text in zip(pattern.expressions, data.draw(matches(pattern)), strict=True):
         assert expression.cue is None or not expression.cue.isdisjoint(words_in(text)), expression.line
-
-
-@pytest.mark.parametrize(
-    ("expression", "cue"),
-    [
-        # A word is whole between spaces, \b and the ends; other letters may stand beside the others.
-        (r"\bleft open\b", {"left open"}),
-        (r"\bopen", None),
-        (r"left open\b", {"open"}),
-        (r"\A(?:blank|empty)\Z", {"blank", "empty"}),
-        # Either of two spellings; what may be missing is no cue.
-        (r"\bcan ?not\b", {"cannot", "can not"}),
-        (r"\bunsaid(?: yet)?\b", {"unsaid", "unsaid yet"}),
-        (r"\b(?:very )?(?:quite )?", None),
-        # The rarer part is the cue of the whole; of alternatives, each needs one.
-        (r"\bis(?: \w+){1,3} withheld\b", {"withheld"}),
-        (r"\b(?:withheld|\w+ed)\b", None),
-        # What looks ahead or behind is not part of the match.
-        (r"(?<!not )\bleft(?= open)\b", {"left"}),
-        # Phrases and Chinese characters, by themselves or in pairs.
-        (r"\b{paper} \w", {"report", "leaflet"}),
-        (r"[没未]提", {"没 提", "未 提"}),
-        (r"无[^。]{1,9}权", {"无"}),
-        (r"\w+\?", {"?"}),
-    ],
-)
-def test_a_cue_is_read_from_the_expression(expression: str, cue: set[str] | None) -> None:
-    assert cue_of(shape_of(expression, PHRASES)) == cue

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.records.citations import SpanCitation, place_in, range_counted_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
+
+TABLES = tables_beside(__file__)
 
 # Page 1 is characters 0 to 9, page 2 is empty, page 3 is characters 13 to 26.
 TEXT = "Page one.\n\n\n\n船在六点回来 today."
@@ -35,17 +38,7 @@ def test_positions_on_a_page_count_from_its_start(start: int, end: int, page: in
     assert GUIDE.text_of(place) == text
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "page", "problem"),
-    [
-        (0, 10, 1, "expected an end of at most 9, the length of page 1 of 'guide.pdf', got 10"),
-        (0, 1, 2, "expected an end of at most 0, the length of page 2 of 'guide.pdf', got 1"),
-        (0, 1, 4, "expected a page of 'guide.pdf', got page 4"),
-        (0, 1, 0, "expected a page of 'guide.pdf', got page 0"),
-        (0, 1, -1, "expected a page of 'guide.pdf', got page -1"),
-        (0, 99, None, "expected an end of at most 26, the length of 'guide.pdf', got 99"),
-    ],
-)
+@pytest.mark.parametrize(("start", "end", "page", "problem"), TABLES["what is not on the page is told"])
 def test_what_is_not_on_the_page_is_told(start: int, end: int, page: int | None, problem: str) -> None:
     assert str(cited(start, end, page)) == problem
 

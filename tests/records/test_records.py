@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.chunks import Chunk, PositionAwareChunk
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.documents import (
     CharacterSpan,
@@ -80,31 +79,6 @@ def test_a_broken_record_is_refused_by_field(field: str, build: Callable[[], Any
     with pytest.raises(InputError) as caught:
         build()
     assert [issue.path for issue in caught.value.issues] == [field]
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        CharacterSpan(DOC, 0, 5),
-        Document(DOC, "text", {"author": "Ada"}),
-        Corpus([Document(DOC, "text")]),
-        Chunk("chunk_x", "text", DOC, {"section": 1}),  # type: ignore[arg-type]
-        Sample(id="s", turns=ASKED, metadata={"a": 1}),
-        Response(text="x", metadata={"a": 1}),
-        SCORE,
-    ],
-)
-def test_records_are_frozen(record: Any) -> None:
-    name = dataclasses.fields(record)[0].name
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(record, name, "other")
-
-
-@pytest.mark.parametrize(
-    "record", [Document(DOC, "text", {"a": []}), Sample(id="s", turns=ASKED, metadata={"a": []})]
-)
-def test_records_with_metadata_can_stand_in_a_set(record: Any) -> None:
-    assert {record, record} == {record}
 
 
 ranges = st.tuples(st.integers(0, 50), st.integers(1, 50)).map(lambda pair: (pair[0], pair[0] + pair[1]))

@@ -14,8 +14,7 @@ from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, line_of
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.results.sample_list import content_hash, write_list
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, write_list
 
 SAMPLES = (
     Sample(

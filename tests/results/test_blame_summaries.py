@@ -38,7 +38,6 @@ def test_shares_are_of_the_answers_of_which_it_can_be_told() -> None:
     assert (shares["unknown"].count, shares["unknown"].share) == (3, None)
     assert sum(share.share or 0.0 for share in summary.shares) == pytest.approx(1.0)
     assert summary.unknown_because == {"the answer is empty": 2, "no reference": 1}
-    assert summary.count("not_used") == 2
 
 
 def test_every_kind_belongs_to_a_part() -> None:

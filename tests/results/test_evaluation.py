@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshold
+from rag_evaluation_framework import Evaluation, Response, Score
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
@@ -67,16 +67,6 @@ def test_rows_can_be_read_again_and_the_worst_come_first() -> None:
 def test_slices_have_a_figure_for_every_group() -> None:
     figure = evaluation().slices["tag"]["easy"]["token_f1"]
     assert (figure.value, figure.n_scored) == (0.5, 3)
-
-
-def test_a_gate_decides_by_what_was_measured() -> None:
-    result = evaluation()
-    assert Gate(thresholds=(Threshold("token_f1", ">=", 0.5),)).decide(result).word == "passed"
-    failed = Gate(thresholds=(Threshold("token_f1", ">=", 0.6),)).decide(result)
-    assert (failed.word, failed.exit_code) == ("failed", 1)
-    assert Gate(thresholds=(Threshold("rouge", ">=", 0.6),)).decide(result).word == "failed"
-    off = Gate(thresholds=(Threshold("token_f1", ">=", 0.6),), enabled=False).decide(result)
-    assert (off.word, off.exit_code) == ("not evaluated", 0)
 
 
 def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:

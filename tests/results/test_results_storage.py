@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import InputError, MissingResultsError, StorageError, UsageError
-from rag_evaluation_framework.results.run_evaluations import load_run
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
+from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id, load_run
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {

@@ -14,7 +14,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.comparison import RunSource, compare_scored, scored_run
-from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.run_folder import content_hash
 
 LOW = {f"q{n:02}": n / 100 for n in range(20)}
 HIGH = {query: value + 0.3 for query, value in reversed(LOW.items())}

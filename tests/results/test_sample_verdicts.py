@@ -76,51 +76,47 @@ def test_without_thresholds_for_its_metrics_a_match_decides() -> None:
     assert sample_passes(result(token_f1=0.9), ()) is None
 
 
-def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_left_out() -> None:
+@pytest.mark.parametrize(
+    ("given", "value", "counts", "errors"),
+    [
+        # 2 of 4: the low one and the failed request count against it; the last has nothing that counts.
+        (
+            [*[result(similarity=0.9)] * 2, result(similarity=0.1), FAILED_REQUEST, result(other=1.0)],
+            1 / 2,
+            (4, 1, 0),
+            1,
+        ),
+        # 1 of 3: two miss a bound, one of them without its other score. One more lacks a score, and the last
+        # has nothing that counts.
+        (
+            [
+                result(similarity=0.9),
+                result(similarity=0.1),
+                result(similarity="no verdict: not-json"),
+                result(similarity=0.1, hallucination="no verdict: not-json"),
+                result(other=1.0),
+            ],
+            1 / 3,
+            (3, 1, 1),
+            2,
+        ),
+        # A failed score is an error whether or not it has a threshold.
+        ([result(similarity=0.9, other="broke")], 1.0, (1, 0, 0), 1),
+        ([], None, (0, 0, 0), 0),
+    ],
+)
+def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_left_out(
+    given: list[SampleResult], value: float | None, counts: tuple[int, int, int], errors: int
+) -> None:
     counter = PassCounter(BOUNDS)
-    for given in (
-        result(similarity=0.9),
-        result(similarity=0.9),
-        result(similarity=0.1),
-        FAILED_REQUEST,
-        result(other=1.0),
-    ):
-        counter.add(given)
-    summary = counter.rate()
-    # 2 of 4: the low one and the failed request count against it; the last has nothing that counts.
-    assert (summary.value, summary.n_scored, summary.n_skipped) == (0.5, 4, 1)
-    assert counter.errors == 1
-    assert summary.interval is not None
-    assert summary.interval.method == "Wilson score"
-
-
-def test_samples_that_may_pass_but_lack_a_score_are_no_part_of_the_pass_rate_and_counted_as_failed() -> None:
-    counter = PassCounter(BOUNDS)
-    for given in (
-        result(similarity=0.9),
-        result(similarity=0.1),
-        result(similarity="no verdict: not-json"),
-        result(similarity=0.1, hallucination="no verdict: not-json"),
-        result(other=1.0),
-    ):
-        counter.add(given)
-    summary = counter.rate()
-    # 1 of 3: two miss a bound, one of them without its other score. One more lacks a score, and the last has
-    # nothing that counts.
-    assert summary.value == pytest.approx(1 / 3)
-    assert (summary.n_scored, summary.n_failed, summary.n_skipped) == (3, 1, 1)
-    assert counter.errors == 2
-
-
-def test_the_pass_rate_of_nothing_is_missing() -> None:
-    summary = PassCounter(BOUNDS).rate()
-    assert (summary.value, summary.interval) == (None, None)
-
-
-def test_a_failed_score_is_an_error_whether_or_not_it_has_a_threshold() -> None:
-    counter = PassCounter(BOUNDS)
-    counter.add(result(similarity=0.9, other="broke"))
-    assert (counter.errors, counter.passed) == (1, 1)
+    for each in given:
+        counter.add(each)
+    rate = counter.rate()
+    assert rate.value == (None if value is None else pytest.approx(value))
+    assert (rate.n_scored, rate.n_skipped, rate.n_failed, counter.errors) == (*counts, errors)
+    assert (None if rate.interval is None else rate.interval.method) == (
+        None if value is None else "Wilson score"
+    )
 
 
 def test_the_scores_that_miss_their_bounds_are_told() -> None:

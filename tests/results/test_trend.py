@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.results.trend import TrendSettings, metric_trends
+from rag_evaluation_framework.results.trend import metric_trends
 
 
 def document(
@@ -60,7 +59,7 @@ def test_only_the_last_seven_runs_make_the_range() -> None:
     (trend,) = metric_trends(history(9.0, 9.0, *[0.5, 0.6] * 3, 0.55, 0.2))
     assert [point.value for point in trend.history] == [0.5, 0.6, 0.5, 0.6, 0.5, 0.6, 0.55]
     assert trend.verdict == "regression"
-    (wide,) = metric_trends(history(9.0, 9.0, *[0.5, 0.6] * 3, 0.55, 0.2), TrendSettings(window=9))
+    (wide,) = metric_trends(history(9.0, 9.0, *[0.5, 0.6] * 3, 0.55, 0.2), window=9)
     assert wide.verdict == "steady"
 
 
@@ -104,14 +103,6 @@ def test_a_metric_without_counts_goes_by_the_queries_that_were_answered() -> Non
     ]
     (trend,) = metric_trends(runs)  # token_f1 has no value, so no trend
     assert (trend.metric, trend.current.n_scored, trend.verdict) == ("mrr", 40, "regression")
-
-
-def test_a_trend_can_be_written_as_json() -> None:
-    trends = metric_trends(history(*EARLIER, 0.1))
-    assert (
-        strict_json.decode(strict_json.encode([trend.to_dict() for trend in trends]))[0]["verdict"]
-        == "regression"
-    )
 
 
 def test_no_runs_and_runs_without_a_time_are_errors() -> None:

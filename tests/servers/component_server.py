@@ -70,17 +70,9 @@ def running_components() -> Iterator[ComponentServer]:
 
     class Handler(QuietHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
-            status, value = state.answer(self.path, asked)
-            body = value if isinstance(value, bytes) else json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            if status in (429, 503):
-                self.send_header("Retry-After", state.retry_after)
-            self.end_headers()
-            self.wfile.write(body)
+            status, value = state.answer(self.path, json.loads(self.sent()))
+            self.reply(status, value, {"Retry-After": state.retry_after} if status in (429, 503) else None)
 
     with serving(Handler) as state.url:
         yield state

@@ -54,15 +54,11 @@ def running_embeddings() -> Iterator[EmbeddingServer]:
 
     class Handler(QuietHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.keys.add(self.headers["Authorization"])
-            found = self.path == "/v1/embeddings"
-            content = json.dumps(server.reply(body) if found else {"error": "no such path"}).encode()
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            if self.path == "/v1/embeddings":
+                self.reply(200, server.reply(json.loads(self.sent())))
+            else:
+                self.reply(404, {"error": "no such path"})
 
     with serving(Handler) as address:
         server.url = f"{address}/v1"

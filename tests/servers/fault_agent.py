@@ -91,12 +91,16 @@ BOMB = _bomb(1000)
 Fault = Callable[[Connection], Awaitable[None]]
 
 
-def _status(status: int, **headers: str) -> Fault:
+def _body(body: bytes, status: int = 200, **headers: str) -> Fault:
     async def fault(to: Connection) -> None:
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        await to.send(b'{"error": "no"}', status=status, headers=fields)
+        await to.send(body, status=status, headers=fields)
 
     return fault
+
+
+def _status(status: int, **headers: str) -> Fault:
+    return _body(b'{"error": "no"}', status, **headers)
 
 
 def _throttled(retry_after: Callable[[], str]) -> Fault:
@@ -132,22 +136,6 @@ async def _truncated_body(to: Connection) -> None:
     to.writer.close()
 
 
-async def _truncated_json(to: Connection) -> None:
-    await to.send(b'{"response": "The answer')
-
-
-async def _malformed_json(to: Connection) -> None:
-    await to.send(b"{'response': None}")
-
-
-async def _not_a_number(to: Connection) -> None:
-    await to.send(b'{"response": NaN}')
-
-
-async def _wrong_charset(to: Connection) -> None:
-    await to.send('{"response": "café"}'.encode("latin-1"))
-
-
 async def _declared_charset(to: Connection) -> None:
     text = json.dumps({"response": answer_to(question_of(to.asked.body))}, ensure_ascii=False)
     await to.send(text.encode("latin-1"), headers={"Content-Type": "application/json; charset=iso-8859-1"})
@@ -175,22 +163,10 @@ async def _large_error(to: Connection) -> None:
     await _pour(to, b"0" * 65536)
 
 
-async def _gzip_bomb(to: Connection) -> None:
-    await to.send(BOMB, headers={"Content-Encoding": "gzip"})
-
-
 async def _gzip(to: Connection) -> None:
     text = json.dumps({"response": answer_to(question_of(to.asked.body))}).encode()
     packer = zlib.compressobj(wbits=31)
     await to.send(packer.compress(text) + packer.flush(), headers={"Content-Encoding": "gzip"})
-
-
-async def _damaged_gzip(to: Connection) -> None:
-    await to.send(b"not gzip at all", headers={"Content-Encoding": "gzip"})
-
-
-async def _brotli(to: Connection) -> None:
-    await to.send(b"\x0b\x02\x80[]\x03", headers={"Content-Encoding": "br"})
 
 
 async def _redirect(to: Connection) -> None:
@@ -201,42 +177,14 @@ async def _empty(to: Connection) -> None:
     to.writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
 
 
-async def _empty_body(to: Connection) -> None:
-    await to.send(b"")
-
-
-async def _html_page(to: Connection) -> None:
-    await to.send(b"<!doctype html><h1>Welcome</h1>", headers={"Content-Type": "text/html"})
-
-
-async def _no_answer(to: Connection) -> None:
-    await to.send(b'{"status": "ok", "id": 7}')
-
-
 async def _not_http(to: Connection) -> None:
     to.writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
     to.writer.close()
 
 
-async def _long_header(to: Connection) -> None:
-    await to.send(b"{}", headers={"X-Long": "0" * 1_000_000})
-
-
-async def _deep_json(to: Connection) -> None:
-    await to.send(b'{"response": "x", "deep": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
-
-
 async def _echo_headers(to: Connection) -> None:
     echoed = json.dumps(to.asked.headers)
     await to.send(json.dumps({"response": echoed, "contexts": [echoed]}).encode())
-
-
-async def _odd_contexts(to: Connection) -> None:
-    await to.send(json.dumps({"response": "x", "contexts": ["a", {"body": "b"}]}).encode())
-
-
-async def _no_contexts(to: Connection) -> None:
-    await to.send(json.dumps({"response": "x", "contexts": []}).encode())
 
 
 async def _echo_headers_in_an_error(to: Connection) -> None:
@@ -270,24 +218,24 @@ FAULTS: dict[str, Fault] = {
     "hang": _hang,
     "slow-drip": _slow_drip,
     "truncated-body": _truncated_body,
-    "truncated-json": _truncated_json,
-    "malformed-json": _malformed_json,
-    "not-a-number": _not_a_number,
-    "wrong-charset": _wrong_charset,
+    "truncated-json": _body(b'{"response": "The answer'),
+    "malformed-json": _body(b"{'response': None}"),
+    "not-a-number": _body(b'{"response": NaN}'),
+    "wrong-charset": _body('{"response": "café"}'.encode("latin-1")),
     "large-body": _large_body,
     "large-chunked": _large_chunked,
     "large-error": _large_error,
-    "gzip-bomb": _gzip_bomb,
-    "damaged-gzip": _damaged_gzip,
-    "brotli": _brotli,
+    "gzip-bomb": _body(BOMB, Content_Encoding="gzip"),
+    "damaged-gzip": _body(b"not gzip at all", Content_Encoding="gzip"),
+    "brotli": _body(b"\x0b\x02\x80[]\x03", Content_Encoding="br"),
     "redirect": _redirect,
     "empty-204": _empty,
-    "empty-body": _empty_body,
-    "html-page": _html_page,
-    "no-answer": _no_answer,
+    "empty-body": _body(b""),
+    "html-page": _body(b"<!doctype html><h1>Welcome</h1>", Content_Type="text/html"),
+    "no-answer": _body(b'{"status": "ok", "id": 7}'),
     "not-http": _not_http,
-    "long-header": _long_header,
-    "deep-json": _deep_json,
+    "long-header": _body(b"{}", X_Long="0" * 1_000_000),
+    "deep-json": _body(b'{"response": "x", "deep": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
 }
 # Unusual, and yet an answer or for tests that ask by name.
 OTHERS: dict[str, Fault] = {
@@ -297,8 +245,8 @@ OTHERS: dict[str, Fault] = {
     "echo-headers": _echo_headers,
     "echo-headers-in-an-error": _echo_headers_in_an_error,
     "echo-body": _echo_body,
-    "odd-contexts": _odd_contexts,
-    "no-contexts": _no_contexts,
+    "odd-contexts": _body(b'{"response": "x", "contexts": ["a", {"body": "b"}]}'),
+    "no-contexts": _body(b'{"response": "x", "contexts": []}'),
 }
 
 

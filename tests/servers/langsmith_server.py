@@ -257,28 +257,15 @@ def running_langsmith() -> Iterator[LangSmithServer]:
 
     class Handler(QuietHandler):
         def do_GET(self) -> None:
-            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked = _decoded(self.headers.get("Content-Type", ""), sent)
+            asked = _decoded(self.headers.get("Content-Type", ""), self.sent())
             status, value = state.answer(self.command, self.path, self.headers.get("x-api-key", ""), asked)
             if state.is_lost(self.command, self.path):
                 self.close_connection = True
                 return
-            body = value if isinstance(value, bytes) else json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            if state.retry_after is not None:
-                self.send_header("Retry-After", state.retry_after)
-            if 300 <= status < 400:
-                self.send_header("Location", state.moved_to)
-            self.end_headers()
-            self.wfile.write(body)
+            headers = {} if state.retry_after is None else {"Retry-After": state.retry_after}
+            self.reply(status, value, headers | ({"Location": state.moved_to} if 300 <= status < 400 else {}))
 
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def do_PATCH(self) -> None:
-            self.do_GET()
+        do_POST = do_PATCH = do_GET  # noqa: N815  # as the standard library calls them
 
     with serving(Handler) as state.url:
         yield state

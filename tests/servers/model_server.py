@@ -77,18 +77,12 @@ def running_models(
 
     class Handler(QuietHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            headers = self.headers
+            status, value = 404, {"error": {"message": f"no {self.path}"}}
             if self.path == "/v1/chat/completions":
-                headers = self.headers
+                body = json.loads(self.sent())
                 status, value = models.reply(body, headers["Authorization"], headers["Idempotency-Key"])
-            else:
-                status, value = 404, {"error": {"message": f"no {self.path}"}}
-            content = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.reply(status, value)
 
     with serving(Handler) as address:
         models.url = f"{address}/v1"

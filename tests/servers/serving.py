@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 class QuietServer(ThreadingHTTPServer):
@@ -17,11 +19,25 @@ class QuietServer(ThreadingHTTPServer):
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """Keeps connections open and logs nothing."""
+    """Keeps connections open, logs nothing, speaks JSON."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None: ...
+
+    def sent(self) -> bytes:
+        """Return the body of the request."""
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+    def reply(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
+        """Send a value as JSON, or bytes as they are."""
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        own = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        for name, text in {**own, **(headers or {})}.items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(body)
 
 
 @contextmanager

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.synthesis.drafts import Drafts
 from rag_evaluation_framework.synthesis.model_questions import drafts_of
 from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown
+
+TABLES = tables_beside(__file__)
 
 FARES = (
     "# Fares\n\nA single ticket costs £4.50. Dogs travel free. Bicycles cost £2 each.\n\nDogs travel free.\n"
@@ -64,27 +67,7 @@ def test_a_bare_list_of_questions_is_read_too() -> None:
     assert len(replied([GOOD]).kept) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"question": " "}, "malformed-question"),
-        ({"question": 7}, "malformed-question"),
-        ({"question": "x" * 601}, "malformed-question"),
-        ({"excerpts": "none"}, "excerpt-not-found"),
-        ({"excerpts": None}, "malformed-question"),
-        ({"excerpts": [["A"]]}, "malformed-question"),
-        ({"excerpts": []}, "no-excerpt"),
-        ({"excerpts": [""]}, "empty-excerpt"),
-        ({"excerpts": ["One ticket is £4.50."]}, "excerpt-not-found"),
-        ({"excerpts": ["A single ticket costs £4.50.", "Cats travel free of charge."]}, "excerpt-not-found"),
-        ({"excerpts": ["Dogs travel free."]}, "ambiguous-excerpt"),
-        ({"kind": "temporal"}, "kind-not-asked-for"),
-        ({"question": "According to the text, what is the price?"}, "refers-to-the-text"),
-        ({"question": "What does the passage say about dogs?"}, "refers-to-the-text"),
-        ({"question": "单程票多少钱？"}, "other-language"),
-        ({"question": "Сколько стоит билет?"}, "other-language"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), TABLES["not_holding"])
 def test_a_question_that_does_not_hold_is_turned_away_with_its_reason(
     changes: dict[str, Any], reason: str
 ) -> None:
@@ -94,7 +77,7 @@ def test_a_question_that_does_not_hold_is_turned_away_with_its_reason(
     assert drafts.rejected[0].origin.startswith("fares.md:")
 
 
-@pytest.mark.parametrize("item", [None, "What?", 3, []])
+@pytest.mark.parametrize("item", [None, "What?", 3, [], {**GOOD, "question": "x" * 601}])
 def test_what_is_no_question_at_all_is_turned_away(item: Any) -> None:
     assert replied({"questions": [item, GOOD]}, wanted=2).counts() == {"malformed-question": 1}
 
@@ -131,25 +114,13 @@ def test_whoever_copies_most_of_a_long_text_has_not_said_where_the_answer_is() -
     assert drafts_of(asked, reply).counts() == {"overlong-excerpt": 1}
 
 
-@pytest.mark.parametrize(
-    ("ids", "kept", "counts"),
-    [
-        (["chunk_aaaaaaaaaaaa"], ("chunk_aaaaaaaaaaaa",), {}),
-        (["[chunk_aaaaaaaaaaaa]", "bbbbbbbbbbbb"], ("chunk_aaaaaaaaaaaa", "chunk_bbbbbbbbbbbb"), {}),
-        ("chunk_aaaaaaaaaaaa, chunk_bbbbbbbbbbbb", ("chunk_aaaaaaaaaaaa", "chunk_bbbbbbbbbbbb"), {}),
-        (["chunk_aaaaaaaaaaaa", "chunk_aaaaaaaaaaaa"], ("chunk_aaaaaaaaaaaa",), {}),
-        (["chunk_dddddddddddd", "chunk_aaaaaaaaaaaa"], ("chunk_aaaaaaaaaaaa",), {"unknown-chunk-id": 1}),
-        (["chunk_dddddddddddd"], None, {"no-chunk": 1}),
-        ([], None, {"no-chunk": 1}),
-        ([1], None, {"malformed-question": 1}),
-    ],
-)
+@pytest.mark.parametrize(("ids", "kept", "counts"), TABLES["chunk_ids"])
 def test_chunk_ids_that_were_not_shown_are_dropped_and_a_question_without_any_is_too(
-    ids: Any, kept: tuple[str, ...] | None, counts: dict[str, int]
+    ids: Any, kept: list[str] | None, counts: dict[str, int]
 ) -> None:
     drafts = replied({"questions": [{**MEASURE, "chunk_ids": ids}]}, "chunk_level")
     assert drafts.counts() == counts
-    assert (drafts.kept[0].chunk_ids if drafts.kept else None) == kept
+    assert (list(drafts.kept[0].chunk_ids) if drafts.kept else None) == kept
     for draft in drafts.kept:
         assert all(CORPUS[each.doc_id].content[each.start : each.end] == each.text for each in draft.excerpts)
         assert len(draft.excerpts) == len(draft.chunk_ids)

@@ -139,7 +139,7 @@ def test_handbook_gets_questions_of_every_kind_and_difficulty_about_every_docume
     assert {sample.query_type for sample in samples} == {"factual", "analytical", "comparative", "temporal"}
     assert {sample.difficulty for sample in samples} == {"easy", "medium", "hard"}
     counts = [sum(name in sample.relevant_documents for sample in samples) for name in corpus.fingerprints]
-    assert min(counts) >= 2
+    assert min(counts) >= 4
     assert max(counts) == 5
 
 
@@ -180,6 +180,7 @@ def test_paragraph_that_begins_like_its_heading_is_asked_about(heading: str) -> 
     ("sentence", "never"),
     [
         ("A fine is charged for every day a book is late.", "how often"),
+        ("Dogs travel free.", "what do"),
         ("When Weehawken, the leading ship, closed in she opened fire.", "what happens when Weehawken"),
         ("Before 1955, Nebraska did not have a legal instrument.", "when do Nebraska"),
     ],

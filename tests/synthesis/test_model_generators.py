@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,21 +31,6 @@ from rag_evaluation_framework.synthesis.question_plan import windows_of
 
 CORPUS = corpus_of(4)
 CHUNKER = RecursiveCharacterChunker(chunk_size=80)
-
-
-class SmallClient:
-    """A client of OpenAI's shape that posts with the standard library."""
-
-    def __init__(self, base_url: str) -> None:
-        self._url = f"{base_url}/chat/completions"
-        self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create))
-
-    def _create(self, **body: Any) -> Any:
-        request = urllib.request.Request(
-            self._url, json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=10) as reply:
-            return json.load(reply)
 
 
 def complete(prompt: str) -> str:
@@ -101,15 +84,6 @@ def test_a_function_and_an_object_that_completes_are_clients(client: object) -> 
     assert len(truths) == 8
     assert generator.generation is not None
     assert generator.generation.usage is None
-
-
-def test_an_openai_client_is_a_client() -> None:
-    with running_chat(well_behaved) as server:
-        generator = TokenLevelDataGenerator(llm_client=SmallClient(server.url), corpus=CORPUS)
-        assert len(generator.generate(queries_per_doc=2, upload_to_langsmith=False, quality=None)) == 8
-        assert server.requests[0]["model"] == "gpt-4o-mini"
-    assert generator.generation is not None
-    assert generator.generation.usage is not None
 
 
 def test_the_passages_of_a_question_are_found_in_the_registry_with_their_characters() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from chat_server import ChatReply, failing, in_turn, running_chat
 
+from cases import tables_beside
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.models.clients import as_chat_model
@@ -31,6 +32,8 @@ from rag_evaluation_framework.synthesis.offline_records import (
     offline_tasks,
     verified,
 )
+
+TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "examples" / "handbook" / "documents"
@@ -85,23 +88,7 @@ def test_question_whose_passage_is_not_retrieved_becomes_no_record(tasks: list[T
     assert len(rejected) < len(tasks) / 4
 
 
-def test_same_input_gives_the_same_records(tasks: list[Task]) -> None:
-    assert list(made(tasks)) == list(made(tasks))
-
-
-@pytest.mark.parametrize(
-    ("reply", "problem"),
-    [
-        ("Dogs pay two pounds [2].", None),
-        ("Dogs pay two pounds [2]. Ferries leave at noon [1].", None),
-        ("Dogs pay two pounds.", "no-citations"),
-        ("Dogs pay two pounds [3].", "citation-out-of-range"),
-        ("Dogs pay two pounds [0].", "no-citations"),
-        ("Elephants swim under bridges [1].", "citation-unsupported"),
-        ("I'm sorry, the contexts do not say.", "not-answered"),
-        ("", "not-answered"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "problem"), TABLES["citations"])
 def test_citations_of_a_reply_are_verified(reply: str, problem: str | None) -> None:
     assert verified(reply, CONTEXTS).problem == problem
 
@@ -118,13 +105,6 @@ def test_reply_that_cites_nothing_is_asked_for_once_more_with_what_was_wrong() -
     assert (answered.text, answered.problem) == ("Dogs pay two pounds [2].", None)
     assert "no citations" in prompts[1]
     assert len(prompts) == 2
-
-
-def test_reply_that_stays_wrong_is_turned_away(tasks: list[Task]) -> None:
-    questions = [task for task in tasks if task.task_type == "qa"][:3]
-    model = as_chat_model(lambda prompt: "I cite nothing at all, ever", name="m")
-    reasons = [each.reason for each in made(questions, model) if isinstance(each, Rejection)]
-    assert reasons.count("no-citations") >= 2
 
 
 def test_model_that_fails_is_counted_by_its_kind(tasks: list[Task]) -> None:

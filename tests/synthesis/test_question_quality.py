@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.synthesis.draft_quality import (
-    Leakage,
     NearDuplicates,
     QualityControl,
     RoundTrip,
@@ -51,21 +50,9 @@ def test_question_that_repeats_its_passage_is_turned_away() -> None:
     assert reasons(copied) == {"copies-passage": 1}
 
 
-def test_question_in_other_words_is_kept() -> None:
-    kept = draft(
-        "How much do I pay for the ten-trip card?", "The ten-trip card costs 105.00.", answer="105.00"
-    )
-    assert reasons(kept) == {}
-
-
 def test_question_that_says_its_answer_is_turned_away() -> None:
     told = draft("Is the price of a card 105.00?", "The ten-trip card costs 105.00.", answer="105.00")
     assert reasons(told) == {"gives-answer-away": 1}
-
-
-def test_question_without_a_word_of_its_passage_is_turned_away() -> None:
-    lost = draft("What would a season's commuter spend?", "Dogs travel for two pounds.")
-    assert reasons(lost) == {"passage-not-found": 1}
 
 
 def test_passage_must_be_among_the_first_k() -> None:
@@ -172,7 +159,3 @@ def test_longest_common_run_is_that_of_trying_every_run(first: list[str], second
         if first[start:end] == second[place : place + end - start]
     ]
     assert longest_common_run(first, second) == max(runs, default=0)
-
-
-def test_short_questions_may_share_their_few_words_with_the_passage() -> None:
-    assert Leakage().rejection(draft("The early boat?", "The early boat waits for nobody.")) is None

@@ -7,12 +7,13 @@ from itertools import islice
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings
 from rag_evaluation_framework.models.prompts import load_prompt, prompt_names
 from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.results.sample_list import fingerprint
+from rag_evaluation_framework.results.run_folder import fingerprint
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks, question_mix
@@ -23,6 +24,8 @@ from rag_evaluation_framework.synthesis.question_prompts import (
     sample_of,
     schema_of,
 )
+
+TABLES = tables_beside(__file__)
 
 CORPUS = Corpus(
     [
@@ -139,18 +142,7 @@ def test_every_prompt_has_a_version_and_a_place_for_each_of_its_fields(name: str
     assert prompt.body.count("{") == len(prompt.fields)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"queries_per_doc": 0}, "expected at least one question"),
-        ({"queries_per_doc": -1}, "queries_per_doc: expected a whole number of at least 0, got -1"),
-        ({"queries_per_doc": 2.5}, "queries_per_doc: expected a whole number"),
-        ({"kinds": ()}, "kind of question: expected a list of factual"),
-        ({"level": "document"}, "level: expected token or chunk"),
-        ({"max_characters": 199}, "max_characters: expected a whole number of at least 200"),
-        ({"max_characters": 1e4}, "max_characters: expected a whole number of at least 200"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), TABLES["settings"])
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         QuestionSettings(**settings)  # type: ignore[arg-type]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langsmith_server import EXAMPLES, LangSmithServer, signed_in
 
 from rag_evaluation_framework.errors import (
-    InputError,
     MissingDatasetError,
     StorageError,
     TargetError,
@@ -19,7 +17,6 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
-    ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -137,18 +134,6 @@ def test_writing_the_same_dataset_again_writes_the_same_bytes(folder: Path) -> N
     assert path.read_bytes() == before
     assert len(find_dataset("team/boats")) == 2
     assert [each.name for each in path.parent.iterdir()] == ["boats.jsonl"]
-
-
-def test_the_local_file_knows_its_chunker_and_its_documents_as_they_were(folder: Path) -> None:
-    chunker = RecursiveCharacterChunker()
-    metadata = {**DATASET.metadata, "chunker": str(chunker)}
-    deliver(replace(DATASET, metadata=metadata), local("boats"))
-    changed = Corpus([Document(DocumentId("boats.md"), f"{TEXT} Or not.")])
-    parts: dict[str, Any] = {"embedder": HashingEmbedder(), "vector_store": ExactVectorStore()}
-    with pytest.raises(InputError, match=r"'boats\.md', which has changed"):
-        ChunkLevelEvaluation(changed, "boats").run(chunker, **parts)
-    with pytest.raises(UsageError, match="the chunk ids were made with another chunker"):
-        ChunkLevelEvaluation(CORPUS, "boats").run(RecursiveCharacterChunker(chunk_size=9), **parts)
 
 
 def local(name: str) -> Destination:

@@ -15,11 +15,6 @@ SECTION = "## Part {0}\n\n" + "A sentence of the part, which is number {0}. " * 
 LONG = "# Title\n\n" + "".join(SECTION.format(number) for number in range(10))
 
 
-def test_a_document_that_fits_is_one_window() -> None:
-    (window,) = windows_of(Document("a.md", LONG), max_characters=len(LONG))
-    assert LONG[window.start : window.end].strip() == LONG.strip()
-
-
 def test_a_longer_document_is_cut_before_headings_and_sections_stay_together_while_they_fit() -> None:
     windows = windows_of(Document("a.md", LONG), max_characters=1100)
     texts = [LONG[window.start : window.end] for window in windows]

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import given_or_built
+from rag_evaluation_framework.adapters.extras import VendorChunker
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
-from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.chunkers import sliced
-from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 
 
-class ChonkieChunker:
+class ChonkieChunker(VendorChunker):
     """A chunker of ``chonkie``: its class name and arguments, or the object itself.
 
     ``ChonkieChunker("RecursiveChunker", tokenizer="character", chunk_size=200)``, or as a specification
@@ -26,43 +25,28 @@ class ChonkieChunker:
     :class:`~rag_evaluation_framework.retrieval.positions.ChunkerPositionAdapter`.
     """
 
-    name = "chonkie"
+    name, part, method = "chonkie", "chunker", "chunk"
 
     def __init__(self, chunker: Any = "RecursiveChunker", **arguments: Any) -> None:
-        self.chunker = given_or_built(chunker, arguments, _built, what="chunker", method="chunk")
-        self._arguments = arguments
-        self._positions = ChunkerPositionAdapter(self)
-
-    @property
-    def unplaced(self) -> dict[str, int]:
-        """How many chunks of each document were left out because the chunker changed their text."""
-        return self._positions.unplaced
+        super().__init__(chunker, arguments)
 
     def chunk(self, text: str) -> list[str]:
-        """Return the texts of the chunks."""
-        return [piece.text for piece in self.chunker.chunk(text)]
+        return [piece.text for piece in self.wrapped.chunk(text)]
 
     def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
-        """Return the chunks of a document, with the characters they have."""
-        pieces = [piece for piece in self.chunker.chunk(doc.content) if piece.text.strip()]
+        pieces = [piece for piece in self.wrapped.chunk(doc.content) if piece.text.strip()]
         if all(doc.content[piece.start_index : piece.end_index] == piece.text for piece in pieces):
             return sliced(doc, [(piece.start_index, piece.end_index) for piece in pieces])
-        return self._positions.chunk_with_positions(doc)
+        return super().chunk_with_positions(doc)
 
-    def __str__(self) -> str:
-        return str(Specification(self.name, {"chunker": type(self.chunker).__name__, **self._arguments}))
-
-    __repr__ = __str__
-
-
-def _built(name: str, arguments: Mapping[str, Any]) -> Any:
-    chonkie = extra_module("chonkie", feature="chonkie's chunkers", extra="chonkie")
-    known = [known for known in dir(chonkie) if known.endswith("Chunker") and known != "BaseChunker"]
-    if name not in known:
-        raise UnknownNameError("chonkie chunker", name, known)
-    try:
-        return getattr(chonkie, name)(**arguments)
-    except ImportError as error:
-        raise MissingExtraError(f"chonkie's {name}", "chonkie") from error
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{name}: {error}") from error
+    def _built(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        chonkie = extra_module("chonkie", feature="chonkie's chunkers", extra="chonkie")
+        known = [known for known in dir(chonkie) if known.endswith("Chunker") and known != "BaseChunker"]
+        if name not in known:
+            raise UnknownNameError("chonkie chunker", name, known)
+        try:
+            return getattr(chonkie, name)(**arguments)
+        except ImportError as error:
+            raise MissingExtraError(f"chonkie's {name}", "chonkie") from error
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{name}: {error}") from error

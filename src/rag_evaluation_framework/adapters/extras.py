@@ -6,15 +6,17 @@ import hashlib
 import uuid
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import MissingExtraError, StorageError, TargetError, UsageError, shown
-from rag_evaluation_framework.extensions import extra_module
+from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.stores import CandidateStore
 
 
@@ -77,17 +79,45 @@ def weights_digest(path: Path) -> str:
 # What chunkers of other packages share: they are given as an object, or by name and arguments.
 
 
-def given_or_built(
-    given: Any, arguments: Mapping[str, Any], build: Callable[..., Any], *, what: str, method: str
-) -> Any:
-    """Return the object itself, which must have the method, or what is built by that name."""
-    if isinstance(given, str):
-        return build(given, arguments)
-    if arguments:
-        raise UsageError(f"expected arguments only with the name of a {what}, got {sorted(arguments)}")
-    if not callable(getattr(given, method, None)):
-        raise UsageError(f"{what}: expected an object with {method}(text), got {shown(given)}")
-    return given
+class VendorChunker:
+    """A chunker of another package, placed in the document by where its texts are found."""
+
+    name: str
+    part: str
+    """What the package calls it: the argument of the specification that names it."""
+    method: str
+
+    def __init__(self, given: Any, arguments: Mapping[str, Any]) -> None:
+        if not isinstance(given, str):
+            if arguments:
+                found = sorted(arguments)
+                raise UsageError(f"expected arguments only with the name of a {self.part}, got {found}")
+            if not callable(getattr(given, self.method, None)):
+                expected = f"an object with {self.method}(text)"
+                raise UsageError(f"{self.part}: expected {expected}, got {shown(given)}")
+        self.wrapped = self._built(given, arguments) if isinstance(given, str) else given
+        self._arguments = arguments
+        self._positions = ChunkerPositionAdapter(self)
+
+    @property
+    def unplaced(self) -> dict[str, int]:
+        """How many chunks of each document were left out because their text was changed."""
+        return self._positions.unplaced
+
+    def chunk(self, text: str) -> list[str]:
+        """Return the texts of the chunks."""
+        raise NotImplementedError
+
+    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
+        """Return the chunks that are in the document, with their characters."""
+        return self._positions.chunk_with_positions(doc)
+
+    def _built(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return the package's object of this name."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(Specification(self.name, {self.part: type(self.wrapped).__name__, **self._arguments}))
 
 
 # What stores of other packages share: a collection of their own, which goes when the store does.

@@ -25,14 +25,13 @@ from rag_evaluation_framework.adapters.http_client import (
     reply_value,
     unmasked,
 )
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.evaluation.manifest import DEFAULT_PATH, PROTOCOLS
 from rag_evaluation_framework.evaluation.secrets import names_a_secret
 from rag_evaluation_framework.evaluation.targets import Ask, replay
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.reports.exchanges import unread_line
+from rag_evaluation_framework.records.responses import EXPECTED, Request, Response
 
 _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
 
@@ -196,10 +195,10 @@ class Probe:
             for part in ("contexts", "citations", "usage")
             if part not in found
         ]
-        if self.answer and self.answer.unread_contexts:
-            hints.append(unread_line("contexts", self.answer.unread_contexts))
-        if self.answer and self.answer.unread_citations:
-            hints.append(unread_line("citations", self.answer.unread_citations))
+        if self.answer and (count := self.answer.unread_contexts):
+            hints.append(f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}")
+        if self.answer and (count := self.answer.unread_citations):
+            hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
         return hints
 
 

@@ -15,7 +15,7 @@ from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
-from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.schemas import decoded_issues
 from rag_evaluation_framework.errors import (
     FileProblems,
     InputError,
@@ -53,12 +53,8 @@ T = TypeVar("T")
 
 
 @contextmanager
-def connected(feature: str, *, to_upload: bool = False) -> Iterator[LangSmith]:
-    """Open a connection for as long as the block lasts; ``feature`` is what needs it.
-
-    How a server takes examples is asked for here ``to_upload`` them: the SDK, which would do so by itself,
-    takes no answer for an old server.
-    """
+def connected(feature: str) -> Iterator[LangSmith]:
+    """Open a connection for as long as the block lasts; ``feature`` is what needs it."""
     extra = partial(extra_module, feature=feature, extra=EXTRA)
     sdk, errors, requests = extra("langsmith"), extra("langsmith.utils"), extra("requests")
     key_variable = next((name for name in API_KEYS if os.environ.get(name)), API_KEYS[0])
@@ -68,21 +64,20 @@ def connected(feature: str, *, to_upload: bool = False) -> Iterator[LangSmith]:
     checked_headers({"x-api-key": key})
     with requests.Session() as session:
         session.max_redirects = 0  # a redirect would take the key along
-        client_of = partial(
-            sdk.Client,
-            api_key=key,
-            session=session,
-            timeout_ms=TIMEOUT_MS,
-            retry_config=extra("urllib3.util").Retry(0, read=False),
-            auto_batch_tracing=False,
-        )
         try:
-            server = LangSmith(client_of(), key, key_variable, errors, requests)
+            client = sdk.Client(
+                api_key=key,
+                session=session,
+                timeout_ms=TIMEOUT_MS,
+                retry_config=extra("urllib3.util").Retry(0, read=False),
+                auto_batch_tracing=False,
+            )
+            server = LangSmith(client, key, key_variable, errors, requests)
             joined_address(server.client.api_url, "")
         except (errors.LangSmithError, ValueError) as error:
             told = " ".join(header_mask([key])(str(error)).split())
             raise UsageError(f"{feature}: the settings of its SDK in the environment: {told}") from None
-        yield replace(server, client=client_of(info=server.abilities())) if to_upload else server
+        yield server
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +120,6 @@ class LangSmith:
             offset += len(page)
             if len(page) < _AT_ONCE:
                 return
-
-    def abilities(self) -> dict[str, Any]:
-        """Return what a server says of itself; old ones say nothing."""
-        try:
-            told = self.asked(lambda: self.client.request_with_retries("GET", "/info").json())
-        except TargetError as error:
-            if error.kind != "http-404":
-                raise
-            return {}
-        return told if isinstance(told, dict) else {}
 
     def send(self, method: str, path: str, **request: Any) -> None:
         """Send what the SDK has no call for."""
@@ -289,7 +274,7 @@ def _samples(examples: Iterable[Mapping[str, Any]], problems: FileProblems) -> I
     for example in examples:
         record = record_of(example)
         within = f"example {record['id']!r}"
-        issues = schema_issues(LANGSMITH.kind, record)
+        issues = [issue for issue in decoded_issues(LANGSMITH.kind, record) if issue.severity == "error"]
         try:
             sample = None if issues else LANGSMITH.sample(record)
         except InputError as error:
@@ -472,7 +457,7 @@ _NAMESPACE = UUID("7f7af79d-4471-47de-8d7f-56a21f67868e")
 def upload_to_langsmith(dataset: Dataset, name: str) -> Upload:
     """Bring the dataset of this name at LangSmith to hold these samples; it is made where there is none."""
     examples = {sample.id: example_of(sample) for sample in dataset.samples}
-    with connected(f"uploading the dataset {shown(name)} to LangSmith", to_upload=True) as server:
+    with connected(f"uploading the dataset {shown(name)} to LangSmith") as server:
         place = _place(server, dataset, name)
         dataset_id = str(place.id)
         work = _work(server, dataset_id, examples)

@@ -97,6 +97,8 @@ def command(
         return
     document = ranking.to_dict()
     if per_query:
-        for system, part in zip(document["systems"], ranking.parts.values(), strict=True):
-            system["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
+        document["systems"] = [
+            {**system, "per_query": {metric: part.columns.scored(metric) for metric in part.metrics}}
+            for system, part in zip(document["systems"], ranking.parts.values(), strict=True)
+        ]
     print_json({"qrels": str(qrels), **document})

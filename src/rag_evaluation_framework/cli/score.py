@@ -102,8 +102,8 @@ def command(
 
 
 def _show(evaluation: Evaluation, *, as_json: bool) -> None:
-    from rag_evaluation_framework.reports.exchanges import unmeasured_lines
     from rag_evaluation_framework.reports.json_report import scored_document
+    from rag_evaluation_framework.reports.terminal import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))

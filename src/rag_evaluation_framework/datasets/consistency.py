@@ -46,12 +46,6 @@ GoldenRule: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Issue]]
 _ENDS = {"subject": "who or what it is about", "relation": "a relation", "object": "who or what it is to"}
 
 
-def golden_record_issues(kind: str, record: Mapping[str, Any]) -> Iterator[Issue]:
-    """Yield every breach of the rules by one record of a golden set, in the order of its fields."""
-    for rule in GOLDEN_RULES[kind]:
-        yield from rule(record)
-
-
 def _question(record: Mapping[str, Any]) -> Iterator[Issue]:
     yield from _empty(record.get("question"), "question", "a question", code="empty-question")
 
@@ -70,13 +64,13 @@ def _refusal(record: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _names(record: Mapping[str, Any]) -> Iterator[Issue]:
     yield from _empty_items(
-        _golden_field(record.get("metrics"), "expected_entities"), "metrics.expected_entities", "a name"
+        _field(record.get("metrics"), "expected_entities"), "metrics.expected_entities", "a name"
     )
 
 
 def _triple(record: Mapping[str, Any]) -> Iterator[Issue]:
     for field, expected in _ENDS.items():
-        value = _golden_field(record.get("relationship_triple"), field)
+        value = _field(record.get("relationship_triple"), field)
         yield from _empty(value, f"relationship_triple.{field}", expected)
 
 
@@ -90,12 +84,12 @@ def _turns(record: Mapping[str, Any]) -> Iterator[Issue]:
         return
     for number, turn in enumerate(turns):
         path = f"conversation[{number}]"
-        if _golden_field(turn, "role") == "user":
+        if _field(turn, "role") == "user":
             words = "what the user says"
             yield from _empty(turn.get("content"), f"{path}.content", words, code="empty-question")
         for issue in _reference(turn) if isinstance(turn, Mapping) else ():
             yield issue.located(within=path)
-    roles = [_golden_field(turn, "role") for turn in turns]
+    roles = [_field(turn, "role") for turn in turns]
     if "user" not in roles:
         yield Issue("nothing-asked", "a turn of the user", "none", "conversation")
     if "assistant" not in roles:
@@ -118,10 +112,6 @@ def _empty(
 ) -> Iterator[Issue]:
     if isinstance(value, str) and says_nothing(value):
         yield Issue(code, expected, shown(value), path, severity)
-
-
-def _golden_field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
 
 
 GOLDEN_RULES: Mapping[str, tuple[GoldenRule, ...]] = {
@@ -310,8 +300,8 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def _golden(value: Any, *, kind: str) -> Iterator[Issue]:
     """The rules of a golden set, of which a value may be one record or all of them."""
     for path, record in [("", value)] if isinstance(value, dict) else items(value, ""):
-        for issue in golden_record_issues(kind, record):
-            yield issue.located(within=path)
+        for rule in GOLDEN_RULES[kind]:
+            yield from (issue.located(within=path) for issue in rule(record))
 
 
 def _query_counts(value: Any) -> Iterator[Issue]:

@@ -83,7 +83,7 @@ class SourceText:
     def __init__(self, text: str, *, headers: Iterable[str] = ()) -> None:
         """``headers`` are those that a golden set names in this file, each of which ends the scene before."""
         self.text = text
-        self._known = {_even(header) for header in headers}
+        self._known = {folded(header) for header in headers}
         self._lines = list(_scene_lines(text))
         self._named: dict[str, list[int]] = defaultdict(list)
         for index, line in enumerate(self._lines):
@@ -92,7 +92,7 @@ class SourceText:
 
     def scenes(self, header: str) -> list[Span]:
         """Return every stretch under the header, in order; none when no line is that header."""
-        wanted = _even(header)
+        wanted = folded(header)
         found = self._named.get(wanted) or [
             index
             for index in self._named.get(wanted.rpartition("/")[2], ())
@@ -167,16 +167,11 @@ def _line(written: str, start: int, end: int) -> _Line:
             break
         names.append(inner)
     names.append(names[-1].rstrip(":："))
-    return _Line(start, end, tuple(map(_even, names)), style, len(heading[1]) if heading else 0)
+    return _Line(start, end, tuple(map(folded, names)), style, len(heading[1]) if heading else 0)
 
 
 def _is_plain_header(name: str) -> bool:
     return len(name) <= _LONGEST_PLAIN_HEADER and _SENTENCE_MARKS.search(name) is None
-
-
-def _even(name: str) -> str:
-    """Make width, case and white space of a header even."""
-    return folded(name)
 
 
 # Checks that each golden context stands where its record says, and locates it as a span of

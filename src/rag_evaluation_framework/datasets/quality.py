@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 from rag_evaluation_framework.datasets.consistency import is_whole, items, says_nothing, span_issues, unique
@@ -191,9 +191,7 @@ class DataQualityChecker:
             self._check_document_references,
             self._check_citation_validity,
             self._check_ground_truth_consistency,
-            self._check_empty_texts,
-            self._check_near_duplicates,
-            self._check_counts,
+            *(partial(_rendered, check) for check in (_empty_texts, _near_duplicates, _counts)),
         ]
 
     def run_quality_checks(self, dataset: dict[str, Any]) -> list[str]:
@@ -222,18 +220,6 @@ class DataQualityChecker:
     def _check_ground_truth_consistency(self, dataset: dict[str, Any]) -> list[str]:
         """Check that what is cited is relevant, and what is relevant is cited."""
         return _rendered(_inconsistent_relevance, dataset)
-
-    def _check_empty_texts(self, dataset: dict[str, Any]) -> list[str]:
-        """Check that questions and reference answers say something."""
-        return _rendered(_empty_texts, dataset)
-
-    def _check_near_duplicates(self, dataset: dict[str, Any]) -> list[str]:
-        """Check that no question nearly repeats another."""
-        return _rendered(_near_duplicates, dataset)
-
-    def _check_counts(self, dataset: dict[str, Any]) -> list[str]:
-        """Check that the head's counts are those of the file."""
-        return _rendered(_counts, dataset)
 
 
 class _Parts:

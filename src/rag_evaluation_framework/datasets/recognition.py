@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
@@ -214,22 +214,14 @@ def _described(path: Path) -> str:
 # is found.
 
 FORMAT_OF_KIND: Mapping[str, str] = {
-    "evaluation-dataset": "evaluation-dataset",
+    **{kind: kind for kind in ("evaluation-dataset", "results", "benchmark", "manifest", "squad")},
+    **{name: name for name in SIGNATURES if name.startswith("golden-")},
     "annotation": "annotations",
-    "results": "results",
-    "benchmark": "benchmark",
-    "manifest": "manifest",
     "agent-sample": "agent-samples",
-    "golden-factual": "golden-factual",
-    "golden-relationship": "golden-relationship",
-    "golden-tracking": "golden-tracking",
-    "golden-multiturn": "golden-multiturn",
-    "golden-boundary": "golden-boundary",
     "offline-record": "offline-records",
     "qa-pair": "qa-pairs",
     "summary": "summaries",
     "langsmith-example": "langsmith",
-    "squad": "squad",
     "ragas-record": "ragas",
 }
 """The formats that are told apart by the fields of a record, by the kind of the record."""
@@ -242,11 +234,6 @@ _SAYING_NOTHING = frozenset(
 _LEAST_EVIDENCE = 0.5
 
 
-class _Fields(NamedTuple):
-    known: frozenset[str]
-    required: frozenset[str]
-
-
 def nearest_format(names: Iterable[str]) -> str | None:
     """Return the format whose schema knows the fields of a record best; ``None`` where none does.
 
@@ -255,27 +242,22 @@ def nearest_format(names: Iterable[str]) -> str | None:
     """
     present = frozenset(names)
     telling = present - _SAYING_NOTHING
-    kinds = _fields_of_kinds()
-    shared = Counter(name for fields in kinds.values() for name in fields.known)
-    evidence = {
-        kind: sum(1 / shared[name] for name in fields.known & telling) for kind, fields in kinds.items()
-    }
-    missing = {kind: len(fields.required - present) for kind, fields in kinds.items()}
-    meant = [kind for kind in kinds if missing[kind] <= max(1, len(kinds[kind].required) // 2)]
+    kinds = {kind: _fields(kind) for kind in FORMAT_OF_KIND}
+    shared = Counter(name for known, _ in kinds.values() for name in known)
+    evidence = {kind: sum(1 / shared[name] for name in known & telling) for kind, (known, _) in kinds.items()}
+    missing = {kind: len(required - present) for kind, (_, required) in kinds.items()}
+    meant = [kind for kind, (_, required) in kinds.items() if missing[kind] <= max(1, len(required) // 2)]
     best = max(meant, key=lambda kind: (evidence[kind], -missing[kind]), default=None)
     return FORMAT_OF_KIND[best] if best is not None and evidence[best] >= _LEAST_EVIDENCE else None
 
 
 @cache
-def _fields_of_kinds() -> Mapping[str, _Fields]:
-    return {kind: _fields(schema(kind)) for kind in FORMAT_OF_KIND}
-
-
-def _fields(document: Mapping[str, Any]) -> _Fields:
-    """Return the fields of a schema's record, which may be defined below the top."""
+def _fields(kind: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the fields of a kind's record, known and required; it may be defined below the schema's top."""
+    document = schema(kind)
     definitions = document.get("$defs", {})
     record = definitions.get("Record", definitions.get("Annotation", document))
-    return _Fields(frozenset(record["properties"]), frozenset(record["required"]))
+    return frozenset(record["properties"]), frozenset(record["required"])
 
 
 # What a file is: a dialect of samples, annotations, results, benchmark data, a configuration, a
@@ -289,6 +271,7 @@ DOCUMENT_FORMATS = ("annotations", "results", "benchmark", "configuration", "man
 """What is validated and is no dialect of samples."""
 
 _CHECKED_BYTES = 4 << 20
+_TEXT_ENDINGS = (".json", ".yaml", ".yml", ".jsonl")
 _NAMED: Mapping[str, str] = {
     **{f".eval.{ending}": "evaluation-dataset" for ending in ("json", "yaml", "yml", "csv")},
     **{f".gt.{ending}": "annotations" for ending in ("json", "yaml", "yml", "jsonl")},
@@ -317,7 +300,9 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         return format
     named = _named_format(path)
     # A configuration may have the fields of any other kind, and columns say too little.
-    if named == "configuration" or (named in DOCUMENT_FORMATS and not _is_text_document(path)):
+    if named == "configuration" or (
+        named in DOCUMENT_FORMATS and not plain_name(path).endswith(_TEXT_ENDINGS)
+    ):
         return named
     preview = next(previews(path), None)
     if preview is not None and preview.layout not in ("table", "folder"):
@@ -329,18 +314,13 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
     except InputError as error:
         if all(issue.code != "unknown-dialect" for issue in error.issues):
             raise
-        nearest = named or _nearest(preview)
+        is_record = preview is not None and preview.layout not in ("table", "folder")
+        nearest = named or (nearest_format(preview.record) if preview and is_record else None)
         if nearest is None:
             _check_syntax(path)
             expected = f"a file in one of the formats {', '.join(formats())}"
             raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
         return nearest
-
-
-def _nearest(preview: Preview | None) -> str | None:
-    if preview is None or preview.layout in ("table", "folder"):
-        return None
-    return nearest_format(preview.record)
 
 
 def _document_format(preview: Preview) -> str | None:
@@ -377,7 +357,3 @@ def _check_syntax(path: Path) -> None:
 def _named_format(path: Path) -> str | None:
     name = plain_name(path)
     return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
-
-
-def _is_text_document(path: Path) -> bool:
-    return plain_name(path).endswith((".json", ".yaml", ".yml", ".jsonl"))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from math import ceil
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -112,13 +113,9 @@ def count_issues(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Issue]:
         now = new["splits"].get(name, {"count": 0})["count"]
         least = before * (1 - LARGEST_LOSS)
         if now < least:
-            expected = f"at least {counted(_rounded_up(least), 'record')} (the older manifest has {before:,})"
+            expected = f"at least {counted(ceil(least), 'record')} (the older manifest has {before:,})"
             issues.append(Issue("count-drop", expected, f"{now:,}", f"splits.{name}.count"))
     return issues
-
-
-def _rounded_up(number: float) -> int:
-    return -int(-number // 1)
 
 
 # Builds the question answering and summary splits, with their manifest, from the raw offline records.
@@ -215,7 +212,11 @@ def build_splits(
                 for name, file in files.items()
             },
             "excluded_task_types": dict(sorted(counts.excluded.items())),
-            "dropped": counts.dropped_by_split(on_error),
+            "dropped": {
+                **{name: dict(sorted(reasons.items())) for name, reasons in counts.dropped.items()},
+                # A malformed line belongs to no split.
+                **({"malformed": counts.malformed} if on_error == "skip" else {}),
+            },
         }
         manifest_stream.write(strict_json.encode(manifest, indent=2) + b"\n")
     return BuiltSplits(manifest, counts.records, replaced)
@@ -250,13 +251,6 @@ class _Counts:
             self.dropped[line.task_type][line.dropped] += 1
         elif line.mapped is None:
             self.excluded[line.task_type] += 1
-
-    def dropped_by_split(self, on_error: OnError) -> dict[str, Any]:
-        by_split: dict[str, Any] = {
-            name: dict(sorted(reasons.items())) for name, reasons in self.dropped.items()
-        }
-        # A malformed line belongs to no split.
-        return by_split | ({"malformed": self.malformed} if on_error == "skip" else {})
 
 
 def _split_lines(path: Path, counts: _Counts, *, limit: int | None, on_error: OnError) -> Iterator[SplitLine]:
@@ -311,7 +305,10 @@ def _make_way(paths: BuildPaths, *, version: str, force: bool) -> dict[str, Any]
         recover(Path(os.path.realpath(output)).parent)
         if os.path.realpath(output) == os.path.realpath(paths.offline_dataset):
             raise UsageError(f"expected outputs other than the raw records, got {output} for both")
-    old = _old_manifest(paths.manifest_output)
+    try:
+        old = read_manifest(paths.manifest_output) if paths.manifest_output.exists() else None
+    except RagEvalError:
+        old = None  # what cannot be read tells nothing and may be replaced
     existing = [str(output) for output in paths.outputs if output.exists()]
     if existing and not force:
         same = (
@@ -321,14 +318,6 @@ def _make_way(paths: BuildPaths, *, version: str, force: bool) -> dict[str, Any]
             f"{', '.join(existing)}: expected no such file, got one already{same}; --force replaces"
         )
     return old
-
-
-def _old_manifest(path: Path) -> dict[str, Any] | None:
-    """Return the manifest that is there; one that cannot be read tells nothing and may be replaced."""
-    try:
-        return read_manifest(path) if path.exists() else None
-    except RagEvalError:
-        return None
 
 
 def _relative(path: Path, root: str | Path) -> str:
@@ -428,9 +417,8 @@ def corpus_issues(folder: str | Path, *, pattern: str = "**/*") -> Iterator[Issu
     """Yield what is wrong with a folder of texts: files that are not UTF-8, and files without a word."""
     folder = Path(folder)
     try:
-        files = sorted(
-            path for path in folder.glob(pattern) if path.is_file() and not _is_hidden(path, folder)
-        )
+        found = sorted(path for path in folder.glob(pattern) if path.is_file())
+        files = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
     except (ValueError, NotImplementedError):
         raise UsageError(f"expected a pattern such as **/*.txt, got {pattern!r}") from None
     except OSError as error:
@@ -488,7 +476,3 @@ def _sha256(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise refused("read", path, error) from error
-
-
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)

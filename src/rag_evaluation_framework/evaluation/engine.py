@@ -35,10 +35,13 @@ from rag_evaluation_framework.records.responses import may_be_mended
 from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples, check_unchanged, placed, write_list
-
-# Runs a call that blocks in a thread of its own.
+from rag_evaluation_framework.results.run_folder import (
+    RunFolder,
+    Samples,
+    check_unchanged,
+    placed,
+    write_list,
+)
 
 T = TypeVar("T")
 

@@ -52,8 +52,8 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_evaluations import compare_evaluations
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
+from rag_evaluation_framework.results.storage import compare_evaluations
 from rag_evaluation_framework.retrieval.sweep import Grid
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]

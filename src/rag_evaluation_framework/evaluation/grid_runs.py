@@ -53,8 +53,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
-from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
+from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, KnownSamples, RunFolder, content_hash
 from rag_evaluation_framework.results.storage import SUFFIX
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
@@ -232,7 +231,7 @@ class _Sweep:
         known = _known_performance(place / PERFORMANCE_FILE)
         if known is not None:
             folder = RunFolder.open(place)
-            results = list(folder.results(order="dataset"))
+            results = list(folder.results())
             outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
             return self._part(pipeline.cell, folder, results, outcome, known)
         # Parts that do not work, and truth that does not fit, are errors before the cell begins.
@@ -374,7 +373,7 @@ class _KeptRows:
             yield Row(index, result, known.get(result.sample_id))
 
     def _results(self) -> Iterator[SampleResult]:
-        return self.folder.results(order="dataset") if self.results is None else iter(self.results)
+        return self.folder.results() if self.results is None else iter(self.results)
 
 
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:

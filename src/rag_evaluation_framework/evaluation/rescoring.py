@@ -45,8 +45,7 @@ from rag_evaluation_framework.results.evaluations import (
     rows_of_folder,
     summed_up,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples, listed_samples
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
 _FIELDS = tuple(field.name for field in fields(Score))

@@ -61,8 +61,14 @@ from rag_evaluation_framework.results.gate import (
     sample_passes,
     with_pass_rate,
 )
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, RunGroup, group_fields
-from rag_evaluation_framework.results.sample_list import check_unchanged, content_hash
+from rag_evaluation_framework.results.run_folder import (
+    NEW_RUN,
+    RunFolder,
+    RunGroup,
+    check_unchanged,
+    content_hash,
+    group_fields,
+)
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 
 _NOT_BEGUN = "not begun"

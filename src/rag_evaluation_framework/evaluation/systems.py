@@ -225,7 +225,7 @@ def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Compar
     return {
         **head.configuration,
         "seed": head.seed,
-        "systems": [part.to_dict() for part in parts.values()],
+        "systems": [part.document for part in parts.values()],
         "comparisons": [each.to_dict() for each in comparison.metrics],
     }
 

@@ -233,20 +233,16 @@ class RankingRules:
 # What the ranking metrics count in the judgements of a block of queries, wherever these came from.
 
 
-@dataclass(frozen=True, slots=True)
-class GradeCounts:
-    """Each query's judged documents, counted, and its positive grades from the highest down."""
+def count_grades(
+    judged: Integers, *, relevance_level: int, depth: int | None
+) -> tuple[Integers, Integers, Integers]:
+    """Count the grades in the columns of a table padded as unjudged.
 
-    relevant: Integers
-    nonrelevant: Integers
-    ideal_grades: Integers
-
-
-def count_grades(judged: Integers, *, relevance_level: int, depth: int | None) -> GradeCounts:
-    """Count the grades in the columns of a table padded as unjudged; ideal grades reach to ``depth``."""
+    Returns how many are relevant and how many are not, and the ideal grades down to ``depth``.
+    """
     relevant = _counted(judged >= relevance_level)
     nonrelevant = _counted(judged >= 0) - relevant
-    return GradeCounts(relevant, nonrelevant, _ideal_grades(judged, depth=depth))
+    return relevant, nonrelevant, _ideal_grades(judged, depth=depth)
 
 
 def counted(chosen: Booleans, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -347,15 +343,7 @@ def _judged(
         relevant_ids = np.where(grades[:, missed] >= level, ids[:, missed], _MATCHES_NOTHING)
         below = _first_found(run[missed, depth:], relevant_ids)
         first_hit[missed] = np.where(below > 0, depth + below, 0)
-    return JudgedRankings(
-        top_grades,
-        _retrieved(run),
-        counts.relevant,
-        counts.nonrelevant,
-        counts.ideal_grades,
-        level,
-        first_hit,
-    )
+    return JudgedRankings(top_grades, _retrieved(run), *counts, level, first_hit)
 
 
 def _look_up(top: IdArray, ids: IdArray, grades: Integers) -> Integers:

@@ -397,7 +397,9 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
     scores = isinstance(next(iter(run.values())), Mapping)
     kind = ScoredDocuments if scores else RankedLists
     issues: list[Issue] = []
-    for queries, given, retrieved_queries, retrieved in _in_step(qrels, run):
+    # Some queries of the qrels and their judgements, some of the run and what they retrieved.
+    pieces = map(_pieces, (qrels, qrels.values(), run, run.values()))
+    for queries, given, retrieved_queries, retrieved in zip_longest(*pieces, fillvalue=()):
         check_kinds(retrieved, scores=scores, run=run)
         judgements = as_lookups(queries, given, qrels=qrels)
         # Most runs hold the queries of the qrels in their order; in others they are looked up.
@@ -422,11 +424,6 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
                 issues += rankings.issues(query, row)
     if issues:
         raise InputError(capped(issues))
-
-
-def _in_step(qrels: Qrels, run: Run) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Yield some queries of the qrels and their judgements, some of the run and what they retrieved."""
-    return zip_longest(*map(_pieces, (qrels, qrels.values(), run, run.values())), fillvalue=())
 
 
 def _pieces(values: Iterable[Any]) -> Iterator[list[Any]]:
@@ -460,12 +457,4 @@ def _judged(
         if below is None:
             return None
         first_hit[missed] = below
-    return JudgedRankings(
-        top,
-        rankings.lengths,
-        counts.relevant,
-        counts.nonrelevant,
-        counts.ideal_grades,
-        rules.relevance_level,
-        first_hit,
-    )
+    return JudgedRankings(top, rankings.lengths, *counts, rules.relevance_level, first_hit)

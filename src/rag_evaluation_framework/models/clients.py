@@ -241,19 +241,13 @@ class OpenAIClientModel:
         self.name = model
         self._create = create
         self._key = getattr(client, "api_key", None)
-        self._address = str(getattr(client, "base_url", ""))
         self._settings = ChatSettings(model=model, temperature=0)
         self._conceded = NO_CONCESSIONS
-
-    @property
-    def cache_key(self) -> str:
+        address = str(getattr(client, "base_url", ""))
+        self.cache_key = f"{address} {self._settings}"
         """What distinguishes this endpoint and its settings from others."""
-        return f"{self._address} {self._settings}"
-
-    @property
-    def endpoint(self) -> dict[str, Any]:
+        self.endpoint = {"url": address, **self._settings.to_dict()}
         """Where the model is asked, and with which settings."""
-        return {"url": self._address, **self._settings.to_dict()}
 
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0

@@ -52,6 +52,8 @@ class RememberingModel:
         self._model = model
         self.cache_key = key
         """What tells the endpoint and its settings from others."""
+        self.endpoint = endpoint_of(model)
+        """Where and how the wrapped model is asked."""
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Future[Completion]] = {}
 
@@ -82,11 +84,6 @@ class RememberingModel:
             with self._lock:
                 del self._under_way[key]
         return completion
-
-    @property
-    def endpoint(self) -> dict[str, Any]:
-        """Where and how the wrapped model is asked."""
-        return endpoint_of(self._model)
 
     @property
     def waiting(self) -> int:

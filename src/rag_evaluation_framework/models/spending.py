@@ -58,24 +58,16 @@ class Spending:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls = 0
-        self._usage: Usage | None = None
-
-    @property
-    def calls(self) -> int:
+        self.calls = 0
         """How many calls were paid for."""
-        return self._calls
-
-    @property
-    def usage(self) -> Usage | None:
+        self.usage: Usage | None = None
         """The tokens and dollars of all of them, as far as they were reported."""
-        return self._usage
 
     def add(self, usage: Usage | None) -> None:
         """Count a call that was paid for."""
         with self._lock:
-            self._calls += 1
-            self._usage = total_usage([self._usage, usage])
+            self.calls += 1
+            self.usage = total_usage([self.usage, usage])
 
 
 class CountedModel:
@@ -86,16 +78,10 @@ class CountedModel:
 
     def __init__(self, model: ChatModel, spending: Spending) -> None:
         self.name = model.name
+        self.cache_key: str | None = getattr(model, "cache_key", model.name)
+        self.endpoint = endpoint_of(model)
         self.spending = spending
         self._model = model
-
-    @property
-    def cache_key(self) -> str | None:
-        return getattr(self._model, "cache_key", self.name)
-
-    @property
-    def endpoint(self) -> dict[str, Any]:
-        return endpoint_of(self._model)
 
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0

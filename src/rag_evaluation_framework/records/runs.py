@@ -1,6 +1,4 @@
-"""A run: a system's responses to a dataset with their scores, everything needed to repeat it, how far
-it is and how it ended..
-"""
+"""A run: responses to a dataset with their scores, how to repeat it, how far it is and how it ended."""
 
 from __future__ import annotations
 

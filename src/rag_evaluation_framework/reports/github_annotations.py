@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.reports.tables import one_line
+from rag_evaluation_framework.reports.terminal import expected_and_got
 from rag_evaluation_framework.results.evaluations import Evaluation, Verdict
 
 # GitHub shows ten annotations of a kind for each step.

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_evaluation_framework.reports.exchanges import expected_and_got, named_run_notes
 from rag_evaluation_framework.reports.tables import one_line
+from rag_evaluation_framework.reports.terminal import expected_and_got, named_run_notes
 from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

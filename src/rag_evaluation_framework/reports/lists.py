@@ -164,7 +164,7 @@ def _is_left(row: dict[str, Any]) -> bool:
 
 def _row(run: ListedRun) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "run_id": run.run_id,
+        "run_id": run.path.name,
         "state": run.state,
         "dataset_id": None,
         "dataset_version": None,

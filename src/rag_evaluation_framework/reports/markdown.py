@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from rag_evaluation_framework.reports.exchanges import (
+from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.reports.terminal import (
+    blame_cells,
+    blame_title,
     exchanges,
+    gate_cells,
     named_run_notes,
+    refusal_cells,
     samples_to_show,
     unscored_lines,
+    untold_blame,
 )
-from rag_evaluation_framework.reports.tables import figure, one_line
-from rag_evaluation_framework.reports.terminal import blame_cells, blame_title, refusal_cells, untold_blame
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Verdict
 
@@ -30,7 +34,7 @@ def render(evaluation: Evaluation, **_wish: object) -> str:
     if verdict.enabled and not verdict.passed:
         parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
     if verdict.checks:
-        parts.append(_gate(verdict))
+        parts.append(_table(*gate_cells(verdict)))
     parts += [_metrics(evaluations)]
     parts += [part for each in evaluations if (part := _unscored(each))]
     if refusals is not None and refusals.methods:
@@ -46,22 +50,6 @@ def render(evaluation: Evaluation, **_wish: object) -> str:
 def escaped(text: str, characters: int = 300) -> str:
     """Return a text that Markdown shows as it is, in one line: no markup, no mention, no cell of its own."""
     return _SPECIAL.sub(r"\\\1", one_line(text, characters))
-
-
-def _gate(verdict: Verdict) -> str:
-    rows = [
-        [
-            row.dataset or "–",
-            row.metric,
-            row.method or "–",
-            figure(row.value),
-            "–" if row.bound is None else f"{row.operator} {row.bound:g}",
-            row.held,
-            row.status if row.reason is None else f"{row.status}: {row.reason}",
-        ]
-        for row in verdict.checks
-    ]
-    return _table(["dataset", "metric", "method", "value", "threshold", "held", "verdict"], rows)
 
 
 def _metrics(evaluations: Sequence[Evaluation]) -> str:

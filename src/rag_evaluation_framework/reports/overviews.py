@@ -13,8 +13,8 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.reports.tables import one_line, text_table
-from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.reports.tables import figure as figure_text
+from rag_evaluation_framework.reports.tables import interval_text, one_line, text_table
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def _figures(report: AgreementReport) -> str:
         [
             figure.what,
             figure.measure,
-            _number(figure.value),
-            _interval(figure.interval),
+            figure_text(figure.value),
+            interval_text(figure.interval),
             str(figure.n_queries),
             _target(figure),
         ]
@@ -82,9 +82,9 @@ def _pairs(report: AgreementReport, listed: int) -> str:
         [
             " – ".join(pair.pair),
             str(pair.n_queries),
-            _number(pair.jaccard),
+            figure_text(pair.jaccard),
             str(pair.n_scores),
-            _number(pair.score_difference),
+            figure_text(pair.score_difference),
         ]
         for pair in report.pairs[:listed]
     ]
@@ -98,9 +98,9 @@ def _queries(report: AgreementReport, listed: int) -> str:
         [
             query.query_id,
             str(query.n_annotators),
-            _number(query.jaccard),
+            figure_text(query.jaccard),
             " – ".join(query.furthest_pair),
-            _number(query.furthest_jaccard),
+            figure_text(query.furthest_jaccard),
         ]
         for query in differing[:listed]
     ]
@@ -111,7 +111,7 @@ def _queries(report: AgreementReport, listed: int) -> str:
 def _scores(report: AgreementReport, listed: int) -> str:
     differing = [row for row in report.scores if row.difference > 0.0]
     rows = [
-        [row.query_id, row.score, _number(row.difference), row.lowest, row.highest]
+        [row.query_id, row.score, figure_text(row.difference), row.lowest, row.highest]
         for row in differing[:listed]
     ]
     headers = ["query", "score", "difference", "lowest", "highest"]
@@ -120,14 +120,6 @@ def _scores(report: AgreementReport, listed: int) -> str:
 
 def _more(number: int) -> str:
     return f"\n… and {number} more (--json has all)" if number > 0 else ""
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
-
-
-def _interval(interval: Interval | None) -> str:
-    return "–" if interval is None else f"[{interval.low:.4f}, {interval.high:.4f}]"
 
 
 # A dataset in figures, as text for a terminal.
@@ -283,13 +275,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "by_difficulty": _labels(summary.dataset, "difficulty"),
         "unanswerable": _unanswerable(summary.dataset),
         "rejected": dict(summary.drafts.counts()),
-        "usage": None
-        if usage is None
-        else {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cost_usd": usage.cost_usd,
-        },
+        "usage": None if usage is None else asdict(usage),
         "run": summary.run,
         "written": list(summary.written),
         "upload": None if summary.upload is None else asdict(summary.upload),

@@ -45,10 +45,6 @@ class BlameSummary:
     shares: tuple[BlameShare, ...]
     unknown_because: dict[str, int]
 
-    def count(self, kind: BlameKind) -> int:
-        """Return how many answers are of this kind."""
-        return next(share.count for share in self.shares if share.kind == kind)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as results files store it."""
         return asdict(self)
@@ -75,7 +71,7 @@ def read_blame(written: Any) -> Blame:
     return msgspec.convert(written, Blame, str_keys=True)
 
 
-def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:
+def blame_summary(blames: Iterable[Blame], *, method: str) -> BlameSummary:
     """Count the kinds; shares are of the answers whose kind is known, with Wilson's interval.
 
     ``method`` names what decided what supports what, as shown beside figures.
@@ -86,10 +82,10 @@ def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0
         counts[each.kind] += 1
         if each.kind == "unknown":
             reasons[each.why] += 1
-    return _summary(counts, reasons, method=method, confidence=confidence)
+    return _summary(counts, reasons, method=method)
 
 
-def blame_of_all(summaries: Iterable[BlameSummary], *, confidence: float = 0.95) -> BlameSummary | None:
+def blame_of_all(summaries: Iterable[BlameSummary]) -> BlameSummary | None:
     """Return one summary of several runs; ``None`` if there are none."""
     counts: Counter[BlameKind] = Counter()
     reasons: Counter[str] = Counter()
@@ -100,19 +96,17 @@ def blame_of_all(summaries: Iterable[BlameSummary], *, confidence: float = 0.95)
         reasons.update(each.unknown_because)
     if not methods:
         return None
-    return _summary(counts, reasons, method=" + ".join(methods), confidence=confidence)
+    return _summary(counts, reasons, method=" + ".join(methods))
 
 
-def _summary(
-    counts: Counter[BlameKind], reasons: Counter[str], *, method: str, confidence: float
-) -> BlameSummary:
+def _summary(counts: Counter[BlameKind], reasons: Counter[str], *, method: str) -> BlameSummary:
     told = counts.total() - counts["unknown"]
     shares = []
     for kind in BLAME_KINDS:
         share, interval = None, None
         if told and kind != "unknown":
             share = counts[kind] / told
-            interval = wilson_interval(counts[kind], told, confidence=confidence)
+            interval = wilson_interval(counts[kind], told)
         shares.append(BlameShare(kind, PART_OF_KIND[kind], counts[kind], share, interval))
     return BlameSummary(
         method=method,

@@ -36,7 +36,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     calibrate_metric,
     cannot_calibrate,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder, whole_results_of
+from rag_evaluation_framework.results.run_folder import RESULTS_FILE, RunFolder
 
 # A run as calibration needs it: each metric's values by query, and the answers that were scored.
 
@@ -80,7 +80,7 @@ def _answers(source: Run | RunFolder | Mapping[str, Any]) -> Iterator[tuple[str,
                 answer = query.get("generated_answer")
                 yield str(query["query_id"]), answer if isinstance(answer, str) else None, "error" in query
         return
-    for result in source.results if isinstance(source, Run) else source.results(order="dataset"):
+    for result in source.results if isinstance(source, Run) else source.results():
         yield result.sample_id, result.response.text, result.response.failure is not None
 
 
@@ -94,7 +94,15 @@ def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
             raise InputError([Issue("no-results", expected, found, file=run)])
         return answered_run(document)
     folder = RunFolder.open(run, runs_directory)
-    return replace(answered_run(folder), whole=whole_results_of(folder))
+    return replace(answered_run(folder), whole=_whole_results_of(folder))
+
+
+def _whole_results_of(folder: RunFolder) -> Path | None:
+    """Return the results of the golden run that a run belongs to; ``None`` if there is none, or none yet."""
+    configuration = folder.head.configuration
+    leader = configuration.get("evaluation", folder.head.run_id)
+    path = folder.path.parent / str(leader) / RESULTS_FILE
+    return path if "golden" in configuration and path.is_file() else None
 
 
 # Which human label a metric is compared with, unless one is named.

@@ -14,8 +14,7 @@ from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import read_list
+from rag_evaluation_framework.results.run_folder import RunFolder, read_list
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
@@ -129,11 +128,6 @@ class Comparison:
             each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
         )
         return "undecided" if fell else "no worse"
-
-    def of(self, contender: str) -> Comparison:
-        """Return the part about one contender."""
-        metrics = tuple(each for each in self.metrics if each.contender == contender)
-        return replace(self, contenders=(contender,), metrics=metrics)
 
     def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
         """Render it by the name of a renderer: ``terminal``, ``json`` …"""
@@ -306,7 +300,7 @@ def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
     if isinstance(source, Run):
         return _from_results(source.head, source.results, name)
     if isinstance(source, RunFolder):
-        return _from_results(source.head, source.results(order="dataset"), name)
+        return _from_results(source.head, source.results(), name)
     if isinstance(source, Mapping):
         return _from_document(source, name)
     raise UsageError(f"expected a run, its folder or a results document, got {shown(source)}")
@@ -314,6 +308,7 @@ def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
 
 def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | None) -> ScoredRun:
     metrics: dict[str, ScoredMetric] = {}
+    methods: dict[str, set[str]] = {}
     for result in results:
         for score in result.scores:
             if score.method == TIMING_METHOD or score.value is None:
@@ -322,19 +317,13 @@ def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | No
                 version = head.metric_versions.get(score.metric)
                 higher = is_higher_better(score.metric, score.method)
                 metrics[score.metric] = ScoredMetric(score.method, version, higher)
-            metric = metrics[score.metric]
-            metric.values[result.sample_id] = score.value
-            metric.method = _joined(metric.method, score.method)
+            metrics[score.metric].values[result.sample_id] = score.value
+            methods.setdefault(score.metric, set()).add(score.method)
+    for metric, found in metrics.items():
+        found.method = " + ".join(sorted(methods[metric]))
     return ScoredRun(
         name=name or head.run_id, dataset_id=head.dataset_id, dataset_hash=head.dataset_hash, metrics=metrics
     )
-
-
-def _joined(so_far: str | None, method: str) -> str:
-    """Name every method by which a metric's scores were made."""
-    if so_far is None or so_far == method:
-        return method
-    return " + ".join(sorted({*so_far.split(" + "), method}))
 
 
 def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
@@ -507,9 +496,6 @@ def moved_samples(baseline: ScoredRun, contender: ScoredRun, metric: str) -> lis
 
 _BASELINE, _CURRENT = "baseline", "this run"
 
-_Scores = dict[str, dict[str, float]]
-"""Value by sample by metric."""
-
 
 class ScoredBy(Protocol):
     """What is compared of a metric: its name, how it is measured, and which way is better."""
@@ -541,29 +527,28 @@ def compare_with_baseline(
     baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
 ) -> Comparison:
     """Compare two runs over the samples that both scored."""
-    compared = _compared(scorers)
     same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
     shared = {identifier for identifier, _ in same}
-    names = {scorer.name for scorer in compared}
-    before, after = (_scores(folder, names, shared) for folder in (baseline, current))
-    paired = [each for each in compared if not before[each.name].keys().isdisjoint(after[each.name])]
-    missed = [scorer.name for scorer in compared if scorer not in paired]
-    in_baseline = _scored(baseline) if missed else set()
-    metrics = [
-        _compare(
-            each.name,
-            (_BASELINE, before[each.name]),
-            (_CURRENT, after[each.name]),
-            higher_is_better=each.higher_is_better,
-            seed=seed,
+    before, after = (scored_run(folder).metrics for folder in (baseline, current))
+    metrics, uncompared = [], []
+    for scorer in _compared(scorers):
+        name = scorer.name
+        old, new = (
+            {each: run[name].values[each] for each in run[name].values if each in shared}
+            if name in run
+            else {}
+            for run in (before, after)
         )
-        for each in paired
-    ]
+        if old.keys().isdisjoint(new):
+            uncompared.append(Uncompared(name, in_baseline=name in before))
+            continue
+        better = scorer.higher_is_better
+        metrics.append(_compare(name, (_BASELINE, old), (_CURRENT, new), higher_is_better=better, seed=seed))
     return Comparison(
         baseline=_BASELINE,
         contenders=(_CURRENT,),
         metrics=tuple(corrected_together(metrics)),
-        uncompared=tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
+        uncompared=tuple(uncompared),
     )
 
 
@@ -576,17 +561,4 @@ def _methods(folder: RunFolder) -> dict[str, set[str]]:
     for result in folder.results():
         for score in result.scores:
             found.setdefault(score.metric, set()).add(score.method)
-    return found
-
-
-def _scored(folder: RunFolder) -> set[str]:
-    return {score.metric for result in folder.results() for score in result.scores if score.value is not None}
-
-
-def _scores(folder: RunFolder, metrics: set[str], samples: set[str]) -> _Scores:
-    found: _Scores = {metric: {} for metric in metrics}
-    for result in folder.results():
-        for score in result.scores:
-            if score.value is not None and score.metric in metrics and result.sample_id in samples:
-                found[score.metric][result.sample_id] = score.value
     return found

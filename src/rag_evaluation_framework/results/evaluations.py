@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import nsmallest
 from importlib import import_module
 from pathlib import Path
@@ -27,8 +27,7 @@ from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples, listed_samples
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
     NO_COLUMNS,
@@ -352,7 +351,7 @@ class Evaluation:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
-    intervals: Mapping[str, Any] = field(default_factory=lambda: INTERVALS)
+    intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))
     """How the intervals of the figures were made."""
     kept: Any = None
     """What has to live as long as the evaluation: the folder of a run that is not to be kept."""
@@ -526,7 +525,7 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
     since is a :class:`UsageError`.
     """
     listed = None if samples is None else enumerate(listed_samples(samples, folder.samples_path))
-    for entry in folder.entries(order="dataset"):
+    for entry in folder.entries():
         sample = None
         if listed is not None:
             sample = next(sample for place, sample in listed if place == entry.index)

@@ -25,8 +25,8 @@ from __future__ import annotations
 import os
 import zlib
 from array import array
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -47,15 +47,6 @@ from rag_evaluation_framework.records.runs import (
     timing_fields,
     timing_from,
 )
-
-# One line of a journal: an entry under its checksum, still a JSON object that any tool can read.
-#
-# ::
-#
-#     {"crc32":"9ae0daaf","entry":{"index":17,"result":{…},"timing":{…}}}
-#
-# The checksum covers the bytes of the entry. It detects what a kill, or a full or failing disk, did to a
-# line; it does not protect against tampering.
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'
@@ -160,11 +151,6 @@ def intact_entry(line: bytes) -> bytes | None:
     return content
 
 
-def glance_at(content: bytes) -> Glance:
-    """Read the part of an intact entry that counting needs."""
-    return _glances.decode(content)
-
-
 def entry_from(content: bytes) -> JournalEntry:
     """Read an intact entry; one that another version wrote in an unknown format is an error."""
     written: dict[str, Any] = msgspec.json.decode(content)
@@ -173,16 +159,6 @@ def entry_from(content: bytes) -> JournalEntry:
         return JournalEntry(written["index"], result_from(written["result"], timing), timing_from(timing))
     except (KeyError, TypeError) as error:
         raise invalid("", "an entry in the form of this version", str(error)) from None
-
-
-def comparable_part(content: bytes) -> Any:
-    """Return what two entries for the same sample must agree on."""
-    return msgspec.json.decode(content)["result"]
-
-
-def answered_part(content: bytes) -> Any:
-    """Return what two entries with different scores for the same answer must agree on."""
-    return comparable_part(content)["response"]
 
 
 _NOT_THERE = -1
@@ -301,7 +277,10 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
             if not index.is_done(glance.index):
                 _count(index, glance, offset)
             elif glance.index in index.reaskable:
-                _count_anew(index, glance, offset)
+                # Its sample had no answer before; what both cost was spent.
+                index.done -= 1
+                index.failed -= 1
+                _count(index, glance, offset)
             elif _is_rescored(index, glance, content, file=file):
                 _place(index, glance, offset)
             else:
@@ -312,55 +291,26 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
     return index
 
 
-def read_entries(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
-    """Yield the entries that an index knows, in the order of the journal."""
+def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
+    """Yield the entries that start at these offsets of an index, those that are there."""
     with _opened(path) as file:
-        if file is None:
-            return
-        for _, offset, _, content in _lines(file):
-            if offset >= index.end:
-                return
-            glance = _glanced(content, len(index.offsets))
-            if content is not None and glance is not None and index.offsets[glance.index] == offset:
-                yield entry_from(content)
-
-
-def read_entries_in_dataset_order(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
-    """Yield the entries that an index knows, in the order of the dataset."""
-    with _opened(path) as file:
-        if file is None:
-            return
-        for offset in index.offsets:
-            if offset != _NOT_THERE:
+        for offset in offsets:
+            if file is not None and offset != _NOT_THERE:
                 yield entry_from(_content_at(file, offset))
 
 
-def read_entry(path: Path, offset: int) -> JournalEntry:
-    """Read the one entry that starts at an offset."""
-    with _opened(path) as file:
-        if file is None:
-            raise refused("read", path, FileNotFoundError())
-        return entry_from(_content_at(file, offset))
-
-
-class _opened:  # noqa: N801  # reads as a verb in a with statement
-    """A file open for reading, or ``None`` if it does not exist; an error of the disk names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> BinaryIO | None:
-        try:
-            self._file: BinaryIO | None = self._path.open("rb")
-        except FileNotFoundError:
-            self._file = None
-        except OSError as error:
-            raise refused("read", self._path, error) from error
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | None]:
+    """Open a file for reading; ``None`` if it does not exist. An error of the disk names the file."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise refused("read", path, error) from error
+    with file:
+        yield file
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes, bytes | None]]:
@@ -383,7 +333,7 @@ def _glanced(content: bytes | None, total: int) -> Glance | None:
     if content is None:
         return None
     try:
-        glance = glance_at(content)
+        glance = _glances.decode(content)
     except msgspec.DecodeError:
         return None
     return glance if 0 <= glance.index < total else None
@@ -404,19 +354,12 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
         index.metrics = frozenset(glance.metrics)
 
 
-def _count_anew(index: JournalIndex, glance: Glance, offset: int) -> None:
-    """Count a line in place of its sample's earlier one, which had no answer; what both cost was spent."""
-    index.done -= 1
-    index.failed -= 1
-    _count(index, glance, offset)
-
-
 def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
     """Tell whether the line has new scores for the same answer as its sample's earlier line."""
     if glance.index not in index.rescorable:
         return False
     before = _content_at(file, index.offsets[glance.index])
-    return bool(answered_part(before) == answered_part(content))
+    return bool(_result_of(before)["response"] == _result_of(content)["response"])
 
 
 def _contradictions(
@@ -424,10 +367,15 @@ def _contradictions(
 ) -> list[Issue]:
     """Return nothing if the line repeats what the first one for its sample says."""
     first = _content_at(file, index.offsets[glance.index])
-    if comparable_part(first) == comparable_part(content):
+    if _result_of(first) == _result_of(content):
         return []
     expected = f"one result for sample {glance.result.sample_id!r}"
     return [Issue("inconsistent-journal", expected, "a second, different one").located(*place)]
+
+
+def _result_of(content: bytes) -> Any:
+    """Return what two entries for the same sample must agree on; with new scores, on its response."""
+    return msgspec.json.decode(content)["result"]
 
 
 def _content_at(file: BinaryIO, offset: int) -> bytes:

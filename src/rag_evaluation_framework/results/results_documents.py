@@ -27,7 +27,7 @@ written as a stream: memory does not grow with the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def query_result(row: Row) -> dict[str, Any]:
         "contexts": list(response.contexts),
         "context_origin": response.context_origin,
         **_citations(response),
-        "usage": _usage(response),
+        "usage": {} if response.usage is None else _known(asdict(response.usage)),
         "error": _error(response),
         **_scores(row.result),
         "split": row.split,
@@ -160,7 +160,7 @@ def _retrieved(hits: tuple[Hit, ...], sample: Sample | None) -> dict[str, Any]:
     if sample is not None:
         relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
         written["ground_truth_relevant"] = relevant
-    return {name: value for name, value in written.items() if value != []}
+    return _known(written)
 
 
 def _citations(response: Response) -> dict[str, Any]:
@@ -179,27 +179,21 @@ def _citations(response: Response) -> dict[str, Any]:
 
 
 def _span(cited: SpanCitation) -> dict[str, Any]:
-    written = {
-        "file_name": cited.file,
-        "page_number": cited.page,
-        "start_char": cited.start,
-        "end_char": cited.end,
-        "confidence_score": cited.confidence,
-        "context_text": cited.text,
-    }
-    return {name: value for name, value in written.items() if value is not None}
+    return _known(
+        {
+            "file_name": cited.file,
+            "page_number": cited.page,
+            "start_char": cited.start,
+            "end_char": cited.end,
+            "confidence_score": cited.confidence,
+            "context_text": cited.text,
+        }
+    )
 
 
-def _usage(response: Response) -> dict[str, Any]:
-    usage = response.usage
-    if usage is None:
-        return {}
-    figures = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-    }
-    return {name: value for name, value in figures.items() if value is not None}
+def _known(written: dict[str, Any]) -> dict[str, Any]:
+    """Return what is there: neither ``None`` nor empty."""
+    return {name: value for name, value in written.items() if value not in (None, [], {})}
 
 
 def _error(response: Response) -> dict[str, str]:
@@ -300,8 +294,7 @@ def _counts(run: Evaluation) -> dict[str, Any]:
 
 def _times(performance: Mapping[str, Any]) -> dict[str, float]:
     latencies = performance.get("latency_stats", {})
-    times = {"average_latency_ms": latencies.get("mean"), TOTAL_TIME: performance.get(TOTAL_TIME)}
-    return {name: value for name, value in times.items() if value is not None}
+    return _known({"average_latency_ms": latencies.get("mean"), TOTAL_TIME: performance.get(TOTAL_TIME)})
 
 
 def _pass_rate(run: Evaluation) -> dict[str, Any]:
@@ -348,12 +341,13 @@ def _performance(run: Evaluation) -> dict[str, Any]:
 
 def _metadata(head: RunHead) -> dict[str, Any]:
     """Return what is needed to repeat the run and to tell whether another one may be compared with it."""
-    written = {
-        "dataset_version": head.dataset_version,
-        "dataset_hash": head.dataset_hash,
-        "target": head.target,
-        "metric_versions": dict(head.metric_versions),
-        "packages": dict(head.packages),
-        "evaluation_parameters": {"random_seed": head.seed},
-    }
-    return {name: value for name, value in written.items() if value not in (None, {})}
+    return _known(
+        {
+            "dataset_version": head.dataset_version,
+            "dataset_hash": head.dataset_hash,
+            "target": head.target,
+            "metric_versions": dict(head.metric_versions),
+            "packages": dict(head.packages),
+            "evaluation_parameters": {"random_seed": head.seed},
+        }
+    )

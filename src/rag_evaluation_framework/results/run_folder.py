@@ -11,6 +11,10 @@
     ├── blame.jsonl     where each answer failed, if the evaluation blames answers
     └── results.json    the results document, once the run has been summed up
 
+The list of samples guards a resume. Samples pair by id; the same samples in another order are the same data;
+anything added, removed or edited is refused with the counts. Where a sample was read (its file and line) is
+not part of its fingerprint.
+
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
 *incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may still
 lack scores that a resume adds (``RunCounts.rescorable``), and answers that it asks for again
@@ -21,41 +25,204 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from itertools import count
+from functools import cached_property
+from itertools import count, zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from rag_evaluation_framework.datasets.dialect import IdDigests
 from rag_evaluation_framework.errors import (
     InputError,
+    Issue,
     RagEvalError,
     StorageError,
     UsageError,
+    counted,
     invalid,
     refused,
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import sync_folder, write_bytes_atomically
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice, SampleResult
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.journal import (
     JournalEntry,
     JournalIndex,
     empty_index,
     read_entries,
-    read_entries_in_dataset_order,
-    read_entry,
     read_index,
 )
-from rag_evaluation_framework.results.sample_list import count_listed
+
+# The samples of a run: their ids and fingerprints, written down before the first request.
+Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
+"""Samples in memory, or a function that begins reading them anew each time it is called."""
+
+
+class KnownSamples(tuple[Sample, ...]):
+    """Samples in memory whose fingerprints are worked out once, for several runs over the same samples."""
+
+    @cached_property
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """The id and fingerprint of each sample, in order."""
+        return tuple((sample.id, fingerprint(sample)) for sample in self)
+
+
+_FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
+
+
+def streamed(samples: Samples) -> Iterator[Sample]:
+    """Start reading the samples."""
+    return samples() if callable(samples) else iter(samples)
+
+
+def fingerprint(sample: Sample) -> str:
+    """Return 32 hexadecimal digits that identify the content of a sample, its id left out."""
+    # Only what is filled in, so that a field that a later version adds changes nothing.
+    content = {
+        name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
+    }
+    try:
+        written = msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise invalid("", "a sample that can be written as JSON", str(error)).located(
+            within=sample.id
+        ) from None
+    return hashlib.blake2b(written, digest_size=16).hexdigest()
+
+
+def content_hash(samples: Samples) -> str:
+    """Return the SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
+    digest = hashlib.sha256()
+    for pair in _listed(samples):
+        digest.update(msgspec.json.encode(pair) + b"\n")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def write_list(samples: Samples, path: Path) -> int:
+    """Write the list of a new run's samples; return how many there are. A repeated id is an error."""
+    digests = IdDigests()
+
+    def listed() -> Iterator[list[str]]:
+        for identifier, digits in _listed(samples):
+            digests.add(identifier)
+            yield [identifier, digits]
+        if digests.repeated():
+            _refuse_repetitions(samples)
+
+    return write_lines(path, listed())
+
+
+def read_list(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the id and fingerprint of each sample of a run, in order."""
+    for number, value in read_lines(path):
+        match value:
+            case [str(identifier), str(digits)]:
+                yield identifier, digits
+            case _:
+                raise invalid("", "a sample's id and fingerprint", value).located(str(path), number)
+
+
+def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
+    """Yield each sample with its place in the list. Call :func:`check_unchanged` first.
+
+    Data that changes while the run goes on is an error, not a misaligned result.
+    """
+    index_of: dict[str, int] | None = None
+    for index, (sample, listed) in enumerate(zip_longest(streamed(samples), read_list(path))):
+        if index_of is None and (sample is None or listed is None or listed[0] != sample.id):
+            index_of = {identifier: place for place, (identifier, _) in enumerate(read_list(path))}
+        place = index if index_of is None or sample is None else index_of.get(sample.id)
+        if sample is None or place is None:
+            raise UsageError("the dataset was changed while the run was going on")
+        yield place, sample
+
+
+def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
+    """Yield the sample of each line of a run's list, in the order of the list."""
+    stream = streamed(samples)
+    by_id: dict[str, Sample] | None = None
+    for identifier, digits in read_list(path):
+        if by_id is None:
+            sample = next((sample for sample in stream if sample.id == identifier), None)
+            if sample is None:  # the dataset is in another order now
+                by_id = {sample.id: sample for sample in streamed(samples)}
+        if by_id is not None:
+            sample = by_id.get(identifier)
+        if sample is None or fingerprint(sample) != digits:
+            raise _other_data(samples, path)
+        yield sample
+
+
+def _other_data(samples: Samples, path: Path) -> UsageError:
+    total, changes = _changes(samples, path)
+    told = {"missing": changes["removed"], "edited since": changes["changed"]}
+    found = ", ".join(f"{n:,} {what}" for what, n in told.items() if n)
+    return UsageError(
+        f"expected the dataset with the {counted(total, 'sample')} of the run as before, got {found}"
+    )
+
+
+def _changes(samples: Samples, path: Path) -> tuple[int, dict[str, int]]:
+    """Return how many samples a run has, and how many were added, removed and changed since."""
+    then = dict(read_list(path))
+    now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
+    return len(then), {
+        "added": len(now.keys() - then.keys()),
+        "removed": len(then.keys() - now.keys()),
+        "changed": sum(then[identifier] != now[identifier] for identifier in now.keys() & then.keys()),
+    }
+
+
+def check_unchanged(samples: Samples, path: Path) -> None:
+    """Raise :class:`UsageError`, with the counts, if the samples are not those of the list."""
+    if all(now == then for now, then in zip_longest(_listed(samples), read_list(path))):
+        return
+    total, counts = _changes(samples, path)
+    if any(counts.values()):
+        told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        raise UsageError(
+            f"cannot resume over other data: expected the {counted(total, 'sample')} the run began with, "
+            f"got {told}; start a new run, or bring the dataset back"
+        )
+    _refuse_repetitions(samples)
+
+
+def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
+    if isinstance(samples, KnownSamples):
+        return samples.listed
+    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
+
+
+def _refuse_repetitions(samples: Samples) -> None:
+    seen: set[str] = set()
+    issues = []
+    for place, sample in enumerate(streamed(samples)):
+        if sample.id in seen:
+            issues.append(
+                Issue("duplicate-id", "each sample id once", f"{sample.id!r} again", f"samples[{place}]")
+            )
+        seen.add(sample.id)
+    if issues:
+        raise InputError(issues)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
 
 # One process at a time works on a run. The lock says which; a dead process holds none.
 
@@ -74,45 +241,6 @@ class LockOwner:
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.started}"
-
-
-@contextmanager
-def held_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a run; one that another process holds is a :class:`UsageError` that names it."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise refused("write", path, error) from error
-    try:
-        _take(descriptor, path)
-        owner = LockOwner(os.getpid(), socket.gethostname(), _now())
-        try:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, msgspec.json.encode(owner), 0)
-        except OSError as error:
-            raise refused("write", path, error) from error
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def lock_owner(path: Path) -> LockOwner | None:
-    """Return who holds the lock, or ``None`` if nobody does."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise refused("read", path, error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _TAKEN:
-            return _written_owner(descriptor)
-        raise refused("read", path, error) from error
-    finally:
-        os.close(descriptor)
-    return None
 
 
 def _take(descriptor: int, path: Path) -> None:
@@ -139,10 +267,6 @@ def _written_owner(descriptor: int) -> LockOwner:
         return LockOwner(0, "an unknown host", "just now")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 RunState = Literal["running", "incomplete", "complete", "broken"]
 
 NEW_RUN = "new"
@@ -163,6 +287,11 @@ class RunFolder:
     def __init__(self, path: Path, head: RunHead) -> None:
         self.path = path
         self.head = head
+        self.samples_path = path / "samples.jsonl"
+        self.journal_path = path / "journal.jsonl"
+        self.results_path = path / "results.json"
+        self.judge_usage_path = path / "judge_usage.json"
+        self.blame_path = path / "blame.jsonl"
 
     @classmethod
     def create(
@@ -173,7 +302,7 @@ class RunFolder:
         A head with the id :data:`NEW_RUN` gets ``eval_run_<UTC date>_<nnn>``; any other id is taken as it is
         and must be free. ``started_at`` is filled in if missing. Parent folders are made as needed.
         """
-        started = (now or _utc_now)()
+        started = now() if now else datetime.now(UTC)
         path = _claimed_folder(Path(runs_directory), head.run_id, started)
         head = replace(
             head,
@@ -189,7 +318,7 @@ class RunFolder:
         """Open a run by its id in the runs directory, or by the path of its folder."""
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
-                return cls(path, _read_head(path / "head.json"))
+                return _opened(path)
         if Path(path_or_id).is_file():
             lacking = "a results file has the figures of a run, not its journal"
             raise UsageError(
@@ -201,41 +330,50 @@ class RunFolder:
 
     def amended(self, head: RunHead) -> RunFolder:
         """Give a run that has no answers yet another head."""
-        _write_head(self.head_path, head, overwrite=True)
+        _write_head(self.path / "head.json", head, overwrite=True)
         return RunFolder(self.path, head)
 
     @property
-    def head_path(self) -> Path:
-        return self.path / "head.json"
-
-    @property
-    def samples_path(self) -> Path:
-        return self.path / "samples.jsonl"
-
-    @property
-    def journal_path(self) -> Path:
-        return self.path / "journal.jsonl"
-
-    @property
-    def results_path(self) -> Path:
-        return self.path / "results.json"
-
-    @property
-    def judge_usage_path(self) -> Path:
-        return self.path / "judge_usage.json"
-
-    @property
-    def blame_path(self) -> Path:
-        return self.path / "blame.jsonl"
-
-    @property
     def owner(self) -> LockOwner | None:
-        """The process that works on the run now."""
-        return lock_owner(self.path / "lock")
+        """The process that works on the run now; ``None`` if none does."""
+        path = self.path / "lock"
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise refused("read", path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return _written_owner(descriptor)
+            raise refused("read", path, error) from error
+        finally:
+            os.close(descriptor)
+        return None
 
-    def held(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self) -> Iterator[None]:
         """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it."""
-        return held_lock(self.path / "lock")
+        path = self.path / "lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise refused("write", path, error) from error
+        try:
+            _take(descriptor, path)
+            owner = LockOwner(
+                os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds")
+            )
+            try:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, msgspec.json.encode(owner), 0)
+            except OSError as error:
+                raise refused("write", path, error) from error
+            yield
+        finally:
+            os.close(descriptor)
 
     @property
     def state(self) -> RunState:
@@ -263,7 +401,7 @@ class RunFolder:
         """
         if CELLS in self.head.configuration:
             return self._index_of_cells()
-        total = count_listed(self.samples_path) if self.samples_path.exists() else 0
+        total = sum(1 for _ in read_list(self.samples_path)) if self.samples_path.exists() else 0
         return read_index(self.journal_path, total=total)
 
     def _index_of_cells(self) -> JournalIndex:
@@ -277,32 +415,30 @@ class RunFolder:
                 whole.problems += index.problems
         return whole
 
-    def results(self, *, order: Literal["journal", "dataset"] = "journal") -> Iterator[SampleResult]:
-        """Yield the result of each finished sample once, in memory that does not grow with the run.
+    def results(self) -> Iterator[SampleResult]:
+        """Yield the result of each finished sample, as :meth:`entries` do."""
+        return (entry.result for entry in self.entries())
 
-        Damage in the middle of the journal, or two different results for one sample, is an
-        :class:`InputError` before anything is yielded.
+    def entries(self) -> Iterator[JournalEntry]:
+        """Yield each finished sample once, in the order of the dataset, with its place there and its times.
+
+        Memory does not grow with the run. Damage in the middle of the journal, or two different results for
+        one sample, is an :class:`InputError` before anything is yielded.
         """
-        return (entry.result for entry in self.entries(order=order))
-
-    def entries(self, *, order: Literal["journal", "dataset"] = "journal") -> Iterator[JournalEntry]:
-        """Yield the same as :meth:`results`, with each sample's place in the dataset and its times."""
         index = self.index()
         if index.problems:
             raise InputError(index.problems)
-        read = read_entries if order == "journal" else read_entries_in_dataset_order
-        yield from read(self.journal_path, index)
+        yield from read_entries(self.journal_path, index.offsets)
 
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""
-        return read_entry(self.journal_path, offset)
+        return next(read_entries(self.journal_path, [offset]))
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
     """A run in a directory; one that cannot be opened has the reason in place of its folder."""
 
-    run_id: str
     path: Path
     state: RunState
     folder: RunFolder | None = None
@@ -311,7 +447,14 @@ class ListedRun:
 
 def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
     """Return the runs of a directory by name; a directory that does not exist has none."""
-    return [_listed(path) for path in _run_paths(Path(runs_directory))]
+    found = []
+    for path in _run_paths(Path(runs_directory)):
+        try:
+            folder = _opened(path)
+            found.append(ListedRun(path, folder.state, folder))
+        except RagEvalError as error:
+            found.append(ListedRun(path, "broken", reason=str(error)))
+    return found
 
 
 def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
@@ -336,14 +479,6 @@ def _opened(path: Path) -> RunFolder:
     return RunFolder(path, _read_head(path / "head.json"))
 
 
-def _listed(path: Path) -> ListedRun:
-    try:
-        folder = _opened(path)
-        return ListedRun(path.name, path, folder.state, folder)
-    except RagEvalError as error:
-        return ListedRun(path.name, path, "broken", reason=str(error))
-
-
 def _run_paths(directory: Path) -> list[Path]:
     try:
         return sorted(path for path in directory.iterdir() if path.is_dir() and _RUN_ID.match(path.name))
@@ -358,11 +493,9 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
     if run_id != NEW_RUN and not _RUN_ID.match(run_id):
         raise invalid("run_id", "letters, digits, '_', '-', '+' and '.'", run_id)
     prefix = f"eval_run_{started:%Y%m%d}_"
-    names = (
-        iter([run_id])
-        if run_id != NEW_RUN
-        else (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
-    )
+    names: Iterable[str] = [run_id]
+    if run_id == NEW_RUN:
+        names = (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -400,22 +533,12 @@ def _read_head(path: Path) -> RunHead:
         raise error.located(str(path)) from None
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-# The runs of one evaluation: one a dataset, tied together, so that one id resumes or compares them
-# all.
-#
-# The first run leads: its head lists the datasets and how their samples were chosen. The heads of the
-# others name the leader.
+# The runs of one evaluation: one a dataset, tied together, so that one id resumes or compares them all. The
+# first run leads: its head lists the datasets and how their samples were chosen, and those of the others name
+# the leader.
 
 RESULTS_FILE = "golden.results.json"
 """The name of the results of all splits in the folder of the first run of golden sets."""
-
-_LEADER = "evaluation"
-_DATASETS = "datasets"
-_SELECTION = "selection"
 
 
 class RunGroup:
@@ -428,12 +551,12 @@ class RunGroup:
     @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: Path) -> RunGroup:
         """Find an evaluation by any of its runs, in the runs directory or by path."""
-        return cls(*tied_runs(RunFolder.open(path_or_id, runs_directory), _LEADER))
+        return cls(*tied_runs(RunFolder.open(path_or_id, runs_directory), "evaluation"))
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """The datasets of the evaluation, including those not begun."""
-        listed = self.leader.head.configuration.get(_DATASETS)
+        listed = self.leader.head.configuration.get("datasets")
         return tuple(listed) if isinstance(listed, list) else tuple(self.runs)
 
     @property
@@ -453,7 +576,7 @@ class RunGroup:
         return tuple(self._selection().get("metrics", ()))
 
     def _selection(self) -> dict[str, Any]:
-        written = self.leader.head.configuration.get(_SELECTION)
+        written = self.leader.head.configuration.get("selection")
         if not isinstance(written, dict):
             raise UsageError(f"run {self.leader.head.run_id} was not begun by an evaluation of a manifest")
         return written
@@ -473,13 +596,5 @@ def group_fields(
         "allow_missing": choice.allow_missing,
         "metrics": list(metrics),
     }
-    fields: dict[str, Any] = {_DATASETS: list(datasets), _SELECTION: selection}
-    return fields if leader is None else {**fields, _LEADER: leader.run_id}
-
-
-def whole_results_of(folder: RunFolder) -> Path | None:
-    """Return the results of the golden run that a run belongs to; ``None`` if there is none, or none yet."""
-    configuration = folder.head.configuration
-    leader = configuration.get("evaluation", folder.head.run_id)
-    path = folder.path.parent / str(leader) / RESULTS_FILE
-    return path if "golden" in configuration and path.is_file() else None
+    fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
+    return fields if leader is None else {**fields, "evaluation": leader.run_id}

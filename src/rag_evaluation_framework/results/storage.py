@@ -1,17 +1,18 @@
-"""Keeps results in a folder: saved atomically, found by id, listed, compared."""
+"""What is kept: evaluations loaded and saved, results in a folder found by id, listed and compared."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rag_evaluation_framework.datasets.recognition import DIALECTS, read_dataset, recognise
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
@@ -25,20 +26,31 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
+from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import (
+    Comparison,
     MetricComparison,
+    ScoredMetric,
     ScoredRun,
     compare_metric,
+    compare_scored,
     corrected_together,
     data_differences,
     have_queries_in_common,
     method_differences,
+    metric_figures,
     metric_sections,
     scored_run,
     shared_metrics,
 )
-from rag_evaluation_framework.results.summaries import PERFORMANCE
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
+from rag_evaluation_framework.statistics.intervals import Interval
 
 # The results files of a folder: their names, and what each says about itself without being read
 # whole.
@@ -51,19 +63,6 @@ SUFFIXES = (SUFFIX, ".results.yaml", ".results.yml", ".results.csv", ".results.p
 
 # File systems allow 255 bytes a name; the suffix and a compression's take some.
 _LONGEST_ID = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ResultsEntry:
-    """A results file: what it says about itself, or why it could not be read."""
-
-    path: Path
-    evaluation_id: str | None = None
-    timestamp: str | None = None
-    system_version: str | None = None
-    dataset_id: str | None = None
-    evaluation_type: str | None = None
-    error: str | None = None
 
 
 def check_id(evaluation_id: object) -> str:
@@ -103,17 +102,6 @@ def named_id(path: Path) -> str:
     return name[: -len(ending)]
 
 
-def results_entries(folder: Path) -> Iterator[ResultsEntry]:
-    """Yield what each results file of a folder says about itself; one that cannot be read has the reason."""
-    for path in results_paths(folder):
-        try:
-            head = _head(check_inside(path))
-        except RagEvalError as error:
-            yield ResultsEntry(path, error=str(error))
-        else:
-            yield ResultsEntry(path, **head)
-
-
 class _Saved(msgspec.Struct):
     evaluation_type: str | None = None
 
@@ -128,21 +116,32 @@ class _Head(msgspec.Struct):
     saved: _Saved = msgspec.field(name="_metadata", default_factory=_Saved)
 
 
-def _head(path: Path) -> dict[str, Any]:
+def results_entries(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what each results file of a folder says about itself; one that cannot be read has the reason."""
+    for path in results_paths(folder):
+        head, error = _Head(), None
+        try:
+            head = _head(check_inside(path))
+        except RagEvalError as refusal:
+            error = str(refusal)
+        yield {
+            "evaluation_id": head.evaluation_id,
+            "timestamp": head.timestamp,
+            "system_version": head.system_version,
+            "dataset_id": head.dataset_id,
+            "evaluation_type": head.saved.evaluation_type,
+            "file_path": str(path),
+            "error": error,
+        }
+
+
+def _head(path: Path) -> _Head:
     try:
         if plain_name(path).endswith(SUFFIX):
-            head = msgspec.json.decode(read_bytes(path), type=_Head)
-        else:
-            head = msgspec.convert(read_results(path), type=_Head)
+            return msgspec.json.decode(read_bytes(path), type=_Head)
+        return msgspec.convert(read_results(path), type=_Head)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError([Issue("not-results", "results", shown(str(error)), file=str(path))]) from None
-    return {
-        "evaluation_id": head.evaluation_id,
-        "timestamp": head.timestamp,
-        "system_version": head.system_version,
-        "dataset_id": head.dataset_id,
-        "evaluation_type": head.saved.evaluation_type,
-    }
 
 
 # Results documents side by side: every figure of every metric section, and tests where queries pair.
@@ -261,7 +260,7 @@ class EvaluationResultsStorage:
         now: Callable[[], datetime] | None = None,
     ) -> None:
         self.results_directory = Path(results_directory)
-        self._now = now or _utc_now
+        self._now = now or partial(datetime.now, UTC)
         try:
             self.results_directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -292,7 +291,7 @@ class EvaluationResultsStorage:
         found = [path for path in results_paths(self.results_directory) if named_id(path) == evaluation_id]
         if not found:
             entries = results_entries(self.results_directory)
-            found = [entry.path for entry in entries if entry.evaluation_id == evaluation_id]
+            found = [Path(each["file_path"]) for each in entries if each["evaluation_id"] == evaluation_id]
         if not found:
             raise MissingResultsError(f"no results {shown(evaluation_id)} in {self.results_directory}")
         if len(found) > 1:
@@ -307,17 +306,9 @@ class EvaluationResultsStorage:
         others.
         """
         return [
-            {
-                "evaluation_id": entry.evaluation_id,
-                "timestamp": entry.timestamp,
-                "system_version": entry.system_version,
-                "dataset_id": entry.dataset_id,
-                "evaluation_type": entry.evaluation_type,
-                "file_path": str(entry.path),
-                "error": entry.error,
-            }
+            entry
             for entry in results_entries(self.results_directory)
-            if entry.error is not None or evaluation_type in (None, entry.evaluation_type)
+            if entry["error"] is not None or evaluation_type in (None, entry["evaluation_type"])
         ]
 
     def compare_results(self, evaluation_ids: Sequence[str]) -> dict[str, Any]:
@@ -339,9 +330,8 @@ class EvaluationResultsStorage:
             path = self._path(evaluation_id)
             if path.is_symlink():
                 continue
-            content = self._content(
-                {"evaluation_id": evaluation_id, **_without_id(results)}, path, evaluation_type
-            )
+            identified = {"evaluation_id": None} | dict(results) | {"evaluation_id": evaluation_id}
+            content = self._content(identified, path, evaluation_type)
             try:
                 write_bytes_atomically(path, content, overwrite=False)
             except UsageError:  # somebody was faster
@@ -369,9 +359,156 @@ class EvaluationResultsStorage:
         return strict_json.encode({**results, "_metadata": saved}, indent=2) + b"\n"
 
 
-def _without_id(results: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in results.items() if name != "evaluation_id"}
+# Evaluations and comparisons, whatever they are kept in.
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+def load(
+    place: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
+) -> Evaluation | Dataset:
+    """Load a run by its folder or id, a results file, or a dataset by its path.
+
+    The samples of a run are read from its ``dataset``, by default the file that its head records, where that
+    is still there.
+    """
+    path = Path(place)
+    if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
+        return load_run(RunFolder.open(place, runs_directory), dataset)
+    if path.name.endswith(SUFFIXES) or path.name == "results.json":
+        return _of_document(read_results(path))
+    if path.exists():
+        return read_dataset(path)
+    raise UsageError(
+        f"expected a run, a results file or a dataset, got {shown(str(place))}, which is not there"
+    )
+
+
+def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002
+    """Write an evaluation, a comparison or a dataset atomically, as its ending or ``format`` says."""
+    if isinstance(thing, Dataset):
+        DIALECTS.get(format or thing.dialect).write(thing, Path(path))
+        return Path(path)
+    if isinstance(thing, Comparison):
+        write_text_atomically(path, thing.render(format or "terminal"))
+        return Path(path)
+    return thing.save(path, format=format)
+
+
+def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
+    """Sum up a run on the disk; its rows have their samples where the dataset is there as it was."""
+    recorded = folder.head.configuration.get("dataset_path")
+    source = dataset or (recorded if isinstance(recorded, str) and Path(recorded).exists() else None)
+    samples: Samples | None = None
+    if source is not None:
+        samples = partial(recognise(source).stream, Path(source))
+    counts = folder.counts
+    return summed_up(
+        folder.head,
+        rows_of_folder(folder),
+        kind="answers",
+        total=counts.total,
+        outcome=counts.outcome,
+        rows=lambda: rows_of_folder(folder, samples),
+        folder=folder.path,
+        target=folder.head.target,
+    )
+
+
+def _of_document(document: dict[str, Any]) -> Evaluation:
+    """Return what a results document holds; it has no samples, only what was answered and scored."""
+    metadata, summary = document.get("metadata") or {}, document.get("summary") or {}
+    head = RunHead(
+        run_id=str(document.get("evaluation_id") or "results"),
+        dataset_id=str(document.get("dataset_id") or "unknown"),
+        dataset_hash=metadata.get("dataset_hash"),
+        target=metadata.get("target"),
+        configuration=document.get("configuration") or {},
+        metric_versions=metadata.get("metric_versions") or {},
+        started_at=document.get("timestamp"),
+    )
+    figures = {
+        name: _figure(name, written) for name, written in metric_figures(document) if "n_scored" in written
+    }
+    rows = [_row(place, query, figures) for place, query in enumerate(document.get("query_results") or ())]
+    totals = RunTotals()
+    for row in rows:
+        totals.add(row.result)
+    total, finished = int(summary.get("total_queries", len(rows))), len(rows)
+    return Evaluation(
+        kind="answers",
+        head=head,
+        metrics=figures,
+        counts=Counts(total=total, finished=finished, failed=int(summary.get("failed_queries", 0))),
+        outcome=RunOutcome(
+            completed=True, interrupted=False, done=finished, failed=0, remaining=total - finished
+        ),
+        columns=totals.columns(),
+        read_rows=lambda: rows,
+        document=document,
+    )
+
+
+def _figure(name: str, written: Any) -> Figure:
+    ends = written.get("confidence_interval")
+    interval = None
+    if ends:
+        interval = Interval(ends[0], ends[1], confidence=0.95, method=str(written.get("interval_method")))
+    return Figure(
+        metric=name,
+        value=written.get("value"),
+        interval=interval,
+        n_scored=written["n_scored"],
+        n_skipped=written.get("n_skipped", 0),
+        n_failed=written.get("n_failed", 0),
+        higher_is_better=written.get("higher_is_better", True),
+        method=str(written.get("method")),
+    )
+
+
+def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
+    def method(name: str) -> str:
+        return figures[name].method if name in figures else "unknown"
+
+    scores = [
+        Score.scored(name, value, method=method(name))
+        for name, value in (query.get("individual_metrics") or {}).items()
+    ]
+    for name, told in (query.get("unscored_metrics") or {}).items():
+        made = Score.skipped if told.get("status") == "skipped" else Score.failed
+        scores.append(made(name, str(told.get("reason")), method=method(name)))
+    error = query.get("error")
+    response = Response(
+        text=query.get("generated_answer"),
+        contexts=tuple(query.get("contexts") or ()),
+        latency_ms=query.get("latency_ms"),
+        failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
+    )
+    result = SampleResult(str(query.get("query_id")), response, tuple(scores))
+    return Row(place, result, passes=query.get("pass"))
+
+
+def compare_evaluations(systems: Mapping[str, Evaluation], **wish: Any) -> Comparison:
+    """Compare evaluations with the first of them; ``wish`` is that of :func:`compare_scored`."""
+    return compare_scored([_scored(name, each) for name, each in systems.items()], **wish)
+
+
+def _scored(name: str, evaluation: Evaluation) -> ScoredRun:
+    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
+    metrics: dict[str, ScoredMetric] = {}
+    for part_name, part in (evaluation.parts or {"": evaluation}).items():
+        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
+        for metric, figure in part.metrics.items():
+            if metric not in part.columns.values or figure.method == TIMING_METHOD:
+                continue
+            version = part.head.metric_versions.get(metric)
+            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
+            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
+    head = evaluation.head
+    return ScoredRun(
+        name=name,
+        dataset_id=head.dataset_id,
+        dataset_hash=head.dataset_hash,
+        metrics={metric: found for metric, found in metrics.items() if found.values},
+    )

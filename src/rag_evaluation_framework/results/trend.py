@@ -9,7 +9,7 @@ seven runs to go by, more when there are fewer, so a regression is a reason to l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -19,15 +19,6 @@ from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
 TrendVerdict = Literal["regression", "improvement", "steady", "not enough"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendSettings:
-    """How many runs make the range, how many deviations wide it is, how many samples a run needs."""
-
-    window: int = 7
-    deviations: float = 2.0
-    least_samples: int = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +47,10 @@ class MetricTrend:
     current: MetricPoint
     history: tuple[MetricPoint, ...]
     n_excluded: int
-    baseline_mean: float | None
-    low: float | None
-    high: float | None
-    verdict: TrendVerdict
+    baseline_mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: TrendVerdict = "not enough"
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,60 +59,59 @@ class MetricTrend:
 
 
 def metric_trends(
-    documents: Sequence[Mapping[str, Any]], settings: TrendSettings | None = None
+    documents: Sequence[Mapping[str, Any]],
+    *,
+    window: int = 7,
+    deviations: float = 2.0,
+    least_samples: int = 10,
 ) -> list[MetricTrend]:
-    """Return the trend of every metric of the latest document; the order of the documents does not matter."""
+    """Return the trend of every metric of the latest document; the order of the documents does not matter.
+
+    The last ``window`` runs make the range, which is so many ``deviations`` wide on each side; a run needs
+    ``least_samples``.
+    """
     if not documents:
         raise UsageError("a trend needs at least one run, got none")
-    ordered = sorted(documents, key=_when)
-    points = [list(_points(document)) for document in ordered]
-    earlier: dict[str, list[MetricPoint]] = {}
-    for point in (point for run in points[:-1] for point in run):
-        earlier.setdefault(point.metric, []).append(point)
-    return [metric_trend(point, earlier.get(point.metric, []), settings) for point in points[-1]]
+    points = [list(_points(document)) for document in sorted(documents, key=_when)]
+    trends = []
+    for current in points[-1]:
+        earlier = [each for run in points[:-1] for each in run if each.metric == current.metric]
+        usable = [each for each in earlier if _is_comparable(each, current, least_samples)]
+        trend = MetricTrend(
+            metric=current.metric,
+            current=current,
+            history=tuple(usable[-window:]),
+            n_excluded=len(earlier) - len(usable),
+        )
+        trends.append(_judged(trend, deviations=deviations, least_samples=least_samples))
+    return trends
 
 
-def metric_trend(
-    current: MetricPoint, earlier: Sequence[MetricPoint], settings: TrendSettings | None = None
-) -> MetricTrend:
-    """Judge one value by those before it, oldest first."""
-    settings = settings or TrendSettings()
-    usable = [point for point in earlier if _is_comparable(point, current, settings)]
-    history = tuple(usable[-settings.window :])
-    mean = low = high = None
-    verdict: TrendVerdict = "not enough"
-    reason = None
-    if current.n_scored < settings.least_samples:
-        reason = f"{counted(current.n_scored, 'sample')}, at least {settings.least_samples} are needed"
-    elif len(history) < 2:
+def _judged(trend: MetricTrend, *, deviations: float, least_samples: int) -> MetricTrend:
+    """Judge the latest value by those before it."""
+    current, history = trend.current, trend.history
+    if current.n_scored < least_samples:
+        reason = f"{counted(current.n_scored, 'sample')}, at least {least_samples} are needed"
+        return replace(trend, reason=reason)
+    if len(history) < 2:
         reason = f"{counted(len(history), 'comparable run')} before it, at least 2 are needed"
-    else:
-        values = [point.value for point in history]
-        mean = exact_mean(values)
-        half = settings.deviations * standard_deviation(values)
-        low, high = mean - half, mean + half
-        verdict = _verdict(current, low, high)
-    return MetricTrend(
-        metric=current.metric,
-        current=current,
-        history=history,
-        n_excluded=len(earlier) - len(usable),
-        baseline_mean=mean,
-        low=low,
-        high=high,
-        verdict=verdict,
-        reason=reason,
+        return replace(trend, reason=reason)
+    values = [point.value for point in history]
+    mean, half = exact_mean(values), deviations * standard_deviation(values)
+    low, high = mean - half, mean + half
+    return replace(
+        trend, baseline_mean=mean, low=low, high=high, verdict=_verdict(current, low=low, high=high)
     )
 
 
-def _is_comparable(point: MetricPoint, current: MetricPoint, settings: TrendSettings) -> bool:
+def _is_comparable(point: MetricPoint, current: MetricPoint, least_samples: int) -> bool:
     same_data = point.data[0] == current.data[0] and (
         None in (point.data[1], current.data[1]) or point.data[1] == current.data[1]
     )
-    return same_data and point.method == current.method and point.n_scored >= settings.least_samples
+    return same_data and point.method == current.method and point.n_scored >= least_samples
 
 
-def _verdict(current: MetricPoint, low: float, high: float) -> TrendVerdict:
+def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
     # Of equal values the range is a point, which rounding must not be beyond.
     slack = ROUNDING * max(abs(low), abs(high))
     if low - slack <= current.value <= high + slack:

@@ -68,7 +68,6 @@ _OWNER_BITS = np.uint64(24)
 _SIGN_BIT = np.uint64(1)
 
 Integers = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
 
 
 class HashingEmbedder:
@@ -306,7 +305,7 @@ OnTexts = Callable[[int], None]
 class RememberingEmbedder:
     """Fulfils ``extensions.Embedder``. Keeps every vector in memory; its text is that of the embedder itself.
 
-    ``seconds`` is the time that the embedder took, ``texts`` how many it was asked for.
+    ``seconds`` is the time that the embedder took.
     """
 
     def __init__(self, embedder: Embedder, *, on_texts: OnTexts | None = None) -> None:
@@ -318,11 +317,6 @@ class RememberingEmbedder:
 
     def __repr__(self) -> str:
         return component_text(self.embedder)
-
-    @property
-    def texts(self) -> int:
-        """How many different texts were embedded."""
-        return len(self._rows)
 
     @property
     def dimensions(self) -> int | None:

@@ -126,14 +126,9 @@ PASSAGE_CHARACTERS = 500
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """How a question leads back: why it does not, if so; and how well the best other passage fits it, where 1
-    means as well as its own. A question without a passage is not judged.
-    """
-
-    rejection: Rejection | None
-    rivalry: float
+Returned = tuple[Rejection | None, float]
+"""How a question leads back: why it does not, if so; and how well the best other passage fits it, where 1
+means as well as its own. A question without a passage is not judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +144,7 @@ class RoundTrip:
     def judged(self, drafts: Sequence[Draft], corpus: Corpus) -> list[Returned]:
         """Return for each draft how it leads back."""
         index = _PassageIndex(corpus)
-        return [self._judged(draft, index) if draft.excerpts else Returned(None, 0.0) for draft in drafts]
+        return [self._judged(draft, index) if draft.excerpts else (None, 0.0) for draft in drafts]
 
     def _judged(self, draft: Draft, index: _PassageIndex) -> Returned:
         scores = index.scores(draft.question)
@@ -157,16 +152,16 @@ class RoundTrip:
         of_own = scores[own]
         best = float(of_own.max(initial=0.0))
         if best <= 0.0:
-            return Returned(_rejection("passage-not-found", draft, "no word in common"), 1.0)
+            return _rejection("passage-not-found", draft, "no word in common"), 1.0
         rank = int(np.count_nonzero(scores > best)) + 1
         if rank > self.k:
-            return Returned(_rejection("passage-not-found", draft, f"at rank {rank}"), 1.0)
+            return _rejection("passage-not-found", draft, f"at rank {rank}"), 1.0
         scores[own] = 0.0
         rivals = int(np.count_nonzero(scores >= self.rival_share * best))
         rivalry = float(scores.max(initial=0.0)) / best
         if rivals > self.most_rivals:
-            return Returned(_rejection("many-passages-fit", draft, f"{rivals} others"), rivalry)
-        return Returned(None, rivalry)
+            return _rejection("many-passages-fit", draft, f"{rivals} others"), rivalry
+        return None, rivalry
 
 
 def _rejection(reason: str, draft: Draft, detail: str) -> Rejection:
@@ -234,10 +229,10 @@ class QualityControl:
         if self.round_trip is not None:
             returned = self.round_trip.judged(drafts.kept, corpus)
             if self.per_document is not None:
-                order = harder_first(drafts.kept, [each.rivalry for each in returned])
+                order = harder_first(drafts.kept, [rivalry for _, rivalry in returned])
                 drafts = Drafts(tuple(drafts.kept[number] for number in order), drafts.rejected)
                 returned = [returned[number] for number in order]
-            drafts = drafts.sifted(each.rejection for each in returned)
+            drafts = drafts.sifted(rejection for rejection, _ in returned)
         if self.near_duplicates is not None:
             drafts = drafts.sifted(self.near_duplicates.rejections(drafts.kept))
         if self.per_document is not None:

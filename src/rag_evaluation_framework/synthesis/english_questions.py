@@ -14,6 +14,7 @@ from dataclasses import replace
 from rag_evaluation_framework.synthesis import english_clauses
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import (
+    ADVERBS,
     BE,
     CONJUNCTIONS,
     MODALS,
@@ -34,6 +35,7 @@ _EXTENTS = {word: word for word in ("high", "long", "wide", "deep", "tall", "thi
 _EXTENTS |= {"away": "far away", "apart": "far apart"}
 _PLURALS = frozenset({"people", "children", "men", "women", "staff", "mice", "feet"})
 _FIRST_PERSONS = frozenset({"we", "you", "i", "there", "one"})
+_NO_OBJECTS = PREPOSITIONS | CONJUNCTIONS | ADVERBS | {"that", "free", "alone", "together", "home", "abroad"}
 _LONGEST_ANTECEDENT = 6
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
 
@@ -258,9 +260,13 @@ class _Sentence:
 
     def _complement(self, clause: Clause) -> Iterator[MadeQuestion]:
         first = clause.rest.partition(" ")[0].casefold()
-        is_defined = clause.auxiliary in ("is", "are") and first in ("a", "an", "the", "one")
-        if is_defined and clause.subject.casefold() not in PRONOUNS:
+        if not first or clause.subject.casefold() in PRONOUNS:
+            return
+        if clause.auxiliary in ("is", "are") and first in ("a", "an", "the", "one"):
             yield from self._made(f"what {clause.auxiliary} {clause.subject}", clause.rest, "definition")
+        is_object = first[0].isalnum() and first not in _NO_OBJECTS and not first.endswith("ly")
+        if is_object and not clause.auxiliary:
+            yield from self._made(clause.question("what", rest=""), clause.rest, "object", rank=1)
 
     def _made(
         self, text: str, answer: str, form: Form, kind: QuestionKind = "factual", *, rank: int = 0

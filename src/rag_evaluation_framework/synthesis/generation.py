@@ -30,8 +30,7 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of

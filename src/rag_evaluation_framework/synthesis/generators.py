@@ -88,15 +88,11 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         """The last generation: its dataset, what was rejected, and what it cost."""
         self.delivered: Delivered | None = None
         """Where the last dataset went, if it went anywhere."""
+        self.chunk_registry = ChunkRegistry()
+        """Finds the text and the characters behind the chunk ids of the ground truth."""
         self._model = as_chat_model(llm_client, name=model)
         self._max_characters = max_characters
         self._concurrency = concurrency
-        self._chunk_registry = ChunkRegistry()
-
-    @property
-    def chunk_registry(self) -> ChunkRegistry:
-        """Finds the text and the characters behind the chunk ids of the ground truth."""
-        return self._chunk_registry
 
     def generate(
         self,
@@ -180,6 +176,7 @@ class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
     """Generates questions whose relevant chunks are known by their ids.
 
     The model is shown the chunks with their ids and cites them, so the ground truth holds for this chunker.
+    ``options`` are those of every generator.
     """
 
     level = "chunk"
@@ -189,18 +186,13 @@ class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
         llm_client: object,
         corpus: Corpus,
         chunker: Chunker | PositionAwareChunker,
-        *,
-        model: str | None = None,
-        max_characters: int = MAX_CHARACTERS,
-        concurrency: int = CONCURRENCY,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            llm_client, corpus, model=model, max_characters=max_characters, concurrency=concurrency
-        )
+        super().__init__(llm_client, corpus, **options)
         self.chunker = chunker
         for chunk in chunk_corpus(corpus, chunker, distinct=True).chunks:
             chunk_id = generate_chunk_id(chunk.content)
-            self._chunk_registry.register_chunk(Chunk(chunk_id, chunk.content, chunk.doc_id, chunk.metadata))
+            self.chunk_registry.register_chunk(Chunk(chunk_id, chunk.content, chunk.doc_id, chunk.metadata))
 
     def _ground_truth(self, query: Query, sample: Sample) -> ChunkLevelGroundTruth:
         return ChunkLevelGroundTruth(query, [ChunkId(each) for each in sample.relevant_chunk_ids])
@@ -224,6 +216,6 @@ class TokenLevelDataGenerator(SyntheticDataGenerator[TokenLevelGroundTruth]):
             passage = PositionAwareChunk(
                 generate_pa_chunk_id(text), text, DocumentId(span.file), span.start, span.end
             )
-            self._chunk_registry.register_pa_chunk(passage)
+            self.chunk_registry.register_pa_chunk(passage)
             ids.append(passage.id)
         return TokenLevelGroundTruth(query, ids)

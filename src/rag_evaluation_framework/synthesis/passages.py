@@ -185,7 +185,7 @@ def _listing(text: str, run: Sequence[Place]) -> Iterator[Listing]:
 
 Form = Literal[
     "definition", "quantity", "time", "place", "cause", "condition", "person", "superlative", "decision",
-    "listing", "heading", "topic",
+    "object", "listing", "heading", "topic",
 ]  # fmt: skip
 """What a question asks for; questions of a document are drawn from many forms before one comes twice."""
 

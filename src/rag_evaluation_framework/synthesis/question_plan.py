@@ -108,13 +108,9 @@ class RelatedDocuments:
         self._index = BM25Index(list(words.elements()) for words in counts)
         self._near = [self._nearest(place) for place in range(total)]
 
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    def near(self, document: Document, number: int = _NEIGHBOURS) -> list[Document]:
+    def near(self, document: Document) -> list[Document]:
         """Return the documents that have most to do with one, if there are any."""
-        nearest = self._near[self._places[document.id]]
-        return [self._documents[place] for place, _ in nearest[:number]]
+        return [self._documents[place] for place, _ in self._near[self._places[document.id]]]
 
     def groups(self, number: int, *, size: int) -> list[tuple[Document, ...]]:
         """Return groups of up to ``size`` documents that belong together, the closest first.
@@ -123,7 +119,7 @@ class RelatedDocuments:
         There may be fewer groups than asked for.
         """
         by_closeness = sorted(
-            (place for place in range(len(self)) if self._near[place]),
+            (place for place, nearest in enumerate(self._near) if nearest),
             key=lambda place: (-self._near[place][0][1], place),
         )
         candidates = [
@@ -131,7 +127,7 @@ class RelatedDocuments:
         ]
         chosen: dict[frozenset[int], tuple[int, ...]] = {}
         used: Counter[int] = Counter()
-        for most in range(1, len(self) + 1):
+        for most in range(1, len(self._near) + 1):
             for group in candidates:
                 if len(chosen) == number:
                     break

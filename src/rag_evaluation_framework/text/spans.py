@@ -64,10 +64,6 @@ class Span(NamedTuple("Span", [("start", int), ("end", int)]), Spanned):
 
     __slots__ = ()
 
-    def shifted(self, by: int) -> Span:
-        """Return the span so many characters later."""
-        return Span(self.start + by, self.end + by)
-
 
 SpanList: TypeAlias = list[tuple[int, int]]
 """Spans as the pairs that chunkers give."""

@@ -1,7 +1,7 @@
-"""A metric of each family, added for real by following CONTRIBUTING, and one of another package.
+"""What CONTRIBUTING says how to add, added for real by following it: metrics, dialect, component, command.
 
-The package is copied, each function is written into its family's module and nothing else is touched; then
-the metrics are listed and scored from outside, in a process of its own.
+The package is copied, what the page shows is written where the page says and nothing else is touched; then it
+is used from outside, in a process of its own.
 """
 
 from __future__ import annotations
@@ -246,3 +246,83 @@ def test_a_plug_in_that_does_not_fit_its_view_says_so_when_it_is_loaded(tmp_path
     assert done.returncode == 2
     assert "metric 'brevity' cannot be loaded" in done.stderr
     assert "the view texts has no field 'reply'; it has question, answer, reference" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the dialect, the component and the command of the page."""
+    folder = tmp_path_factory.mktemp("extended")
+    package = folder / "rag_evaluation_framework"
+    shutil.copytree(Path(rag_evaluation_framework.__file__).parent, package)
+    modules = ("datasets/flash_cards.py", "retrieval/paragraph_chunker.py", "cli/words.py")
+    for module, block in zip(modules, ON_THE_PAGE[2:], strict=True):
+        (package / module).write_text(block, encoding="utf-8")
+    text = {"type": "string", "minLength": 1}
+    schema = {
+        "$id": "urn:rag-evaluation-framework:schema:flash-card",
+        "type": "object",
+        "required": ["front", "back"],
+        "properties": {"id": text, "front": text, "back": text},
+    }
+    (package / "datasets/schemas/flash-card.schema.json").write_text(json.dumps(schema))
+    lines = {
+        "datasets/schemas.py": ("KINDS: tuple[str, ...] = (", '"flash-card",'),
+        "datasets/dialect.py": ("SIGNATURES: Mapping[str, Signature] = {", shown_line('"flash-cards": ')),
+        "components.py": ('Registry("chunker")', shown_line("CHUNKERS.register(")),
+        "cli/main.py": ('    "Data": {', shown_line('"words": ')),
+    }
+    for module, (behind, line) in lines.items():
+        source = (package / module).read_text(encoding="utf-8")
+        assert source.count(behind) == 1, module
+        (package / module).write_text(source.replace(behind, f"{behind}\n{line}"), encoding="utf-8")
+    return folder
+
+
+def shown_line(start: str) -> str:
+    """Return the line that the page shows in its text."""
+    (found,) = re.findall(rf"`({re.escape(start)}[^`]+)`", PAGE)
+    return str(found)
+
+
+def test_a_dialect_is_recognised_read_written_and_refused_with_its_lines(extended: Path) -> None:
+    cards = extended / "deck.cards.jsonl"
+    cards.write_text(
+        '{"front": "When?", "back": "At nine.", "box": 3}\n{"front": "Where?", "back": "Here."}\n'
+    )
+    there = rag_eval(extended, "convert", str(cards), "deck.jsonl", "--to", "agent-samples", "--lossy")
+    assert there.returncode == 0, there.stderr
+    assert "2 samples, from flash-cards to agent-samples" in there.stdout
+    back = rag_eval(extended, "convert", "deck.jsonl", "again.cards.jsonl", "--to", "flash-cards", "--lossy")
+    assert back.returncode == 0, back.stderr
+    records = map(json.loads, (extended / "again.cards.jsonl").read_text().splitlines())
+    assert [(record["front"], record["back"]) for record in records] == [
+        ("When?", "At nine."),
+        ("Where?", "Here."),
+    ]
+    cards.write_text('{"front": "When?", "back": "x"}\n{"front": "", "back": "y"}\n')
+    wrong = rag_eval(extended, "validate", str(cards))
+    assert wrong.returncode != 0
+    assert "deck.cards.jsonl:2: front: expected" in wrong.stdout + wrong.stderr
+
+
+def test_a_component_is_found_by_its_name_and_built_with_its_settings(extended: Path) -> None:
+    handbook = ROOT / "examples" / "handbook"
+    arguments = ["retrieval", str(handbook / "documents"), "--dataset", str(handbook / "questions.eval.json")]
+    done = rag_eval(extended, *arguments, "--chunker", "paragraphs(least=3)", "-k", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "paragraphs(least=3)" in done.stdout
+    wrong = rag_eval(extended, *arguments, "--chunker", "paragraphs(most=3)")
+    assert wrong.returncode == 2
+    assert "unknown setting 'most'; known: least" in wrong.stderr
+
+
+def test_a_command_is_listed_and_its_errors_are_lines(extended: Path) -> None:
+    (extended / "asked.jsonl").write_text(
+        '{"id": "s", "input": "When does it sail?", "expected": "At nine."}\n'
+    )
+    done = rag_eval(extended, "words", "asked.jsonl", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"words": 4})
+    assert "Count the words of the questions." in rag_eval(extended, "--help").stdout
+    wrong = rag_eval(extended, "words", "no-such-file")
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr
