@@ -248,7 +248,7 @@ class Registry(Generic[T]):
 
 
 RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
-"""What renders an evaluation or a comparison, by name: ``render(thing, **wish) -> str``.
+"""What renders an evaluation or a comparison, by name: ``render(thing) -> str``, and named arguments.
 
 Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 """

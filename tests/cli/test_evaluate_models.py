@@ -219,6 +219,8 @@ def test_resuming_keeps_to_what_the_runs_began_with(
     first = evaluate("--model", "careful", "--limit", "2", *options).model("careful")["run_id"]
     other = evaluate("--model", "hasty", "--limit", "3", *options).model("hasty")["run_id"]
     assert "leave out --limit" in evaluate("--resume", first, "--limit", "3", *options).err
+    more = evaluate("--resume", first, "--model", "flaky", *options).model("flaky")["run_id"]
+    assert RunFolder.open(more).head.configuration["limit"] == 2
     unlike = evaluate("--resume", first, "--resume", other, *options)
     assert (unlike.code, "content of the dataset: expected" in unlike.err) == (2, True)
     split = project / "evaluation" / "datasets" / "qa_pairs.jsonl"

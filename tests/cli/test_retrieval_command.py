@@ -63,6 +63,9 @@ def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Pat
         ({"chunkers": "sentence"}, "unknown setting of retrieval 'chunkers'; did you mean chunker"),
         ({"k": "five"}, "k: expected a whole number, got 'five'"),
         ({"chunker": [5]}, "chunker: expected specifications such as recursive(chunk_size=200), got 5"),
+        ({"glob": 7}, "glob: expected a word, got 7"),
+        ({"cache": ["a", "b"]}, "cache: expected a path, got ['a', 'b']"),
+        ({"fetch_k": [10, 20]}, "fetch_k: expected a whole number, got [10, 20]"),
     ],
 )
 def test_a_wrong_configuration_is_one_clear_line(

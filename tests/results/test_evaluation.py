@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, Response, Score
-from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework import Evaluation, Response, Score, evaluate
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.evaluations import Row
@@ -75,5 +78,75 @@ def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:
     assert "<table>" in result._repr_html_()
     assert len(repr(result).splitlines()) == 1
     assert result.save(tmp_path / "result.txt").read_text(encoding="utf-8") == str(result)
+    assert "<table>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
     with pytest.raises(UnknownNameError, match="unknown renderer"):
         result.render("papyrus")
+    for renderer in ("terminal", "json", "markdown", "junit", "github", "notebook", "results"):
+        with pytest.raises(TypeError, match="smaples"):
+            result.render(renderer, smaples=False)
+
+
+def unanswered(question: str) -> str:
+    raise RuntimeError(f"no answer to {question}")
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    """Three systems over the same two questions; the second answers nothing."""
+    return evaluate(
+        [{"input": "first?", "expected": "yes"}, {"input": "second?", "expected": "no"}],
+        target={"agrees": lambda _: "yes", "breaks": unanswered, "denies": lambda _: "no"},
+        metrics=["string_match"],
+        runs_directory=tmp_path_factory.mktemp("runs"),
+    )
+
+
+def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> None:
+    text = str(systems)
+    assert "breaks: 2 of 2 samples, 2 of them without an answer (callable-error 2)" in text
+    assert "breaks: 2 failed, no answer: callable-error: string_match" in text
+    markdown = systems.render("markdown")
+    assert "| system | metric | method | mean | 95% interval |" in markdown
+    assert "| denies | string\\_match |" in markdown
+    assert "<summary>breaks: samples that do not pass</summary>" in markdown
+    assert "Target:" not in markdown
+    suites = re.findall('<testsuite name="([^"]+)"', systems.render("junit"))
+    assert suites == ["agrees", "breaks", "denies"]
+    document = json.loads(systems.render("json"))
+    assert (document["dataset"], document["systems"]) == ("rows", ["agrees", "breaks", "denies"])
+    assert document["metrics"]["denies"]["string_match"] == 0.5
+    assert [run["system"] for run in document["runs"]] == document["systems"]
+    assert "title=denies%3A does not pass" in systems.render("github")
+
+
+def test_the_worst_rows_of_several_systems_are_found_in_their_parts(systems: Evaluation) -> None:
+    assert [(row.response.text, row.question) for row in systems.worst(2)] == [
+        ("yes", "second?"),
+        ("no", "first?"),
+    ]
+
+
+def test_several_systems_are_written_as_what_holds_them(systems: Evaluation, tmp_path: Path) -> None:
+    for name in ("systems.csv", "systems.yaml", "systems.parquet"):
+        with pytest.raises(UsageError, match="expected a file that holds several runs"):
+            systems.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    compressed = systems.save(tmp_path / "systems.json.gz")
+    assert json.loads(gzip.decompress(compressed.read_bytes()))["systems"] == ["agrees", "breaks", "denies"]
+
+
+def test_a_difference_that_the_metric_cannot_have_is_not_called_detectable(systems: Evaluation) -> None:
+    assert systems.comparison is not None
+    (compared,) = systems.comparison.metrics
+    assert compared.smallest_detectable is not None
+    assert compared.smallest_detectable > 1
+    assert f"{compared.smallest_detectable:.4f}" not in str(systems)
+
+
+def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_nothing_decides(
+    tmp_path: Path,
+) -> None:
+    rows = [{"input": "first?", "expected": "yes"}]
+    text = str(evaluate(rows, target=lambda _: "yes", metrics=["token_f1"], runs_directory=tmp_path))
+    assert "gate: off (thresholds switch it on: gate={metric: bound})" in text
+    assert "pass_rate" not in text

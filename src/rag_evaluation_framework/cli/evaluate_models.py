@@ -187,9 +187,6 @@ def _evaluated(given: dict[str, Any]) -> int:
     with prepared(job) as suite:
         check_writable([folder, *(path.parent for path in paths.values())])
         systems = _systems(suite, models, runs, given)
-        for model, evaluation in systems.items() if paths else ():
-            paths[model].parent.mkdir(parents=True, exist_ok=True)
-            evaluation.save(paths[model], format="results")
         warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
         whole = replace(systems_of(systems), warnings=warnings)
         document = _document(whole, suite, models, prices)
@@ -197,13 +194,17 @@ def _evaluated(given: dict[str, Any]) -> int:
             print_json(suite.secrets.mask_value(document))
         else:
             click.echo(suite.secrets.mask(_text(whole, document)))
+        # After the figures, that a full disk does not hide them.
+        for model, evaluation in systems.items() if paths else ():
+            paths[model].parent.mkdir(parents=True, exist_ok=True)
+            evaluation.save(paths[model], format="results")
     if any(each.outcome.interrupted for each in systems.values()):
         return _INTERRUPTED
     return 0 if all(each.shortfall is None for each in systems.values()) else _INCOMPLETE
 
 
 def _systems(
-    prepared: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
+    planned: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
     from rag_evaluation_framework.cli.evaluation_output import progress_told
@@ -214,21 +215,22 @@ def _systems(
     )
     from rag_evaluation_framework.results.run_folder import RunGroup
 
-    (dataset,) = prepared.plan.datasets
+    (dataset,) = planned.plan.datasets
     for each in runs.values():
-        check_scored_alike(each, dataset.scorers, prepared.methods)
-    parameters, targets = _targets(models, runs, given, prepared.secrets)
+        check_scored_alike(each, dataset.scorers, planned.methods)
+    parameters, targets = _targets(models, runs, given, planned.secrets)
     parameters |= {"dataset_format": dataset.entry.format, "limit": given["limit"], _MODELS: list(models)}
     if runs:
         first = next(iter(runs.values())).head
+        parameters["limit"] = first.configuration.get("limit")
         parameters[_FIRST_RUN] = first.configuration.get(_FIRST_RUN) or first.run_id
     found: dict[str, Evaluation] = {}
-    mask, silent = prepared.secrets.mask, given["as_json"]
-    with progress_told(prepared.methods, silent=silent, mask=mask) as line:
+    mask, silent = planned.secrets.mask, given["as_json"]
+    with progress_told(planned.methods, silent=silent, mask=mask) as line:
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:
-                found[model] = evaluation_as_it_stands(dataset, run, prepared.methods)
+                found[model] = evaluation_as_it_stands(dataset, run, planned.methods)
                 continue
 
             def tell(_dataset: str, progress: Progress, model: str = model) -> None:
@@ -236,8 +238,8 @@ def _systems(
                     line(model, progress)
 
             suite = replace(
-                prepared,
-                manifest=replace(prepared.manifest, configuration={"model": model, **parameters}),
+                planned,
+                manifest=replace(planned.manifest, configuration={"model": model, **parameters}),
                 target=targets[model],
                 resumed=None if run is None else RunGroup(run),
                 shown_target=model,

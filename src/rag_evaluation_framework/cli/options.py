@@ -11,8 +11,6 @@ import click
 
 from rag_evaluation_framework.errors import UsageError
 
-# Options that several commands have, each written once.
-
 C = TypeVar("C", bound=Callable[..., Any])
 Option: TypeAlias = Callable[[C], C]
 
@@ -99,16 +97,15 @@ concurrency = partial(
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
-def with_options(command: C, options: Iterable[Option[Any]]) -> C:
-    """Give a command these options, shown in this order."""
-    for option in reversed(list(options)):
-        command = option(command)
-    return command
-
-
 def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
     """Return a decorator that gives a command these options, shown in this order."""
-    return lambda command: with_options(command, options)
+
+    def decorated(command: C) -> C:
+        for option in reversed(list(options)):
+            command = option(command)
+        return command
+
+    return decorated
 
 
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
@@ -292,9 +289,8 @@ _OF_THE_JUDGE = {
 }
 
 
-def scoring_options(command: C) -> C:
-    """Give a command the options above; :func:`scoring_of` reads them."""
-    return with_options(command, _OPTIONS)
+scoring_options = with_all(_OPTIONS)
+"""Gives a command the options above; :func:`scoring_of` reads them."""
 
 
 def scoring_of(given: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,9 @@ _NONE = "none"
 _PATHS = ("corpus", "cache", "dataset", "output")
 _TEXTS = ("chunker", "embedder", "retriever", "store", "reranker")
 _NUMBERS = ("k", "fetch_k", "seed")
-_SECTION = ("corpus", "glob", "level", *_TEXTS, "k", "fetch_k", "rank_by", "cache")
+_NOT_REPEATED = ("fetch_k", "seed")
+_WORDS = ("glob", "level", "rank_by")
+_SECTION = ("corpus", *_WORDS, *_TEXTS, "k", "fetch_k", "cache")
 _BESIDE = ("dataset", "output", "seed")
 _NOT_GIVEN_AGAIN = frozenset({"resume", "runs_dir", "as_json", "per_query", "output"})
 # What may hold a secret is not written down.
@@ -210,7 +212,8 @@ def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
     within = "" if config is None else f"{config}: "
     for name in (*_TEXTS, *_NUMBERS):
         value = asked.get(name, ())
-        listed = list(value) if isinstance(value, list | tuple) else [value]
+        is_listed = isinstance(value, tuple) or (isinstance(value, list) and name not in _NOT_REPEATED)
+        listed = list(value) if is_listed else [value]
         # YAML's empty value among the parts is ``none``.
         asked[name] = listed = [_NONE if each is None and name in _TEXTS else each for each in listed]
         kind = str if name in _TEXTS else int
@@ -232,6 +235,9 @@ def _stated(config: Path) -> dict[str, Any]:
     if unknown := next((name for name in section if name not in _SECTION), None):
         raise UnknownNameError("setting of retrieval", str(unknown), _SECTION)
     values = {**section, **{name: whole[name] for name in _BESIDE if name in whole}}
+    for name in (*_PATHS, *_WORDS):
+        if not isinstance(values.get(name, ""), str | None):
+            raise invalid(name, "a path" if name in _PATHS else "a word", values[name]).located(str(config))
     return {
         name: config.parent / str(value) if name in _PATHS else value
         for name, value in values.items()

@@ -136,7 +136,9 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         kind=suite.manifest.kind,
         head=first.head,
         metrics=first.metrics if is_single else {},
-        counts=Counts(
+        counts=first.counts
+        if is_single
+        else Counts(
             total=sum(each.total for each in counts),
             finished=sum(each.finished for each in counts),
             failed=sum(each.failed for each in counts),

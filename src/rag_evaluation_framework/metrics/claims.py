@@ -230,7 +230,7 @@ def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
 # Answers word by word: which content words and numbers stand in the contexts or the question.
 
 
-@metric("grounded_fraction", reads=CLAIMS, shows=("new_words",))
+@metric("grounded_fraction", reads=CLAIMS, version=2, shows=("new_words",))
 def grounded_fraction(words: int, new_words: int) -> float | None:
     """What share of the answer's content words and numbers stands in the contexts or the question.
 
@@ -246,7 +246,14 @@ def grounded_fraction(words: int, new_words: int) -> float | None:
     return 1 - new_words / words if words else None
 
 
-@metric("unsupported_tokens", reads=CLAIMS, higher_is_better=False, is_share=False, shows=("new_words",))
+@metric(
+    "unsupported_tokens",
+    reads=CLAIMS,
+    higher_is_better=False,
+    version=2,
+    is_share=False,
+    shows=("new_words",),
+)
 def unsupported_tokens(words: int, new_words: int) -> float | None:
     """How many content words and numbers of the answer stand neither in the contexts nor in the question.
 

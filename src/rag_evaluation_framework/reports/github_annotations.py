@@ -14,7 +14,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Verdict
 _LISTED_SAMPLES = 5
 
 
-def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml", **_wish: object) -> str:
+def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> str:
     """Render the lines to print, one annotation each."""
     verdict, warnings = evaluation.verdict or Verdict(enabled=False), evaluation.warnings
     lines = [annotation("warning", warning, file=str(manifest)) for warning in warnings]
@@ -25,7 +25,7 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml", **_wi
             annotation("error", reason, file=str(manifest), line=line, title="Gate failed")
             for reason, line in failures
         ]
-    lines += [line for each in evaluation.runs for line in _samples(each)]
+    lines += [line for name, each in evaluation.named_runs.items() for line in _samples(name, each)]
     return "\n".join(lines)
 
 
@@ -40,7 +40,7 @@ def annotation(
     return f"::{level} {written}::{_data(one_line(message, 1000))}"
 
 
-def _samples(evaluation: Evaluation) -> Iterator[str]:
+def _samples(name: str, evaluation: Evaluation) -> Iterator[str]:
     failing = (sample for sample in evaluation.rows if sample.is_failing)
     for sample in islice(failing, _LISTED_SAMPLES):
         origin = None if sample.sample is None else sample.sample.origin
@@ -50,7 +50,7 @@ def _samples(evaluation: Evaluation) -> Iterator[str]:
             f"{one_line(sample.question)}: {said}",
             file=str(evaluation.head.configuration.get("dataset_path")),
             line=origin.line if origin else None,
-            title=f"{evaluation.name}: does not pass",
+            title=f"{name}: does not pass",
         )
 
 

@@ -4,7 +4,7 @@ The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are
 command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Our own are beside them.
 For a conversation ``input``, ``expected`` and ``actual`` are those of the last turn; ``turns`` has all of
 them. For several datasets ``dataset`` is a list, and ``metrics`` has, under its name, the figures of each
-that was begun.
+that was begun; so it has for several systems, whose names are ``systems``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, Verdict
 
 
-def render(thing: Evaluation | Comparison, **_wish: object) -> str:
+def render(thing: Evaluation | Comparison) -> str:
     """Render an evaluation or a comparison as JSON that people can read too."""
     document = thing.to_dict() if isinstance(thing, Comparison) else evaluation_document(thing)
     return strict_json.encode(document, indent=2).decode()
@@ -29,20 +29,22 @@ def render(thing: Evaluation | Comparison, **_wish: object) -> str:
 
 def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
     """Return everything about an evaluation as plain values; its shape depends on what was planned alone."""
-    names = list(evaluation.parts) or [evaluation.name]
-    runs = evaluation.runs
-    figures = {part.name: _figures(part) for part in runs}
-    single = len(names) == 1 and evaluation.kind != "golden"
+    names, are_systems = list(evaluation.parts) or [evaluation.name], evaluation.parts_are == "systems"
+    runs = evaluation.named_runs
+    figures = {name: _figures(part) for name, part in runs.items()}
+    systems = {name: {"system": name} if are_systems else {} for name in runs}
+    single = len(names) == 1 and evaluation.kind not in ("golden", "systems")
     verdict = evaluation.verdict or Verdict(enabled=False)
     document = {
-        "dataset": names[0] if single else names,
+        "dataset": evaluation.name if are_systems else names[0] if single else names,
+        **({"systems": names} if are_systems else {}),
         "agentUrl": evaluation.target,
         "totalSamples": evaluation.counts.total,
         "metrics": figures[names[0]] if single else figures,
         "ciGateResult": verdict.result,
-        "samples": [_sample(part, row) for part in runs for row in part.rows],
+        "samples": [_sample(part, row) | systems[name] for name, part in runs.items() for row in part.rows],
         "gate": verdict.to_dict(),
-        "runs": list(map(_run, runs)),
+        "runs": [_run(part) | systems[name] for name, part in runs.items()],
         "warnings": list(evaluation.warnings),
     }
     return {**document, **_golden(evaluation)} if evaluation.kind == "golden" else document

@@ -1,4 +1,5 @@
-"""An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset.
+"""An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset
+or system.
 
 A check that was not evaluated and a sample that neither passes nor fails are *skipped*; a sample without an
 answer or a score is an *error*; whatever misses its bound is a *failure*. Notes on a run, and how to resume
@@ -18,17 +19,13 @@ from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row,
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(evaluation: Evaluation, **_wish: object) -> str:
+def render(evaluation: Evaluation) -> str:
     """Render the whole document."""
     verdict = evaluation.verdict or Verdict(enabled=False)
     suites = [_suite("gate", [*map(_check, verdict.checks), *_rules(verdict)])] if verdict.enabled else []
     suites += [
-        _suite(
-            each.name,
-            [_sample(each.name, sample) for sample in each.rows],
-            named_run_notes(each),
-        )
-        for each in evaluation.runs
+        _suite(name, [_sample(name, sample) for sample in each.rows], named_run_notes(name, each))
+        for name, each in evaluation.named_runs.items()
     ]
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
@@ -61,7 +58,7 @@ def _rules(verdict: Verdict) -> Iterator[str]:
     yield _case("gate", "verdict", "" if verdict.passed else "failure", "; ".join(verdict.reasons))
 
 
-def _sample(dataset: str, sample: Row) -> str:
+def _sample(suite: str, sample: Row) -> str:
     response = sample.result.response
     kind, message = "", ""
     fault = expected_and_got(sample) if sample.is_at_fault else ""
@@ -73,7 +70,7 @@ def _sample(dataset: str, sample: Row) -> str:
         kind, message, fault = "failure", expected_and_got(sample), ""
     name = f"{sample.index}: {one_line(sample.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
-    return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
+    return _case(suite, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
 
 
 def _case(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.reports.tables import figure, interval_header, one_line, shown_figures
 from rag_evaluation_framework.reports.terminal import (
     blame_cells,
     blame_title,
@@ -25,25 +25,26 @@ _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
 
 
-def render(evaluation: Evaluation, **_wish: object) -> str:
+def render(evaluation: Evaluation) -> str:
     """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
-    verdict, evaluations = evaluation.verdict or Verdict(enabled=False), evaluation.runs
+    verdict, evaluations = evaluation.verdict or Verdict(enabled=False), evaluation.named_runs
     refusals, blame = evaluation.refusals, evaluation.blame
     title = {"PASS": "Evaluation passed", "FAIL": "Evaluation failed", "N/A": "Evaluation"}[verdict.result]
-    parts = [f"## {title}", f"Target: {escaped(evaluation.target or '')}"]
+    parts = [f"## {title}", *([f"Target: {escaped(evaluation.target)}"] if evaluation.target else [])]
     if verdict.enabled and not verdict.passed:
         parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
     if verdict.checks:
         parts.append(_table(*gate_cells(verdict)))
-    parts += [_metrics(evaluations)]
-    parts += [part for each in evaluations if (part := _unscored(each))]
+    parts += [_metrics(evaluations, part="system" if evaluation.parts_are == "systems" else "dataset")]
+    parts += [part for name, each in evaluations.items() if (part := _unscored(name, each))]
     if refusals is not None and refusals.methods:
         parts.append(_table(*refusal_cells(refusals)))
     if blame is not None and blame.told:
         parts.append(_blame(blame))
     parts += [f"> **Warning:** {escaped(warning)}" for warning in evaluation.warnings]
-    parts += [f"> **Note:** {escaped(note, 1000)}" for each in evaluations for note in named_run_notes(each)]
-    parts += [part for each in evaluations for part in _samples(each)]
+    notes = [note for name, each in evaluations.items() for note in named_run_notes(name, each)]
+    parts += [f"> **Note:** {escaped(note, 1000)}" for note in notes]
+    parts += [part for name, each in evaluations.items() for part in _samples(name, each)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,26 +53,26 @@ def escaped(text: str, characters: int = 300) -> str:
     return _SPECIAL.sub(r"\\\1", one_line(text, characters))
 
 
-def _metrics(evaluations: Sequence[Evaluation]) -> str:
+def _metrics(evaluations: Mapping[str, Evaluation], *, part: str) -> str:
     rows = [
         [
-            evaluation.name,
+            name,
             each.metric,
             each.method,
             figure(each.value),
             f"{figure(each.interval.low)} to {figure(each.interval.high)}" if each.interval else "–",
             f"{each.n_scored} / {each.n_skipped} / {each.n_failed}",
         ]
-        for evaluation in evaluations
-        for each in evaluation.metrics.values()
+        for name, evaluation in evaluations.items()
+        for each in shown_figures(evaluation)
     ]
-    headers = ["dataset", "metric", "method", "mean", "95 % interval", "scored / skipped / failed"]
+    headers = [part, "metric", "method", "mean", interval_header(0.95), "scored / skipped / failed"]
     return _table(headers, rows)
 
 
-def _unscored(evaluation: Evaluation) -> str:
+def _unscored(name: str, evaluation: Evaluation) -> str:
     lines = [f"- {escaped(line.strip(), 1000)}" for line in unscored_lines(evaluation)]
-    return "\n".join([f"Not scored of {escaped(evaluation.name)}:", "", *lines]) if lines else ""
+    return "\n".join([f"Not scored of {escaped(name)}:", "", *lines]) if lines else ""
 
 
 def _blame(summary: BlameSummary) -> str:
@@ -80,11 +81,11 @@ def _blame(summary: BlameSummary) -> str:
     return "\n\n".join([escaped(blame_title(summary)), _table(*blame_cells(summary)), *last])
 
 
-def _samples(evaluation: Evaluation) -> Iterator[str]:
+def _samples(name: str, evaluation: Evaluation) -> Iterator[str]:
     for listed in samples_to_show(evaluation.rows, limit=_LISTED_SAMPLES):
         rows = [row for sample in listed.samples for row in _rows(sample)]
         # This line is HTML, in which Markdown's backslashes would be shown.
-        summary = f"<summary>{escape(one_line(evaluation.name))}: {listed.title}</summary>"
+        summary = f"<summary>{escape(one_line(name))}: {listed.title}</summary>"
         table = _table(["input", "expected", "got", "fails in"], rows)
         yield f"<details>{summary}\n\n{table}\n\n</details>"
 

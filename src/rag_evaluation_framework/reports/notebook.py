@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from rag_evaluation_framework.reports.tables import figure
+from rag_evaluation_framework.reports.tables import figure, shown_figures
 from rag_evaluation_framework.reports.terminal import sentence
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
@@ -12,12 +12,12 @@ from rag_evaluation_framework.results.summaries import Figure
 _HEADERS = ("", "metric", "mean", "95% interval", "scored", "skipped", "failed", "method")
 
 
-def render(evaluation: Evaluation, **_wish: object) -> str:
+def render(evaluation: Evaluation) -> str:
     """Render the verdict and the figures of every part."""
     rows = "".join(
         _row(name, each)
-        for name, part in (evaluation.parts or {"": evaluation}).items()
-        for each in part.metrics.values()
+        for name, part in (evaluation.named_runs if evaluation.parts else {"": evaluation}).items()
+        for each in shown_figures(part)
     )
     head = "".join(f"<th>{header}</th>" for header in _HEADERS)
     return f"<p><b>{escape(sentence(evaluation))}</b></p><table><tr>{head}</tr>{rows}</table>"

@@ -12,6 +12,7 @@ from typing import Literal
 from unicodedata import combining, east_asian_width
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
@@ -29,6 +30,12 @@ def figure(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def shown_figures(evaluation: Evaluation) -> list[Figure]:
+    """Return the figures that say something: no pass rate where nothing decides what passes."""
+    figures = evaluation.metrics.values()
+    return [each for each in figures if each.metric != PASS_RATE or each.n_scored or each.n_failed]
 
 
 def text_width(text: str) -> int:
@@ -103,7 +110,7 @@ def comparisons_text(comparisons: Sequence[MetricComparison], *, system: str, un
             probability_text(each.p_adjusted),
             "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
             f"{each.wins}/{each.ties}/{each.losses}",
-            figure(each.smallest_detectable),
+            "" if _is_beyond_scale(each) else figure(each.smallest_detectable),
             each.verdict,
         ]
         for each in comparisons
@@ -113,6 +120,12 @@ def comparisons_text(comparisons: Sequence[MetricComparison], *, system: str, un
     table = text_table(headers, rows, align="<<>>>>>><")
     title = f"compared with {one_line(first.baseline)}, {unit} by {unit}"
     return f"{title}\n\n{table}\n\n" + "\n".join(_comparison_notes(comparisons, unit))
+
+
+def _is_beyond_scale(each: MetricComparison) -> bool:
+    """Tell whether no difference that the metric can have would be shown."""
+    known = known_metric(each.metric)
+    return known is not None and known.is_share and (each.smallest_detectable or 0) > 1
 
 
 def interval_header(confidence: float) -> str:
@@ -225,7 +238,11 @@ def _verdict(comparison: MetricComparison | None, *, is_first: bool) -> str:
 def _tests(comparisons: Sequence[MetricComparison]) -> str:
     significant = sum(each.verdict != "no difference shown" for each in comparisons)
     of_all = counted(len(comparisons), "difference is", "differences are")
-    detectable = [each.smallest_detectable for each in comparisons if each.smallest_detectable is not None]
+    detectable = [
+        each.smallest_detectable
+        for each in comparisons
+        if each.smallest_detectable is not None and not _is_beyond_scale(each)
+    ]
     lines = [
         f"{significant:,} of {of_all} significant at the level "
         f"{comparisons[0].alpha:g}: {comparisons[0].test}, query by query against the best of the same k; "

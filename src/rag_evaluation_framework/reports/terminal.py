@@ -22,6 +22,7 @@ from rag_evaluation_framework.reports.tables import (
     interval_text,
     one_line,
     ranking_text,
+    shown_figures,
     sweep_text,
     text_table,
 )
@@ -115,9 +116,7 @@ _LISTED_CLAIMS = 3
 _PART = {"datasets": "dataset", "splits": "split", "systems": "system"}
 
 
-def render(
-    thing: Evaluation | Comparison, *, samples: bool = True, rows: bool = False, **_wish: object
-) -> str:
+def render(thing: Evaluation | Comparison, *, samples: bool = True, rows: bool = False) -> str:
     """Render an evaluation with its parts, or a comparison.
 
     ``samples`` lists what does not pass, ``rows`` every query of ranked runs.
@@ -161,15 +160,14 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
     if evaluation.warnings:
         yield "\n".join(f"warning: {one_line(warning, 400)}" for warning in evaluation.warnings)
     if evaluation.verdict is not None:
-        yield gate_text(evaluation.verdict)
+        yield gate_text(evaluation.verdict, switch=_gate_switch(evaluation))
 
 
 def _heads(evaluation: Evaluation) -> Iterator[str]:
-    names = {id(part): name for name, part in evaluation.parts.items() if evaluation.kind == "systems"}
-    for part in evaluation.runs:
+    for name, part in evaluation.named_runs.items():
         counts = part.counts
         finished = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
-        line = f"{one_line(names.get(id(part), part.name))}: {finished}"
+        line = f"{one_line(name)}: {finished}"
         if counts.failures:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
             line += f", {counts.failed:,} of them without an answer ({kinds})"
@@ -181,8 +179,7 @@ def _heads(evaluation: Evaluation) -> Iterator[str]:
         yield from (f"  note: {note}" for note in run_notes(part))
         if shortfall := shortfall_of(part):
             yield f"  {shortfall}"
-    begun = {part.name for part in evaluation.runs}
-    if left := [name for name, part in evaluation.parts.items() if part.name not in begun]:
+    if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
         yield f"not begun: {', '.join(left)}"
     if evaluation.missing:
         yield f"not there: {', '.join(evaluation.missing)}"
@@ -202,11 +199,11 @@ def _figures(evaluation: Evaluation) -> str:
             f"{each.n_skipped:,}",
             f"{each.n_failed:,}",
         ]
-        for name, of_part in (evaluation.parts or {"": evaluation}).items()
-        for each in of_part.metrics.values()
+        for name, of_part in evaluation.named_runs.items()
+        for each in shown_figures(of_part)
         if evaluation.kind != "golden" or each.n_scored or each.n_failed
     ]
-    headers = [*([part] if several else []), "metric", "method", "mean", "95% interval"]
+    headers = [*([part] if several else []), "metric", "method", "mean", interval_header(0.95)]
     headers += ["scored", "skipped", "failed"]
     return text_table(headers, rows, align=("<" if several else "") + "<<>>>>>")
 
@@ -218,14 +215,15 @@ def _not_scored(evaluation: Evaluation) -> Iterator[str]:
             for metric, reason in reasons.items():
                 yield f"  {split}: {metric} has no score: {one_line(reason, 200)}"
         return
-    for part in evaluation.runs:
-        yield from unscored_lines(part)
+    for name, part in evaluation.named_runs.items():
+        of = f"{one_line(name)}: " if evaluation.kind == "systems" else ""
+        yield from (f"  {of}{line.strip()}" for line in unscored_lines(part))
 
 
 def _samples(evaluation: Evaluation) -> Iterator[str]:
     limit = _LISTED_OF_A_SPLIT if evaluation.kind == "golden" else _LISTED_SAMPLES
-    for part in evaluation.runs:
-        title = f"{part.name}, " if len(evaluation.runs) > 1 or evaluation.kind == "golden" else ""
+    for name, part in evaluation.named_runs.items():
+        title = f"{name}, " if len(evaluation.runs) > 1 or evaluation.kind == "golden" else ""
         for listed in samples_to_show(part.rows, limit=limit):
             lines = (line for each in listed.samples for line in _lines(each, by_line=part.kind != "golden"))
             yield "\n".join([f"{title}{listed.title}:", *lines])
@@ -284,11 +282,20 @@ def _judge_calls(plan: Plan) -> Iterator[str]:
         )
 
 
-def gate_text(verdict: Verdict) -> str:
-    """Render the checks of the gate and its verdict."""
+def _gate_switch(evaluation: Evaluation) -> str:
+    """Say what switches the gate on that is off."""
+    if "manifest" in evaluation.head.configuration:
+        return "ciGate is not true"
+    if evaluation.kind == "golden":
+        return "--threshold, or ciGate in the configuration, switches it on"
+    return "thresholds switch it on: gate={metric: bound}"
+
+
+def gate_text(verdict: Verdict, *, switch: str) -> str:
+    """Render the checks of the gate and its verdict; ``switch`` says why it is off, if it is."""
     table = text_table(*gate_cells(verdict), align="<<<>><<") + "\n\n" if verdict.checks else ""
     if not verdict.enabled:
-        return f"{table}gate: off (ciGate is not true)"
+        return f"{table}gate: off ({switch})"
     if verdict.passed:
         return f"{table}gate: PASSED"
     return f"{table}gate: FAILED\n" + "\n".join(f"  {reason}" for reason in verdict.reasons)
@@ -378,14 +385,14 @@ def run_notes(evaluation: Evaluation) -> list[str]:
     return [*evaluation.outcome.notes, *unread, *unmeasured_lines(evaluation)]
 
 
-def named_run_notes(evaluation: Evaluation) -> list[str]:
+def named_run_notes(name: str, evaluation: Evaluation) -> list[str]:
     """Return the notes and, for a run that did not complete, how to resume it; each names its run.
 
     They are for reports that are read by others than those who ran it.
     """
     shortfall = shortfall_of(evaluation)
     notes = [*run_notes(evaluation), *([] if shortfall is None else [shortfall])]
-    return [f"{evaluation.name}, run {evaluation.head.run_id}: {note}" for note in notes]
+    return [f"{name}, run {evaluation.head.run_id}: {note}" for note in notes]
 
 
 def shortfall_of(evaluation: Evaluation) -> str | None:

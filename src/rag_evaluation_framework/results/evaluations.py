@@ -1,9 +1,10 @@
 """What came of an evaluation: figures, scores by sample, parts, a comparison, the gate's verdict.
 
-An :class:`Evaluation` is the same whatever was evaluated. A single run has rows and no parts; a *suite* (a
-manifest's datasets, the splits of golden sets) is the conjunction of its parts; *systems* (ranked runs,
-models, cells of a sweep) are alternatives over the same samples, with a comparison. Figures and scores are
-in memory, nine bytes a score; rows are read again from where they are kept each time they are asked for.
+An :class:`Evaluation` is the same whatever was evaluated. One run has rows and no parts. A *suite* (a
+manifest's datasets, the splits of golden sets) is the conjunction of its parts; what ``evaluate`` returns
+of one dataset is a suite too, with one part, and has its figures. *Systems* (ranked runs, models, cells of a
+sweep) are alternatives over the same samples, with a comparison. Figures and scores are in memory, nine
+bytes a score; rows are read again from where they are kept each time they are asked for.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, counted
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, counted
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
+from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import TURNS, Response, expected_turns, told_answers
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
@@ -128,7 +130,8 @@ def _scores_by_turn(result: SampleResult) -> dict[int, dict[str, float]]:
 Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]
 
-_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "html", ".txt": "terminal"}
+_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "notebook", ".txt": "terminal"}
+_OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,9 +372,20 @@ class Evaluation:
         return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
 
     @property
+    def named_runs(self) -> dict[str, Evaluation]:
+        """The runs that were begun, by part (of systems over several datasets by both), or itself."""
+        if not self.parts:
+            return {self.name: self}
+        found: dict[str, Evaluation] = {}
+        for name, part in self.parts.items():
+            for dataset, run in part.named_runs.items() if part.is_begun else ():
+                found[f"{name}, {dataset}" if len(part.parts) > 1 else name] = run
+        return found
+
+    @property
     def runs(self) -> tuple[Evaluation, ...]:
-        """The parts that were begun, or this itself where there are none."""
-        return tuple(part for part in self.parts.values() if part.is_begun) if self.parts else (self,)
+        """The runs that were begun."""
+        return tuple(self.named_runs.values())
 
     @property
     def not_measured(self) -> tuple[Figure, ...]:
@@ -423,12 +437,13 @@ class Evaluation:
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
         """Return the n rows with the least favourable score of a metric, by default of the first there is."""
-        name = metric or next(iter(self.metrics), None)
+        figures = {name: each for part in self.runs for name, each in part.metrics.items()}
+        name = metric or next(iter(figures), None)
         if name is None:
             return []
-        if name not in self.metrics:
-            raise UnknownNameError("metric", name, list(self.metrics))
-        sign = 1.0 if self.metrics[name].higher_is_better else -1.0
+        if name not in figures:
+            raise UnknownNameError("metric", name, list(figures))
+        sign = 1.0 if figures[name].higher_is_better else -1.0
         placed = (
             (sign * score.value, place, row)
             for place, row in enumerate(self.rows)
@@ -438,7 +453,7 @@ class Evaluation:
         return [row for _, _, row in nsmallest(n, placed, key=lambda each: each[:2])]
 
     def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
-        """Render it by the name of a renderer: ``terminal``, ``json``, ``markdown``, ``junit`` …"""
+        """Render it by a renderer's name (``terminal``, ``json`` …); ``wish`` are its own arguments."""
         return RENDERERS.get(format)(self, **wish)
 
     def __str__(self) -> str:
@@ -484,7 +499,11 @@ class Evaluation:
         if rendered != "results":
             write_text_atomically(path, self.render(rendered))
         elif self._is_several and self.document is None:
-            write_text_atomically(path, self.render("json"))
+            if plain_name(path).endswith(_OF_ONE_RUN):
+                got = f"{path}, which is for one run: save each of the parts by itself"
+                raise UsageError(f"expected a file that holds several runs, such as .json or .md, got {got}")
+            with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+                stream.write(self.render("json").encode())
         else:
             self.render("results", path=path)
         return path

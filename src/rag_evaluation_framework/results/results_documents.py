@@ -215,7 +215,7 @@ def _scores(result: SampleResult) -> dict[str, Any]:
     }
 
 
-def render(evaluation: Evaluation, *, path: str | Path | None = None, **_wish: object) -> str:
+def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     """Return the results of a run as JSON, or write them to ``path`` atomically and return nothing.
 
     The name of the file asks for the format, by default JSON, which is streamed, compressed or not; YAML, CSV
