@@ -76,6 +76,19 @@ SLOW = {
     f"{NAME}.text.shingles",
 }
 
+# What evaluates one kind of data or target, and the many modules it brings; the verb imports it when that is
+# given, so that ranking two files does not wait for what puts questions to agents.
+GEARS = {
+    f"{NAME}.evaluation.golden_runs",
+    f"{NAME}.evaluation.grid_runs",
+    f"{NAME}.evaluation.jobs",
+    f"{NAME}.evaluation.rescoring",
+    f"{NAME}.evaluation.systems",
+    f"{NAME}.judging.methods",
+    f"{NAME}.results.storage",
+    f"{NAME}.retrieval.sweep",
+}
+THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
@@ -197,6 +210,7 @@ def test_only_what_is_slow_or_extra_is_imported_inside_a_function(module: Path) 
     tree = ast.parse(module.read_text(encoding="utf-8"))
     inside = {name for node in ast.walk(tree) if isinstance(node, functions) for name in imports_in(node)}
     late = {name for name in inside if name.partition(".")[0] not in EXTRAS} - SLOW
+    late -= GEARS if module.relative_to(PACKAGE).as_posix() in THE_VERB else set()
     assert not late, f"{module} imports {late} inside a function"
 
 

@@ -108,6 +108,15 @@ def test_the_four_command_lines_run_verbatim(
     assert json.loads(out)["ciGateResult"] == "PASS" if "--json" in line else "gate: PASSED" in out
 
 
+def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
+    project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(project))
+    target = write_function(project, "right", "    return f'The answer to {question}'\n")
+    ended = to_the_end(agentspec.main, "evaluate", "evals/safety.jsonl", "--target", target, "--json")
+    assert (ended.code, list(ended.json["metrics"])) == (0, ["answer_correctness", "pass_rate"])
+
+
 def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
     evaluate: Command, project: Path, server: RunningServer
 ) -> None:

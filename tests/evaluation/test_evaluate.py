@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from rag_evaluation_framework import (
     Dataset,
     Evaluation,
     HttpAgent,
+    InputError,
     RagEvalError,
     UsageError,
     compare,
@@ -21,6 +25,9 @@ from rag_evaluation_framework import (
     read_dataset,
     save,
 )
+from rag_evaluation_framework.retrieval.sweep import grid_of
+
+GRID = grid_of(chunkers=["sentence(chunk_size=400)"], retrievers=["bm25"])
 
 COLUMNS = ("user_input", "response", "retrieved_contexts", "reference")
 ROWS = [
@@ -153,6 +160,13 @@ def test_it_works_inside_a_running_event_loop(data: Path) -> None:
         ({"target": 3}, "target: expected an address"),
         ({"gate": 3}, "gate: expected a Gate"),
         ({}, "no row holds an answer"),
+        ({"target": {}}, "target: expected at least one by name"),
+        ({"target": says_yes, "sample_size": 0}, "sample_size: expected a whole number of at least 1"),
+        ({"target": {"a": says_yes}, "resume": "r"}, "several targets: expected no resume"),
+        ({"target": {"a": says_yes}, "baseline": "r"}, "several targets: expected no baseline"),
+        ({"target": {"a": "a.run"}, "tags": ["x"]}, "runs against judgements: expected no tags"),
+        ({"target": GRID, "gate": {}}, "a grid of pipelines: expected no gate"),
+        ({"target": GRID, "metrics": ["recall", "f1"]}, "metrics: expected one that a grid is ranked by"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said_before_anything_is_asked(
@@ -167,3 +181,73 @@ def test_what_cannot_be_evaluated_is_said_before_anything_is_asked(
 def test_a_target_object_is_asked_as_it_is(data: Path) -> None:
     result = evaluate(data, target=HttpAgent("http://127.0.0.1:9"), metrics=["string_match"])
     assert not result.outcome.completed
+
+
+def stops(question: str) -> str:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    return "yes"
+
+
+def test_an_interrupt_in_the_first_of_several_leaves_the_second_unasked(data: Path) -> None:
+    asked: list[str] = []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = evaluate(data, target={"a": stops, "b": asked.append}, metrics="string_match")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(result.parts) == ["a"]
+    assert asked == []
+    assert result.verdict is not None
+    assert result.verdict.exit_code == 130
+
+
+def test_a_gate_decides_over_several_systems_and_over_what_is_scored_again(data: Path) -> None:
+    systems = {"yes": says_yes, "neither": lambda question: "perhaps"}
+    whole = evaluate(data, target=systems, metrics="string_match", gate={"string_match": 0.5})
+    assert whole.verdict is not None
+    assert [(check.dataset, check.status) for check in whole.verdict.checks] == [
+        ("yes: data", "passed"),
+        ("neither: data", "failed"),
+    ]
+    assert whole.verdict.exit_code == 1
+    again = evaluate(whole.parts["yes"], metrics="exact_match", gate={"exact_match": 0.6})
+    assert again.verdict is not None
+    assert again.verdict.exit_code == 1
+
+
+def test_rows_that_come_one_by_one_are_there_for_every_target() -> None:
+    rows = ({"input": question, "expected": "yes"} for question in ("one?", "two?"))
+    result = evaluate(rows, target={"a": says_yes, "b": says_yes}, metrics="string_match")
+    assert [part.counts.total for part in result.parts.values()] == [2, 2]
+
+
+def test_samples_in_a_file_named_like_judgements_are_put_to_functions(data: Path) -> None:
+    samples = data.rename(data.with_name("qrels_check.jsonl"))
+    result = evaluate(samples, target={"a": "builtins:len", "b": "builtins:ascii"}, metrics="string_match")
+    assert result.parts["a"].counts.total == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("agent.yaml", b"\xef\xbb\xbfspec:\n  evaluation: "),
+        ("agent.yml", b'"spec":\n  evaluation: '),
+        ("agent.yaml", b"{apiVersion: x, spec: {evaluation: "),
+        ("agent.json", b'{"spec": {"evaluation": '),
+    ],
+)
+def test_a_manifest_is_known_by_its_spec_however_it_is_written(
+    data: Path, folder: Path, name: str, start: bytes
+) -> None:
+    evaluation = {"datasets": [{"name": "one", "path": data.name}], "metrics": ["string_match"]}
+    end = b"}}" if start.startswith(b"{") else b"\n"
+    (folder / name).write_bytes(start + json.dumps(evaluation).encode() + end)
+    assert list(evaluate(name, target=says_yes).parts) == ["one"]
+
+
+@pytest.mark.parametrize("content", [b"spec: \xff\n", b"- question: \xff\n"])
+def test_what_is_not_text_is_an_error_of_input(folder: Path, content: bytes) -> None:
+    (folder / "agent.yaml").write_bytes(content)
+    with pytest.raises(InputError, match=r"agent\.yaml"):
+        evaluate("agent.yaml", target=says_yes)

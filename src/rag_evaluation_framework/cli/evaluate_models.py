@@ -155,7 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _evaluated(given: dict[str, Any]) -> int:
     """Evaluate the models one after another, tell what came of it, and return the exit code."""
-    from rag_evaluation_framework.evaluation.evaluate import Job, prepared, systems_of
+    from rag_evaluation_framework.evaluation.evaluate import systems_of
+    from rag_evaluation_framework.evaluation.jobs import Job, prepared
     from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.targets import RecordedRows

@@ -17,7 +17,7 @@ import click
 from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
-from rag_evaluation_framework.evaluation.evaluate import Job, carried_out, prepared
+from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.suites import Suite
@@ -56,7 +56,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
     job = Job(
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
-        metrics=tuple(given.get("metrics", ())),
+        metrics=tuple(given.get("metrics", ())) or None,
         gate=gate,
         baseline=given["baseline"],
         judge=given["judge"],

@@ -1,0 +1,311 @@
+"""A job for the engine: whatever people have as a manifest, checked before the first request, carried out.
+
+:func:`prepared` checks everything that can be checked; carrying out what it returns asks, scores, gates and
+sums up. A resume is the same job with ``resume``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from rag_evaluation_framework.datasets.catalogue import checked_entries
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.errors import (
+    InputError,
+    MissingDatasetError,
+    RagEvalError,
+    UsageError,
+    shown,
+)
+from rag_evaluation_framework.evaluation.manifest import (
+    DatasetEntry,
+    Manifest,
+    read_manifest,
+    read_thresholds,
+)
+from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
+from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
+from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.files.access import plain_name, read_bytes
+from rag_evaluation_framework.files.strict_json import write_lines
+from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship_warnings, opened_methods
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
+from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.retrieval.sweep import Grid
+
+Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
+
+_IN_MEMORY = "rows"
+_SHOWN_AT_ONCE = 1000
+_OWN_MANIFEST = {"call": "evaluate"}
+"""The configuration of the manifest that stands for data without one."""
+_LARGEST_MANIFEST = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """What ``evaluate`` is given; each is explained there."""
+
+    data: Data | Evaluation
+    target: TargetLike | Mapping[str, TargetLike] | Grid | None = None
+    metrics: tuple[str, ...] | None = None
+    map: Mapping[str, str] | None = None
+    gate: Gate | Mapping[str, Any] | None = None
+    baseline: str | Path | None = None
+    judge: JudgeLike | Mapping[str, Any] | None = None
+    embedder: str | Embedder | None = None
+    documents: Corpus | str | Path | None = None
+    tags: tuple[str, ...] = ()
+    sample_size: int | None = None
+    seed: int = 0
+    runs_directory: str | Path | None = None
+    resume: str | None = None
+    options: Options = field(default_factory=Options)
+
+
+def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:
+    """Ask, score, decide the gate and sum up what was prepared."""
+    evaluation = run_suite(suite, on_progress=on_progress)
+    if suite.manifest.kind == "golden":
+        from rag_evaluation_framework.evaluation.golden_runs import golden_evaluation
+
+        folder = Path(str(suite.manifest.configuration["golden"]))
+        evaluation = golden_evaluation(evaluation, folder)
+    if suite.kept is not None:
+        parts = {name: replace(part, kept=suite.kept) for name, part in evaluation.parts.items()}
+        evaluation = replace(evaluation, parts=parts, kept=suite.kept)
+    return evaluation
+
+
+@contextmanager
+def prepared(job: Job) -> Iterator[Suite]:
+    """Check everything that can be wrong before the first request; all problems are in one error.
+
+    The models that were opened to judge are closed when the block ends, and no error tells a secret.
+    """
+    secrets = Secrets()
+    with secrets.masked_errors():
+        manifest = _manifest_of(job)
+        demanded = gate_of(job.gate)
+        is_on = manifest.ci_gate or demanded.enabled
+        gate = replace(
+            demanded,
+            thresholds=demanded.thresholds or manifest.thresholds,
+            enabled=is_on or job.baseline is not None,
+        )
+        manifest = replace(manifest, thresholds=gate.thresholds, ci_gate=is_on)
+        with opened_methods(job.judge, job.embedder, job.documents, declared=manifest.judge) as methods:
+            yield _suite_of(job, manifest, gate, methods, secrets)
+
+
+def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
+    options, given = job.options, cast("TargetLike | None", job.target)
+    directory = None if job.runs_directory is None else Path(job.runs_directory)
+    runs = directory or DEFAULT_RUNS_DIRECTORY
+    resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
+    baseline = None if job.baseline is None else RunGroup.open(job.baseline, runs)
+    is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
+    choice = SampleChoice(
+        tags=job.tags,
+        sample_size=job.sample_size,
+        seed=job.seed,
+        allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+    )
+    datasets, metrics = options.datasets, job.metrics or ()
+    if resumed is not None:
+        datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
+    if manifest.kind == "golden":
+        _check_history(options, resumed)
+    plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    target = target_of(given, manifest, secrets, history=options.history)
+    if given is None:
+        _check_recorded(plan)
+    asked = model_of(given, manifest, target)
+    doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
+    plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
+    refuse_secrets(plan, secrets)
+    # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
+    is_kept = directory is not None or resumed is not None or getattr(target, "is_live", True)
+    kept = None if is_kept else _PassingFolder()
+    return Suite(
+        plan=plan,
+        manifest=manifest,
+        target=target,
+        shown_target=shown_target(given, target),
+        secrets=secrets,
+        methods=methods,
+        options=options,
+        choice=choice,
+        gate=gate,
+        metrics=metrics,
+        runs_directory=resumed.leader.path.parent if resumed else kept.path if kept else runs,
+        resumed=resumed,
+        baseline=baseline,
+        kept=kept,
+    )
+
+
+def _planner(manifest: Manifest) -> Callable[..., Plan]:
+    if manifest.kind == "suite":
+        return plan_evaluation
+    from rag_evaluation_framework.evaluation.golden_runs import plan_golden
+
+    return plan_golden
+
+
+class _PassingFolder:
+    """A folder that is there as long as this object is."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="rag-eval-"))
+        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
+
+
+def gate_of(given: Gate | Mapping[str, Any] | None) -> Gate:
+    """Return what is demanded; without anything, a gate that is off."""
+    if isinstance(given, Gate):
+        return given
+    if given is None:
+        return Gate(enabled=False)
+    if isinstance(given, Mapping):
+        bounds = (each for name, bound in given.items() for each in read_thresholds(name, bound))
+        return Gate(thresholds=tuple(bounds))
+    raise UsageError(f"gate: expected a Gate or bounds by metric, got {shown(given)}")
+
+
+def _check_history(options: Options, resumed: RunGroup | None) -> None:
+    """Refuse to go on with conversations on another history than they began with."""
+    began = resumed.leader.head.configuration.get("history") if resumed else options.history
+    if began != options.history:
+        expected = "a run of golden sets" if began is None else f"--history {began}"
+        raise UsageError(f"cannot resume: expected {expected}, got --history {options.history}")
+
+
+def _check_recorded(plan: Plan) -> None:
+    for dataset in plan.datasets:
+        samples = dataset.selection()
+        if not any(sample.recorded and sample.recorded.answer is not None for sample in samples):
+            raise UsageError(
+                f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
+            )
+
+
+# Whatever people have, as a manifest: a path, an id of the catalogue, rows, samples, a dataset.
+
+
+def _manifest_of(job: Job) -> Manifest:
+    """Return the manifest that the data stand for; the metrics given fill in where it lists none."""
+    data = job.data
+    if isinstance(data, Manifest):
+        return data
+    if isinstance(data, str | Path):
+        return _manifest_at(Path(data), job)
+    rows = cast("Iterable[Any]", data)
+    dataset = data if isinstance(data, Dataset) else _dataset_of(list(rows), job.map or {})
+    name = dataset.name or _IN_MEMORY
+    return _of_one(DatasetEntry(name=name, path=None, metrics=(), dataset=dataset), Path(name), job)
+
+
+def _manifest_at(path: Path, job: Job) -> Manifest:
+    format_ = job.options.format
+    if path.is_dir() and format_ is None:
+        from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest
+
+        splits: object = ()
+        with suppress(RagEvalError):
+            splits = find_splits(path)
+        if splits:
+            return golden_manifest(path, history=job.options.history)
+    if path.is_file() and format_ is None and _is_manifest(path):
+        return read_manifest(path, uses_metrics=not job.metrics and job.resume is None)
+    if not path.exists():
+        path = _of_catalogue(str(path))
+    name = plain_name(path).partition(".")[0] or plain_name(path)
+    return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_), path, job)
+
+
+def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
+    """Return the manifest of one dataset, by the metrics asked for or, without any, those it can bear."""
+    metrics = _borne_by(entry) if job.metrics is None else job.metrics
+    # A run that is resumed knows its metrics itself.
+    if not metrics and job.metrics is None and job.resume is None:
+        raise UsageError(
+            f"dataset {entry.name}: expected metrics, got none, and its samples bear none by themselves"
+        )
+    datasets = (replace(entry, metrics=metrics),)
+    return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
+
+
+def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
+    seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
+    return tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+
+
+def _borne(sample: Sample) -> Iterable[str]:
+    if sample.recorded is not None and sample.recorded.contexts:
+        yield "faithfulness"
+    if isinstance(sample.expectation, Refusal):
+        yield "refusal_recall"
+    elif sample.reference:
+        yield "answer_correctness"
+    if sample.relevant_documents:
+        yield "hit@1"
+
+
+def _is_manifest(path: Path) -> bool:
+    """Tell a manifest from a dataset that is written as YAML or JSON: only the former has a spec."""
+    if path.suffix.lower() not in (".yaml", ".yml", ".json") or path.stat().st_size > _LARGEST_MANIFEST:
+        return False
+    data = read_bytes(path)
+    if b"spec" not in data:
+        return False
+    from rag_evaluation_framework.files.yaml_documents import decode_noting
+
+    value, _, _ = decode_noting(data, file=str(path))
+    return isinstance(value, dict) and "spec" in value
+
+
+def _of_catalogue(name: str) -> Path:
+    """Return the file of a dataset that the catalogue of the project knows by this id."""
+    folder = Path("data", "evaluation")
+    entries = checked_entries(folder) if folder.is_dir() else []
+    found = [entry.path for entry in entries if entry.dataset_id == name]
+    if not found:
+        raise MissingDatasetError(f"no dataset {shown(name)}: neither a path nor an id of the catalogue")
+    return found[-1]
+
+
+def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
+    """Return rows as a dataset; ``columns`` says which of theirs holds what our dialects call otherwise."""
+    if not rows:
+        raise UsageError("data: expected at least one row, got none")
+    if all(isinstance(row, Sample) for row in rows):
+        return Dataset(samples=tuple(rows), dialect="")
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(f"data: expected samples or dictionaries, got {shown(rows[0])}")
+    names = {theirs: ours for ours, theirs in columns.items()}
+    records = [{names.get(name, name): value for name, value in row.items()} for row in rows]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        write_lines(path, records)
+        try:
+            read = read_dataset(path)
+        except InputError as error:
+            raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
+    return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
