@@ -68,6 +68,7 @@ EXTRAS = {
 # What is slow to import, and what stands on it; imported inside functions where not every caller uses it.
 SLOW = {
     "aiohttp",
+    "asyncio",
     "importlib.metadata",
     "jsonschema_rs",
     "numpy",

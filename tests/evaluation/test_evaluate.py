@@ -216,6 +216,16 @@ def test_a_gate_decides_over_several_systems_and_over_what_is_scored_again(data:
     assert again.verdict.exit_code == 1
 
 
+def test_a_gate_holds_every_ranked_run(folder: Path) -> None:
+    (folder / "qrels").write_text("q 0 d 1\n", encoding="utf-8")
+    for name in "de":
+        (folder / f"{name}.run").write_text(f"q Q0 {name} 1 9 x\n", encoding="utf-8")
+    ranked = evaluate("qrels", target={"d": "d.run", "e": "e.run"}, metrics="mrr", gate={"mrr": 0.5})
+    assert ranked.verdict is not None
+    found = [(check.dataset, check.status) for check in ranked.verdict.checks]
+    assert found == [("d: qrels", "passed"), ("e: qrels", "failed")]
+
+
 def test_rows_that_come_one_by_one_are_there_for_every_target() -> None:
     rows = ({"input": question, "expected": "yes"} for question in ("one?", "two?"))
     result = evaluate(rows, target={"a": says_yes, "b": says_yes}, metrics="string_match")

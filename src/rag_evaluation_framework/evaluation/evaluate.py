@@ -11,7 +11,6 @@ Each kind of data and target has a module that evaluates it, imported when that 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +94,8 @@ def evaluate(
 
 async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
     """Do what :func:`evaluate` does without blocking the event loop of the caller."""
+    import asyncio
+
     return await asyncio.to_thread(lambda: evaluate(data, **given))
 
 
@@ -116,7 +117,11 @@ def _gated(evaluation: Evaluation, gate: Gate | Mapping[str, Any] | None) -> Eva
         return evaluation
     from rag_evaluation_framework.evaluation.jobs import gate_of
 
-    return replace(evaluation, verdict=gate_of(gate).decide(evaluation))
+    demanded = gate_of(gate)
+    if evaluation.parts_are != "systems":
+        return replace(evaluation, verdict=demanded.decide(evaluation))
+    systems = {name: replace(part, verdict=demanded.decide(part)) for name, part in evaluation.parts.items()}
+    return replace(evaluation, parts=systems, verdict=_joint_verdict(systems))
 
 
 def _are_rankings(data: object, target: Mapping[str, object], options: Options) -> bool:
