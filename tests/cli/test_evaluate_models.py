@@ -176,6 +176,11 @@ def test_each_model_has_a_results_document_of_its_own(
         assert results["metadata"]["dataset_version"] == "v1"
         assert len(results["query_results"]) == 3
         assert RunFolder.open(ended.model(name)["run_id"]).results_path.is_file()
+    (project / "hasty.json").mkdir()
+    unwritten = evaluate(*options, "--output", "{model}.json")
+    assert unwritten.code == 2
+    assert "hasty.json" in unwritten.err
+    assert "compared with careful" in unwritten.out
     alone = evaluate(*options, "--output", "one.results.json")
     assert (alone.code, "expected {model} in the name" in alone.err) == (2, True)
 

@@ -36,8 +36,9 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: P
     assert len(written) == 5
 
 
-def configured(folder: Path, **retrieval: Any) -> Path:
-    config = {"dataset": QUESTIONS, "retrieval": {"corpus": DOCUMENTS, "store": "exact", **retrieval}}
+def configured(folder: Path, *, seed: Any = 0, **retrieval: Any) -> Path:
+    section = {"corpus": DOCUMENTS, "store": "exact", **retrieval}
+    config = {"dataset": QUESTIONS, "seed": seed, "retrieval": section}
     path = folder / "sweep.config.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")
     return path
@@ -65,6 +66,7 @@ def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Pat
         ({"chunker": [5]}, "chunker: expected specifications such as recursive(chunk_size=200), got 5"),
         ({"glob": 7}, "glob: expected a word, got 7"),
         ({"cache": ["a", "b"]}, "cache: expected a path, got ['a', 'b']"),
+        ({"seed": [1, 2]}, "seed: expected a whole number, got [1, 2]"),
         ({"fetch_k": [10, 20]}, "fetch_k: expected a whole number, got [10, 20]"),
     ],
 )

@@ -130,6 +130,8 @@ def test_several_systems_are_written_as_what_holds_them(systems: Evaluation, tmp
     for name in ("systems.csv", "systems.yaml", "systems.parquet"):
         with pytest.raises(UsageError, match="expected a file that holds several runs"):
             systems.save(tmp_path / name)
+    with pytest.raises(UsageError, match="expected a file that holds several runs"):
+        replace(systems, document={"systems": []}).save(tmp_path / "ranked.csv")
     assert list(tmp_path.iterdir()) == []
     compressed = systems.save(tmp_path / "systems.json.gz")
     assert json.loads(gzip.decompress(compressed.read_bytes()))["systems"] == ["agrees", "breaks", "denies"]

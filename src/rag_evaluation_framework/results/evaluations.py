@@ -496,9 +496,10 @@ class Evaluation:
         """Write it atomically: rendered as ``format`` or the ending says, else as the results document."""
         path = Path(path)
         rendered = format or _RENDERED_ENDINGS.get(path.suffix, "results")
+        is_table = plain_name(path).endswith((".csv", ".parquet"))
         if rendered != "results":
             write_text_atomically(path, self.render(rendered))
-        elif self._is_several and self.document is None:
+        elif (self.kind == "systems" and is_table) or (self._is_several and self.document is None):
             if plain_name(path).endswith(_OF_ONE_RUN):
                 got = f"{path}, which is for one run: save each of the parts by itself"
                 raise UsageError(f"expected a file that holds several runs, such as .json or .md, got {got}")
