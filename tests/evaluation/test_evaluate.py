@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -16,6 +17,7 @@ from rag_evaluation_framework import (
     Evaluation,
     HttpAgent,
     InputError,
+    Options,
     RagEvalError,
     UsageError,
     compare,
@@ -183,17 +185,26 @@ def test_a_target_object_is_asked_as_it_is(data: Path) -> None:
     assert not result.outcome.completed
 
 
-def stops(question: str) -> str:
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0.2)
-    return "yes"
-
-
-def test_an_interrupt_in_the_first_of_several_leaves_the_second_unasked(data: Path) -> None:
+def test_an_interrupt_in_the_first_of_several_leaves_the_second_unasked() -> None:
     asked: list[str] = []
+    told = Event()
+
+    def stops(question: str) -> str:
+        if not told.is_set():
+            told.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        return "yes"
+
+    rows = [{"input": f"question {number}?", "expected": "yes"} for number in range(100)]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        result = evaluate(data, target={"a": stops, "b": asked.append}, metrics="string_match")
+        result = evaluate(
+            rows,
+            target={"a": stops, "b": asked.append},
+            metrics="string_match",
+            options=Options(concurrency=1),
+        )
     finally:
         signal.signal(signal.SIGINT, before)
     assert list(result.parts) == ["a"]

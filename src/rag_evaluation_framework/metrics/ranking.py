@@ -8,7 +8,6 @@ decided by the rules of :func:`~rag_evaluation_framework.metrics.ranking.evaluat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -39,6 +38,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
 )
 from rag_evaluation_framework.metrics.qrels import Qrels, Run, judge_mappings
 from rag_evaluation_framework.metrics.views import RANKING
+from rag_evaluation_framework.statistics.resampling import exact_sum
 
 # Without a cut-off these look for the first relevant document only, not at the whole list.
 _FIRST_HIT_ONLY = frozenset({"hit", "mrr"})
@@ -357,6 +357,6 @@ def _report(
         scored.extend(compress(queries, kept.tolist()))
         skipped[NOTHING_RELEVANT].extend(compress(queries, (~kept).tolist()))
     per_query = {str(bound): np.concatenate(parts) for bound, parts in zip(metrics, values, strict=True)}
-    mean = {name: math.fsum(each.tolist()) / len(each) for name, each in per_query.items() if len(each)}
+    mean = {name: exact_sum(each) / len(each) for name, each in per_query.items() if len(each)}
     reasons = {query: reason for reason, queries in skipped.items() for query in queries}
     return RankingReport(tuple(scored), per_query, mean, reasons, rules)
