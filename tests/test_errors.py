@@ -6,16 +6,12 @@ import pickle
 
 import pytest
 
-from rag_evaluation_framework import errors
+from rag_evaluation_framework import InputError, Issue, RagEvalError, UsageError, errors
 from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
     Location,
     MissingExtraError,
     Problems,
-    RagEvalError,
     UnknownNameError,
-    UsageError,
     described,
     invalid,
     shown,

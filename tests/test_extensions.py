@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
-from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, Registry
+from rag_evaluation_framework import Chunker, PositionAwareChunker, UsageError
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
+from rag_evaluation_framework.extensions import Registry
 
 
 def test_a_component_is_imported_when_asked_for_and_not_before() -> None:

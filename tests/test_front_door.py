@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import rag_evaluation_framework as front_door
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = front_door.__name__
 
 
 @pytest.mark.parametrize("name", front_door.__all__)
@@ -42,3 +44,27 @@ def test_nothing_heavy_is_loaded_before_it_is_used(command: str) -> None:
     program = f"{command}\nimport sys; print(*(name in sys.modules for name in {names}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False False False"
+
+
+def imported_by_tests() -> list[str]:
+    """Return the module of each name of ours that a test imports."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    plain = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    chosen = [node.module for node in nodes if isinstance(node, ast.ImportFrom) for _ in node.names]
+    return [name for name in [*plain, *chosen] if name and name.split(".")[0] == PACKAGE]
+
+
+def doors() -> set[str]:
+    """Return the root, the modules beside it, the command line's, and those that the pages name or import."""
+    beside = {f"{PACKAGE}.{path.stem}" for path in (ROOT / "src" / PACKAGE).glob("*.py")}
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")]
+    imported = {name for page in pages for name in re.findall(rf"from ({PACKAGE}\.[\w.]+) import", page)}
+    plan = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = {f"{PACKAGE}.{name}" for name in re.findall(r"`([a-z]+\.[a-z_]+)(?:\.\w+)?`", plan)}
+    return {PACKAGE, f"{PACKAGE}.cli.main", *beside, *imported, *steps}
+
+
+def test_at_least_half_of_what_tests_import_comes_through_doors() -> None:
+    modules, known = imported_by_tests(), doors()
+    assert sum(module in known for module in modules) >= len(modules) / 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.extensions import Specification, built, parse_specification
 
 TABLES = tables_beside(__file__)

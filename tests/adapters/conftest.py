@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from fault_agent import RunningServer, running_server
 
+from rag_evaluation_framework import Request, Response, Sample, Turn
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
+from rag_evaluation_framework import (
+    CharacterSpan,
+    ContextCitation,
+    DocumentId,
+    Hit,
+    InputError,
+    Sample,
+    SpanCitation,
+    Turn,
+    Usage,
+)
 from rag_evaluation_framework.adapters.http_agent import Probe
 from rag_evaluation_framework.adapters.http_client import Reply, reply_value, unmasked
-from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, ReplyPath
 from rag_evaluation_framework.evaluation.targets import Ask, replay, response_of
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.records.responses import Hit, Usage
-from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Recorded
 
 TABLES = tables_beside(__file__)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker
+from rag_evaluation_framework import FixedTokenChunker
 from rag_evaluation_framework.retrieval.tokenizers import tokenizer_from
 
 TABLES = tables_beside(__file__)

@@ -14,10 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
-from rag_evaluation_framework.errors import InputError, TargetError, UsageError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework import (
+    ChromaVectorStore,
+    DocumentId,
+    InputError,
+    PositionAwareChunk,
+    UsageError,
+    generate_pa_chunk_id,
+)
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 chromadb = pytest.importorskip("chromadb", reason="chromadb is not installed: make test-vendors")

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 import pytest
 from component_server import ComponentServer, relevance, running_components
 
-from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
-from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework import (
+    CohereReranker,
+    DocumentId,
+    PositionAwareChunk,
+    UsageError,
+    generate_pa_chunk_id,
+)
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation import attempts
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
 
 pytest.importorskip("cohere", reason="the extra 'cohere' is not installed")
 

@@ -12,11 +12,19 @@ import numpy as np
 import pytest
 from component_server import running_components
 
+from rag_evaluation_framework import (
+    DocumentId,
+    Embedder,
+    InputError,
+    PositionAwareChunk,
+    Reranker,
+    UsageError,
+    VectorStore,
+    generate_pa_chunk_id,
+)
 from rag_evaluation_framework.components import EMBEDDERS, RERANKERS, VECTOR_STORES, component_from
-from rag_evaluation_framework.errors import InputError, MissingExtraError, UsageError
-from rag_evaluation_framework.extensions import BatchVectorStore, Embedder, Reranker, VectorStore
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework.errors import MissingExtraError
+from rag_evaluation_framework.extensions import BatchVectorStore
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from tiny_models import write_cross_encoder, write_sentence_model

@@ -10,15 +10,23 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
-from rag_evaluation_framework import Options, evaluate
-from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework import (
+    HttpAgent,
+    Options,
+    Refusal,
+    Request,
+    Response,
+    Sample,
+    Turn,
+    UsageError,
+    evaluate,
+)
 from rag_evaluation_framework.adapters.openai import OpenAIModel
-from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import History, Request, Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.responses import History
 
 CONVERSATION = Sample(
     id="c",

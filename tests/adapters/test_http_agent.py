@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from fault_agent import RunningServer, answer_to
 
+from rag_evaluation_framework import HttpAgent, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.adapters import http_client
-from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import header_mask
-from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Recorded
 
 Answered = Callable[..., Response]
 

@@ -13,9 +13,8 @@ from fault_agent import FAULTS, RunningServer, answer_to
 
 from cases import tables_beside
 from peak_memory import PEAK_SOURCE
-from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework import HttpAgent, Response
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.records.responses import Response
 
 Answered = Callable[..., Response]
 

@@ -11,13 +11,8 @@ from typing import Any
 import pytest
 from langsmith_server import KEY, LangSmithServer, id_of, running_langsmith, signed_in
 
-from rag_evaluation_framework.errors import (
-    InputError,
-    MissingDatasetError,
-    RagEvalError,
-    TargetError,
-    UsageError,
-)
+from rag_evaluation_framework import InputError, RagEvalError, UsageError
+from rag_evaluation_framework.errors import MissingDatasetError, TargetError
 from rag_evaluation_framework.evaluation.data import find_dataset
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")

@@ -14,20 +14,24 @@ from typing import Any
 import pytest
 from langsmith_server import KEY, TENANT, LangSmithServer, id_of, signed_in
 
+from rag_evaluation_framework import (
+    ChunkLevelEvaluation,
+    Corpus,
+    Dataset,
+    Document,
+    DocumentId,
+    EvaluationResult,
+    RecursiveCharacterChunker,
+    Sample,
+    SpanCitation,
+    TokenLevelEvaluation,
+    Turn,
+    UsageError,
+    generate_chunk_id,
+)
 from rag_evaluation_framework.adapters import langsmith
 from rag_evaluation_framework.adapters.langsmith import upload_to_langsmith
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
-    ChunkLevelEvaluation,
-    EvaluationResult,
-    TokenLevelEvaluation,
-)
-from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 

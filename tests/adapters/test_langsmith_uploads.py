@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from langsmith_server import EXAMPLES, KEY, LangSmithServer, id_of, signed_in
 
+from rag_evaluation_framework import Dataset, RagEvalError, Sample, SpanCitation, Turn, UsageError
 from rag_evaluation_framework.adapters import langsmith
 from rag_evaluation_framework.adapters.langsmith import check_langsmith, upload_to_langsmith
-from rag_evaluation_framework.errors import RagEvalError, TargetError, UsageError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.data import find_dataset
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
 

@@ -8,15 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_evaluation_framework import (
+    DocumentId,
+    InputError,
+    PositionAwareChunk,
+    UsageError,
+    generate_pa_chunk_id,
+)
 from rag_evaluation_framework.adapters.extras import model_folder, weights_digest
 from rag_evaluation_framework.adapters.onnx_embedder import OnnxEmbedder
 from rag_evaluation_framework.adapters.sentence_transformers import (
     CrossEncoderReranker,
     SentenceTransformerEmbedder,
 )
-from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
 from tiny_models import write_cross_encoder, write_sentence_model
 
 pytestmark = pytest.mark.vendors("sentence_transformers", "onnxruntime", "onnx")

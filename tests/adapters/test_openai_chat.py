@@ -31,11 +31,11 @@ from chat_server import (
     truncated,
 )
 
+from rag_evaluation_framework import Usage, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.models.chat import ChatModel, Message
-from rag_evaluation_framework.records.responses import Usage
 
 KEY = "sk-verysecret-0123456789"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from component_server import DIMENSIONS, ComponentServer, embeddings, running_components
 
+from rag_evaluation_framework import InputError, OpenAIEmbedder, UsageError
 from rag_evaluation_framework.adapters import openai
-from rag_evaluation_framework.adapters.openai import OpenAIEmbedder
 from rag_evaluation_framework.components import EMBEDDERS, component_from
-from rag_evaluation_framework.errors import InputError, TargetError, UsageError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 

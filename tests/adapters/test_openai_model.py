@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from fault_agent import RunningServer
 
+from rag_evaluation_framework import Response, Sample, Turn, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIModel, prompted
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Recorded
 
 Answered = Callable[..., Response]
 

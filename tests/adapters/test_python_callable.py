@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework import Response, Sample, Turn, Usage, UsageError
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Response, Usage
-from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Recorded
 
 Answered = Callable[..., Response]
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError, generate_pa_chunk_id
 from rag_evaluation_framework.adapters.qdrant_store import QdrantVectorStore
-from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework.errors import TargetError
 
 pytest.importorskip("qdrant_client", reason="the extra 'qdrant' is not installed")
 

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework import ContextCitation, InputError, Response, Sample, Turn
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.citations import ContextCitation
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 Answered = Callable[..., Response]
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from rag_evaluation_framework import Document, DocumentId, UsageError
 from rag_evaluation_framework.adapters.chonkie_chunkers import ChonkieChunker
 from rag_evaluation_framework.adapters.langchain_splitters import LangChainChunker
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
-from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
 from rag_evaluation_framework.retrieval.positions import UnplacedChunkWarning
 
 WORDS = Document(DocumentId("words"), " ".join(f"word{number}" for number in range(300)))

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework import HttpAgent, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.components import TARGETS, target_from
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers
 
 

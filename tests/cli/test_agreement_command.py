@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.cli.agreement import command
-from rag_evaluation_framework.errors import InputError
 
 
 def marked(query: str, who: str, start: int, end: int) -> dict[str, Any]:

@@ -10,10 +10,9 @@ import pytest
 from click.testing import Result
 
 from command_lines import invoked
-from rag_evaluation_framework import load, save
+from rag_evaluation_framework import InputError, UsageError, load, read_dataset, save
 from rag_evaluation_framework.cli.calibrate import command
-from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers

@@ -9,13 +9,13 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
+from rag_evaluation_framework import EvaluationDatasetLoader, UsageError
 from rag_evaluation_framework.cli import init, listing
 from rag_evaluation_framework.datasets.annotations import read_annotations
-from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
 from rag_evaluation_framework.datasets.project import FOLDERS, create_layout
 from rag_evaluation_framework.datasets.quality import quality_issues
 from rag_evaluation_framework.datasets.value_files import read_configuration
-from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.errors import StorageError
 
 
 def run(command: Command, *arguments: str | Path) -> Result:

@@ -19,11 +19,11 @@ from chat_server import failing, running_chat
 from model_server import ModelServer, running_models
 
 from command_lines import Command
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.cli import evaluate_models
 from rag_evaluation_framework.cli.evaluate_models import output_paths
 from rag_evaluation_framework.cli.main import main as rag_eval
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.results.run_folder import RunFolder, list_runs
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from langsmith_server import KEY, running_langsmith
 
 from cases import tables_beside
 from command_lines import rag_eval_process
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework import read_dataset
 from rag_evaluation_framework.reports import overviews
 from rag_evaluation_framework.synthesis.drafts import Drafts
 

@@ -10,22 +10,20 @@ from typing import Any
 import pytest
 
 from command_lines import invoked as invoke
+from rag_evaluation_framework import Request, Response, UsageError, metric, read_dataset
 from rag_evaluation_framework.cli.evaluate import command as evaluate_command
 from rag_evaluation_framework.cli.evaluate_models import command as models_command
 from rag_evaluation_framework.cli.generate import command as generate_command
 from rag_evaluation_framework.cli.golden import command as golden_command
 from rag_evaluation_framework.cli.listing import runs_command
 from rag_evaluation_framework.cli.score import command as score_command
-from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import TEXTS
-from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import RunFolder
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cases import tables_beside
+from rag_evaluation_framework import Issue
 from rag_evaluation_framework.datasets.consistency import RULES
-from rag_evaluation_framework.errors import Issue
 
 _BY_KIND: dict[str, list[Any]] = tables_beside(__file__)
 EXAMPLES: list[tuple[str, Any]] = [(kind, value) for kind, values in _BY_KIND.items() for value in values]

@@ -6,11 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import Document, DocumentId, Refusal, Sample, SpanCitation, Turn
 from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.conversion import is_held
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.records.samples import Recorded, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Recorded
 
 AWKWARD = (
     "玛拉妮的性格特点是什么？",

@@ -10,6 +10,7 @@ from format_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import InputError, Issue, SpanCitation
 from rag_evaluation_framework.datasets.annotations import (
     decoded_annotation,
     encoded_annotation,
@@ -17,10 +18,8 @@ from rag_evaluation_framework.datasets.annotations import (
     read_annotations,
     write_annotations,
 )
-from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.access import compress
-from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
     AnnotationSet,
     AnswerQualityAnnotation,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import InputError, SpanCitation
 from rag_evaluation_framework.datasets.annotator_agreement import (
     ALPHA,
     INTERVAL_ALPHA,
@@ -20,8 +21,6 @@ from rag_evaluation_framework.datasets.annotator_agreement import (
     marked_stretches,
     merged_truth,
 )
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
     QUALITY_SCORES,
     Annotation,

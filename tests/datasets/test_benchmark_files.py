@@ -18,13 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.benchmark_files import (
     read_benchmark,
     read_table,
     table_bytes,
     write_benchmark,
 )
-from rag_evaluation_framework.errors import InputError, LimitExceededError
+from rag_evaluation_framework.errors import LimitExceededError
 
 BENCHMARK: dict[str, Any] = {
     "benchmark_id": "latency_benchmarks",

@@ -19,6 +19,7 @@ import pytest
 
 from cases import tables_beside
 from peak_memory import PEAK_SOURCE
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import (
     BuildPaths,
@@ -28,7 +29,7 @@ from rag_evaluation_framework.datasets.split_build import (
     read_manifest,
     split_path,
 )
-from rag_evaluation_framework.errors import InputError, LimitExceededError, StorageError, UsageError
+from rag_evaluation_framework.errors import LimitExceededError, StorageError
 from rag_evaluation_framework.files.atomic import recover
 
 NOW = datetime(2025, 11, 4, 18, 30, tzinfo=UTC)

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cases import tables_beside
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.cli.build import command
 from rag_evaluation_framework.datasets.split_build import read_build_settings
-from rag_evaluation_framework.errors import InputError, UsageError
 
 TABLES = tables_beside(__file__)
 

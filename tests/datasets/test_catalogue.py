@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from format_examples import SAMPLE_DATASET as SAMPLE
 
-from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.errors import InputError, MissingDatasetError, RagEvalError
+from rag_evaluation_framework import EvaluationDatasetLoader, InputError, RagEvalError
+from rag_evaluation_framework.errors import MissingDatasetError
 from rag_evaluation_framework.files import yaml_documents
 
 

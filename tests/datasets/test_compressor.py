@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.value_files import DataCompressor
-from rag_evaluation_framework.errors import InputError, LimitExceededError, UsageError
+from rag_evaluation_framework import DataCompressor, InputError, UsageError
+from rag_evaluation_framework.errors import LimitExceededError
 from rag_evaluation_framework.files.access import Limits
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

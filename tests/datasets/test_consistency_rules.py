@@ -18,10 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import named, tables_beside
-from rag_evaluation_framework import DataFormatValidator
+from rag_evaluation_framework import DataFormatValidator, Issue
 from rag_evaluation_framework.datasets.consistency import RULES
 from rag_evaluation_framework.datasets.schemas import schema, value_issues
-from rag_evaluation_framework.errors import Issue
 
 
 def example(kind: str, number: int = 0) -> Any:

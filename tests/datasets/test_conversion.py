@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.conversion import convert
-from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError, convert, read_dataset
 
 RICH = (
     '{"input": "What is RAG?", "expected": "Retrieval …", "context": ["c"], "tags": ["basics"], "by": "me"}\n'

@@ -21,6 +21,7 @@ from sample_strategies import (
     squad_files,
 )
 
+from rag_evaluation_framework import Dataset, InputError, Sample, Turn
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
 from rag_evaluation_framework.datasets.conversion import dataset_fields, is_held, sample_fields
 from rag_evaluation_framework.datasets.dialect import RecordDialect
@@ -29,10 +30,9 @@ from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS
 from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.datasets.squad import SQUAD
-from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin
 
 few_files = settings(
     max_examples=25,

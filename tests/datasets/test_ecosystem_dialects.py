@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import Dataset, InputError, Refusal, Sample, Turn, UsageError
 from rag_evaluation_framework.datasets.beir import BEIR
 from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.datasets.trec import TREC
-from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
 
 CONTEXT = "The Normans (诺曼人) gave their name to Normandy."
 SQUAD_FILE = {

@@ -26,12 +26,13 @@ from format_examples import (
 from single_mistakes import mistakes
 
 from cases import tables_beside
+from rag_evaluation_framework import Issue, validate_file
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.schemas import schema
-from rag_evaluation_framework.datasets.validation import checked_files, validate_file
-from rag_evaluation_framework.errors import Issue, LimitExceededError, UnknownNameError
+from rag_evaluation_framework.datasets.validation import checked_files
+from rag_evaluation_framework.errors import LimitExceededError, UnknownNameError
 from rag_evaluation_framework.files.access import compress
 from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml

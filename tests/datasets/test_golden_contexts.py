@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
+from rag_evaluation_framework import Sample, SpanCitation
 from rag_evaluation_framework.datasets.golden_contexts import (
     SourceText,
     golden_context_issues,
@@ -17,8 +18,6 @@ from rag_evaluation_framework.datasets.golden_contexts import (
 )
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.text.spans import Span
 
 TABLES = tables_beside(__file__)

@@ -16,11 +16,9 @@ from format_examples import (
     rule_issues,
 )
 
+from rag_evaluation_framework import InputError, Refusal, Sample, Turn, validate_file
 from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL
-from rag_evaluation_framework.datasets.validation import validate_file
-from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
 SETS: dict[str, list[dict[str, Any]]] = {
     "golden-factual": GOLDEN_FACTUAL,

@@ -15,6 +15,7 @@ from format_examples import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import Entities, InputError, Milestones, Refusal, Relation, Sample, Turn
 from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
@@ -22,16 +23,7 @@ from rag_evaluation_framework.datasets.golden_sets import (
     RELATIONSHIP,
     TRACKING,
 )
-from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.samples import (
-    Entities,
-    Milestones,
-    Refusal,
-    Relation,
-    Sample,
-    Turn,
-)
 
 
 def test_a_fact_expects_entities_and_knows_its_document() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.datasets.parquet_tables import read_rows, write_rows
 from rag_evaluation_framework.datasets.ragas import RAGAS
-from rag_evaluation_framework.errors import InputError, LimitExceededError, UsageError
+from rag_evaluation_framework.errors import LimitExceededError
 from rag_evaluation_framework.files.access import Limits
 
 pyarrow = pytest.importorskip("pyarrow")

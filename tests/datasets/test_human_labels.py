@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import InputError, Issue, UsageError
 from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
     LabelField,
@@ -17,7 +18,6 @@ from rag_evaluation_framework.datasets.human_labels import (
     merged_labels,
     read_labels,
 )
-from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.records.samples import AnswerQualityAnnotation, CitationAnnotation
 
 SCORES = {"completeness": 0.5, "accuracy": 1.0, "relevance": 0.75, "clarity": 0.25, "conciseness": 0.0}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
-from rag_evaluation_framework.errors import InputError
 
 TABLES = tables_beside(__file__)
 

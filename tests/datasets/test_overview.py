@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.overview import Lengths, overview
-from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.reports.overviews import overview_text
 
 

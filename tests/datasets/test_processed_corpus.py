@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.datasets.split_build import (
     BuildPaths,
     build_splits,
     corpus_issues,
     split_issues,
 )
-from rag_evaluation_framework.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "check_processed_corpus.py"

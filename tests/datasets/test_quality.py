@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.datasets.quality import DataQualityChecker, quality_issues
+from rag_evaluation_framework import DataQualityChecker
+from rag_evaluation_framework.datasets.quality import quality_issues
 from rag_evaluation_framework.records.documents import DocumentNames
 from rag_evaluation_framework.text.shingles import near_duplicates, normalised, similarity
 

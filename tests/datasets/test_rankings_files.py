@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
-from rag_evaluation_framework.errors import MAX_ISSUES, InputError
+from rag_evaluation_framework.errors import MAX_ISSUES
 
 TABLES = tables_beside(__file__)
 

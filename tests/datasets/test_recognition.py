@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import Dataset, InputError, Sample, Turn, read_dataset
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
-from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
-from rag_evaluation_framework.errors import InputError, UnknownNameError
+from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, recognise
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.samples import Dataset, Preview, Sample, Turn
+from rag_evaluation_framework.records.samples import Preview
 
 TABLES = tables_beside(__file__)
 

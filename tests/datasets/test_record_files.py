@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import InputError, Sample, Turn, UsageError, read_dataset
 from rag_evaluation_framework.datasets import parquet_tables
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
 from rag_evaluation_framework.datasets.dialect import content_id
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS
-from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.samples import Origin, Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin, Recorded
 
 TABLES = tables_beside(__file__)
 

@@ -11,6 +11,7 @@ from format_examples import RESULTS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.value_files import (
     read_configuration,
     read_results,
@@ -18,7 +19,6 @@ from rag_evaluation_framework.datasets.value_files import (
     results_rows,
     write_results,
 )
-from rag_evaluation_framework.errors import InputError
 
 FORMATS = ["json", "yaml", "csv", "parquet", "json.gz", "csv.zst"]
 SECOND = {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_mapping import (
     answer_citations,
@@ -15,7 +16,6 @@ from rag_evaluation_framework.datasets.split_mapping import (
     reason_to_drop,
     summary_record,
 )
-from rag_evaluation_framework.errors import InputError
 
 TABLES = tables_beside(__file__)
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import InputError, Sample, Turn
 from rag_evaluation_framework.datasets.dialect import RecordDialect
 from rag_evaluation_framework.datasets.split_mapping import qa_record, summary_record
 from rag_evaluation_framework.datasets.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 RAW: dict[str, Any] = {
     "task_id": "1",

@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 from simulated_targets import ExactMatch, final_bytes, number_of, samples
 
-from rag_evaluation_framework.errors import RagEvalError, TargetError
+from rag_evaluation_framework import Options, RagEvalError, Request, Response
+from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Options, Progress
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rag_evaluation_framework import Request, Response, Sample, Score, Turn, Usage
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import Request, Response, Usage
 from rag_evaluation_framework.records.runs import RunHead, result_fields
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 
 

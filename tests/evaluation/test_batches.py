@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from simulated_targets import ExactMatch, final_bytes, new_folder, number_of, samples
 
+from rag_evaluation_framework import Request, Response, Sample, Score
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation import attempts, engine
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer
-from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import Progress, RunOutcome
-from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.journal import Journal
 from rag_evaluation_framework.results.run_folder import RunFolder
 

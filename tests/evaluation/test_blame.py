@@ -12,25 +12,30 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import (
+    CharacterSpan,
+    ContextCitation,
+    Corpus,
+    Document,
+    DocumentId,
+    Entities,
+    Hit,
+    Milestones,
+    Refusal,
+    Relation,
+    Response,
+    Sample,
+    SpanCitation,
+    Turn,
+)
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.records.responses import Failure, Hit, Response
-from rag_evaluation_framework.records.samples import (
-    Entities,
-    Expectation,
-    Milestones,
-    Origin,
-    Refusal,
-    Relation,
-    Sample,
-    Turn,
-)
+from rag_evaluation_framework.records.responses import Failure
+from rag_evaluation_framework.records.samples import Expectation, Origin
 from rag_evaluation_framework.records.scores import (
     Blame,
     BlameEvidence,

@@ -15,6 +15,7 @@ from rag_evaluation_framework import (
     ContextCitation,
     Corpus,
     Document,
+    DocumentId,
     Judge,
     Response,
     Sample,
@@ -26,7 +27,6 @@ from rag_evaluation_framework.evaluation.scoring import scored_result, scorers_f
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation
-from rag_evaluation_framework.records.documents import DocumentId
 
 DOCUMENTS = {
     "boats.md": "The boat leaves at noon. The boat returns at six.",

@@ -13,13 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
+from rag_evaluation_framework import (
+    CitationEvaluator,
+    ContextCitation,
+    Corpus,
+    Document,
+    DocumentId,
+    InputError,
+    Judge,
+    Sample,
+    SpanCitation,
+    Turn,
+    UsageError,
+)
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator
-from rag_evaluation_framework.judging.judge import Judge
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.errors import ModelError, UnknownNameError
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from word_support import WordSupport, words
 

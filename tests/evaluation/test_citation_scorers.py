@@ -11,23 +11,27 @@ import pytest
 from chat_server import last_message, running_chat
 
 from cases import tables_beside
+from rag_evaluation_framework import (
+    ContextCitation,
+    Corpus,
+    Document,
+    DocumentId,
+    Judge,
+    Refusal,
+    Response,
+    Sample,
+    Score,
+    SpanCitation,
+    Turn,
+)
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.records.citations import (
-    Citation,
-    ContextCitation,
-    SpanCitation,
-    TokenSpanCitation,
-)
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Score
+from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from word_support import WordSupport
 
 TABLES = tables_beside(__file__)

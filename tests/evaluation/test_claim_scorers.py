@@ -9,11 +9,10 @@ import pytest
 from chat_server import Asked
 from scripted_judge import judged_by, read_question
 
+from rag_evaluation_framework import Response, Sample, Score, Turn
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.responses import TURNS, Response
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.responses import TURNS
 
 NOON = "The boat leaves at noon."
 DOGS = "Dogs travel free of charge."

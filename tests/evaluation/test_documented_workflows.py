@@ -12,7 +12,7 @@ import pytest
 from embedding_server import EmbeddingServer, running_embeddings
 
 from cases import tables_beside
-from rag_evaluation_framework.records.chunks import generate_chunk_id
+from rag_evaluation_framework import generate_chunk_id
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
@@ -64,7 +64,7 @@ def test_the_token_level_workflow_runs_as_written(
 
 @pytest.mark.vendors("chromadb")
 def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_path: Path) -> None:
-    from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+    from rag_evaluation_framework import RecursiveCharacterChunker
 
     text = (tmp_path / "knowledge_base" / "fares.md").read_bytes().decode()
     content = RecursiveCharacterChunker(chunk_size=200).chunk(text)[3]

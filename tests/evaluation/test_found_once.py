@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rag_evaluation_framework import Response, Sample, Turn
 from rag_evaluation_framework.judging.methods import LatestOf
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="When?"),))
 RESPONSE = Response(text="At noon.")

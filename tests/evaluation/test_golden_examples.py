@@ -26,6 +26,7 @@ from format_examples import (
 )
 
 from cases import tables_beside
+from rag_evaluation_framework import Entities, Response, Sample, Score, Turn
 from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
@@ -34,9 +35,6 @@ from rag_evaluation_framework.datasets.golden_sets import (
     TRACKING,
 )
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Entities, Sample, Turn
-from rag_evaluation_framework.records.scores import Score
 
 TABLES = tables_beside(__file__)
 

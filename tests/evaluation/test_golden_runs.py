@@ -13,9 +13,18 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import (
+    CharacterSpan,
+    Hit,
+    InputError,
+    Refusal,
+    Response,
+    Sample,
+    Turn,
+    UsageError,
+)
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
-from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.golden_runs import (
     find_splits,
     golden_manifest,
@@ -24,10 +33,9 @@ from rag_evaluation_framework.evaluation.golden_runs import (
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scored_result, scorer_for, scorers_for
-from rag_evaluation_framework.records.documents import CharacterSpan
-from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin
 from rag_evaluation_framework.results.evaluations import evaluated_turns
 
 TABLES = tables_beside(__file__)

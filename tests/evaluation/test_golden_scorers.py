@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag_evaluation_framework import Entities, Milestones, Relation, Response, Sample, Turn
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Entities, Expectation, Milestones, Relation, Sample, Turn
+from rag_evaluation_framework.records.samples import Expectation
 
 
 def sample(expectation: Expectation) -> Sample:

@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, StorageError
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan
-from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework import (
+    CharacterSpan,
+    ContextCitation,
+    Hit,
+    InputError,
+    Response,
+    Score,
+    SpanCitation,
+    Usage,
+)
+from rag_evaluation_framework.errors import StorageError
+from rag_evaluation_framework.records.citations import TokenSpanCitation
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Progress, SampleResult, Timing, result_fields
-from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.journal import (
     Journal,
     JournalEntry,

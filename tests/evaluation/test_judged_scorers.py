@@ -12,6 +12,7 @@ import pytest
 from chat_server import Asked, ChatReply, failing, running_chat
 from scripted_judge import entries, judged_by, read_question
 
+from rag_evaluation_framework import Judge, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
 from rag_evaluation_framework.evaluation.scoring import (
@@ -20,11 +21,8 @@ from rag_evaluation_framework.evaluation.scoring import (
     scorer_for,
     scorers_for,
 )
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.rubrics import Criterion, Rubric
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
 QUESTION = Turn(role="user", content="When does the ferry sail?")
 SAMPLE = Sample(id="ferry", turns=(QUESTION,), reference="At nine.")

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.results.run_folder import RunFolder
 

@@ -11,16 +11,24 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+from rag_evaluation_framework import (
+    CharacterSpan,
     ChunkLevelEvaluation,
+    ChunkRecall,
+    Corpus,
+    Document,
+    DocumentId,
+    Hit,
+    InputError,
+    Response,
+    SpanRecall,
     TokenLevelEvaluation,
+    TokenLevelMetric,
+    UsageError,
+    generate_chunk_id,
 )
-from rag_evaluation_framework.metrics.spans import ChunkRecall, SpanF1, SpanRecall, TokenLevelMetric
-from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
+from rag_evaluation_framework.metrics.spans import SpanF1
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
@@ -206,7 +214,7 @@ def test_document_level_ranks_a_document_by_its_best_chunk() -> None:
 
 
 def _judged(judgements: dict[str, dict[str, int]]) -> Any:
-    from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+    from rag_evaluation_framework import Dataset, Sample, Turn
 
     return Dataset(
         samples=tuple(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cases import named, tables_beside
-from rag_evaluation_framework.errors import InputError, UnknownNameError
+from rag_evaluation_framework import InputError, Threshold
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.results.evaluations import Threshold
 
 TABLES = tables_beside(__file__)
 

@@ -13,27 +13,31 @@ from pathlib import Path
 import pytest
 from simulated_targets import final_bytes, new_folder
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+from rag_evaluation_framework import (
     ChunkLevelEvaluation,
-    TokenLevelEvaluation,
-)
-from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.chunks import (
+    Corpus,
+    Dataset,
+    DocumentId,
+    Options,
     PositionAwareChunk,
+    RecursiveCharacterChunker,
+    Request,
+    Response,
+    Sample,
+    TokenLevelEvaluation,
+    Turn,
+    UsageError,
     generate_chunk_id,
     generate_pa_chunk_id,
+    read_dataset,
 )
-from rag_evaluation_framework.records.documents import Corpus, DocumentId
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Options, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
+from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore

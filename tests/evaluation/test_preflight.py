@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError, StorageError
+from rag_evaluation_framework import InputError, Milestones, Refusal, Sample, Turn
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
 from rag_evaluation_framework.evaluation.preflight import (
     MissingFields,
@@ -21,7 +22,7 @@ from rag_evaluation_framework.evaluation.preflight import (
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin, Recorded
 
 
 def manifest_of(

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework import Options
-from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
+from rag_evaluation_framework import Hit, InputError, Options, Request, Response, Sample, SpanCitation, Turn
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.attempts import Asker, StopSign
 from rag_evaluation_framework.evaluation.secrets import (
     MASK,
@@ -24,9 +24,6 @@ from rag_evaluation_framework.evaluation.secrets import (
     resolved,
 )
 from rag_evaluation_framework.evaluation.targets import PythonCallable
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="q"),))
 

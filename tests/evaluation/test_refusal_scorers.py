@@ -9,15 +9,13 @@ import pytest
 from chat_server import running_chat
 
 from cases import tables_beside
+from rag_evaluation_framework import Entities, Judge, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
 
 TABLES = tables_beside(__file__)
 

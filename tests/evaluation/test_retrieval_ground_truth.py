@@ -9,8 +9,20 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.errors import InputError, MissingDatasetError, MissingExtraError, UsageError
+from rag_evaluation_framework import (
+    CharacterSpan,
+    Corpus,
+    Dataset,
+    Document,
+    DocumentId,
+    InputError,
+    Sample,
+    SpanCitation,
+    Turn,
+    UsageError,
+    read_dataset,
+)
+from rag_evaluation_framework.errors import MissingDatasetError, MissingExtraError
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     level_of,
@@ -18,9 +30,6 @@ from rag_evaluation_framework.evaluation.retrieval_truth import (
     relevant_documents,
     relevant_spans,
 )
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 
 TEXT = "The boat leaves at noon. The boat returns at six. 船在中午离开。"
 

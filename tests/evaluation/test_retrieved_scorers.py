@@ -10,14 +10,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from rag_evaluation_framework import (
+    CharacterSpan,
+    Corpus,
+    Document,
+    DocumentId,
+    Hit,
+    Response,
+    Sample,
+    Score,
+    SpanCitation,
+    Turn,
+)
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
 
 BOATS = "The boat leaves at noon. The boat returns at six."
 CORPUS = Corpus(

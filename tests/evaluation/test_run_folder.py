@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample, samples
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework import InputError, UsageError
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, list_runs, tied_runs

@@ -15,14 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, number_of, sample, samples
 
+from rag_evaluation_framework import Options, Request, Response, Sample, Score
 from rag_evaluation_framework.errors import StorageError, TargetError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Options, Progress, RunOutcome
-from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.runs import Progress, RunOutcome
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 

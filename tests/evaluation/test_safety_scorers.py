@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
+from rag_evaluation_framework import Judge, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="How was it?"),), reference="Fine.")
 

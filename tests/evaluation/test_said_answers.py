@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import Response, Sample, Score, Turn
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
 
 TABLES = tables_beside(__file__)
 

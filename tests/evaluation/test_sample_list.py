@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, Options, Sample, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.records.runs import Options
-from rag_evaluation_framework.records.samples import Origin, Sample
+from rag_evaluation_framework.records.samples import Origin
 from rag_evaluation_framework.results.run_folder import RunFolder, content_hash, fingerprint, placed
 
 TEN = [sample(number) for number in range(10)]

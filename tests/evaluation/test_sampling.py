@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, Sample, Turn, UsageError
 from rag_evaluation_framework.evaluation.preflight import Selection, select_samples
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 
 def samples(number: int) -> list[Sample]:

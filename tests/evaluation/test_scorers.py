@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework import Refusal, Response, Sample, Turn, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
@@ -22,8 +23,6 @@ from rag_evaluation_framework.metrics.declaration import (
     parse_metric,
 )
 from rag_evaluation_framework.metrics.texts import chrf, wording_similarity
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 
 

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import Dataset, Document, DocumentId, Judge, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.recognition import recognise
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods, chosen_method, with_documents
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.prompts import load_prompt
-from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
 

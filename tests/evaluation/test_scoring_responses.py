@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from simulated_targets import ExactMatch, sample
 
-from rag_evaluation_framework.errors import ModelError, RagEvalError, TargetError, UsageError
+from rag_evaluation_framework import RagEvalError, Response, Sample, Score, Usage, UsageError
+from rag_evaluation_framework.errors import ModelError, TargetError
 from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_result, writable_result
-from rag_evaluation_framework.records.responses import Response, Usage
-from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
 
 
 class Scripted:

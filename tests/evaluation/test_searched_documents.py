@@ -6,8 +6,8 @@ from benchmarks.located_contexts import plain_search
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import Document, DocumentId
 from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
-from rag_evaluation_framework.records.documents import Document, DocumentId
 
 # Few words, so that texts are in several documents and several times in one.
 words = st.sampled_from(

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import Response, Sample, Turn, metric
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.evaluation.scoring import READERS, Reader, score, scorer_for
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.declaration import all_metrics, metric, parse_metric
+from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 from rag_evaluation_framework.metrics.views import NEEDS, TEXTS, VIEWS, Field, NoValueError, View
 from rag_evaluation_framework.models.prompts import prompt_names
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample, Turn
 
 # What every reader has, whatever its view.
 SHARED = {"sample", "response", "method", "methods", "details", "nothing", "method_name", "keeps"}

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from killed_programs import kill_after
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework import InputError, UsageError
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.files.atomic import (
     atomic_writer,
     recover,

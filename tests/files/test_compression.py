@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peak_memory import PEAK_SOURCE
-from rag_evaluation_framework.errors import InputError, LimitExceededError, StorageError, UsageError
+from rag_evaluation_framework import InputError, UsageError
+from rag_evaluation_framework.errors import LimitExceededError, StorageError
 from rag_evaluation_framework.files.access import (
     Compression,
     Limits,

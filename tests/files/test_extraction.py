@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import InputError, MissingExtraError
+from rag_evaluation_framework import Corpus, InputError
+from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.files.extraction import extract_text, read_html, read_pdf
-from rag_evaluation_framework.records.documents import Corpus
 
 TABLES = tables_beside(__file__)
 

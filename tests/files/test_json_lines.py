@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peak_memory import PEAK_SOURCE
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.files.access import compress, recognise
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 

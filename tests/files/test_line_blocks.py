@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH
 from rag_evaluation_framework.files.strict_json import decode, encode, read_lines
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import InputError, LimitExceededError
+from rag_evaluation_framework import InputError
+from rag_evaluation_framework.errors import LimitExceededError
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, scan
 from rag_evaluation_framework.files.strict_json import decode, encode
 

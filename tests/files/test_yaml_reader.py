@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework import InputError, Issue
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 
 Reading = Callable[[YamlReader], Any]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.judging.answer_classes import answer_patterns, classify_answer
 from rag_evaluation_framework.text.normalisation import folded_with_places, simplified_characters
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import ContextCitation, Document, DocumentId
 from rag_evaluation_framework.judging.citation_support import (
     CitationReport,
     check_inline_citations,
@@ -23,8 +24,7 @@ from rag_evaluation_framework.metrics.citations import (
     citation_precision,
     citation_recall,
 )
-from rag_evaluation_framework.records.citations import Citation, ContextCitation
-from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.records.citations import Citation
 from word_support import WordSupport
 
 CONTEXTS = [

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import ContextCitation, SpanCitation
 from rag_evaluation_framework.judging.citation_support import cited_answer
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, parse_citations
+from rag_evaluation_framework.records.citations import parse_citations
 
 STANDING = [
     # the answer, and what stands at each of its sentences that claim or cite something

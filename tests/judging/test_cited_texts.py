@@ -5,14 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import ContextCitation, Document, DocumentId, SpanCitation
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, cited_kinds, quotes
-from rag_evaluation_framework.records.citations import (
-    Citation,
-    ContextCitation,
-    SpanCitation,
-    TokenSpanCitation,
-)
-from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation
 
 TABLES = tables_beside(__file__)
 

@@ -11,7 +11,7 @@ from chat_server import ChatReply, refused, truncated
 from hostile_answers import hostile_answers
 from scripted_judge import Reading, entries, judged_by, judging
 
-from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework import Judge
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_relevancy
 from rag_evaluation_framework.records.scores import Claim
 

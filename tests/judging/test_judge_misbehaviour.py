@@ -22,8 +22,8 @@ from chat_server import (
 )
 from scripted_judge import judged_by
 
-from rag_evaluation_framework.errors import InputError, ModelError, UsageError
-from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework import InputError, Judge, UsageError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_relevancy, judge_safety
 from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.records.scores import Claim

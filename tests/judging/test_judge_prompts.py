@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judge import judged_by, read_question
 
-from rag_evaluation_framework.errors import InputError, UnknownNameError
+from rag_evaluation_framework import InputError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.models.prompts import (
     FRAME,
     load_prompt,

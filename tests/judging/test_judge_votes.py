@@ -13,10 +13,11 @@ import pytest
 from chat_server import Asked, ChatReply, Script, failing, is_repair, refused, running_chat
 from scripted_judge import judged_by
 
+from rag_evaluation_framework import Judge
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.evaluation.claim_views import verdict_fields
-from rag_evaluation_framework.judging.judge import Judge, Memory, Verdict, Vote, outcome
+from rag_evaluation_framework.judging.judge import Memory, Verdict, Vote, outcome
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport
 from rag_evaluation_framework.judging.rubrics import Criterion, Rubric, judge_rubric
 from rag_evaluation_framework.models.memory import RememberingModel

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scripted_judge import Reading, entries, judged_by, judging
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import InputError, ModelError
+from rag_evaluation_framework import InputError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.rubrics import (
     Criterion,
     Rubric,

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from chat_server import failing, fenced, in_turn, last_message, only_with, refused, running_chat, truncated
 
-from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework import Usage, UsageError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.models.clients import MODEL, as_chat_model
 from rag_evaluation_framework.models.structured import ask
-from rag_evaluation_framework.records.responses import Usage
 
 KEY = "sk-verysecret-0123456789"
 HELLO = [Message("user", "hello there")]

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import ModelError, StorageError, UsageError
+from rag_evaluation_framework import Usage, UsageError
+from rag_evaluation_framework.errors import ModelError, StorageError
 from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.memory import FILE_NAME, RememberingModel
 from rag_evaluation_framework.models.spending import CountedModel, Spending
-from rag_evaluation_framework.records.responses import Usage
 
 HELLO = [Message("user", "hello")]
 

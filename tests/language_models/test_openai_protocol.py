@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import Usage
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings, completion_of, concession, usage_of
 from rag_evaluation_framework.models.spending import Prices
-from rag_evaluation_framework.records.responses import Usage
 
 TABLES = tables_beside(__file__)
 SETTINGS = ChatSettings(model="m", temperature=0, max_tokens=50, seed=7)

@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import Usage, UsageError
 from rag_evaluation_framework.models.spending import Prices, Spending, total_usage
-from rag_evaluation_framework.records.responses import Usage
 
 
 def test_a_cost_is_the_tokens_times_the_price_of_a_million() -> None:

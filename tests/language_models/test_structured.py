@@ -26,8 +26,9 @@ from chat_server import (
     truncated,
 )
 
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.memory import RememberingModel

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.metrics.claims import (
     answer_correctness,
     claim_f1,

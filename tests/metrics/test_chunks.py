@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.metrics.spans import (
-    ChunkF1,
-    ChunkLevelMetric,
-    ChunkPrecision,
-    ChunkRecall,
-    chunk_f1,
-    chunk_precision,
-    chunk_recall,
-)
+from rag_evaluation_framework import ChunkF1, ChunkLevelMetric, ChunkPrecision, ChunkRecall
+from rag_evaluation_framework.metrics.spans import chunk_f1, chunk_precision, chunk_recall
 
 ids = st.lists(st.sampled_from([f"chunk_{letter}" for letter in "abcdefgh"]), max_size=10)
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import ContextCitation, InputError, SpanCitation
 from rag_evaluation_framework.records.citations import (
     Citation,
-    ContextCitation,
-    SpanCitation,
     TokenSpanCitation,
     citations_in,
     span_citations,

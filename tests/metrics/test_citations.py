@@ -10,19 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import (
+    CharacterSpan,
+    DocumentId,
+    InputError,
+    SpanCitation,
+    evaluate_citation_spans,
+)
 from rag_evaluation_framework.metrics.citations import (
     citation_exact_jaccard,
     citation_span_f1,
     citation_span_precision,
     citation_span_recall,
     citation_tolerance_jaccard,
-    evaluate_citation_spans,
     heaviest_pairs,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 
 def cite(start: int, end: int, *, file: str = "guide.pdf", page: int | None = None) -> SpanCitation:

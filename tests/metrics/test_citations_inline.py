@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.records.citations import (
-    ContextCitation,
-    SpanCitation,
-    blanked,
-    parse_citations,
-    without_citations,
-)
+from rag_evaluation_framework import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.citations import blanked, parse_citations, without_citations
 
 TABLES = tables_beside(__file__)
 

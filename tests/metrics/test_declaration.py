@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework import UsageError, metric
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
     Metric,
     Within,
     all_metrics,
-    metric,
     parse_metric,
     parse_metrics,
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.metrics.golden import (
     context_turn_correctness,
     entity_coverage,

@@ -7,10 +7,9 @@ from math import log2
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError, evaluate_ranking
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 TABLES = tables_beside(__file__)
 

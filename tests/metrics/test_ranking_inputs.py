@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError, evaluate_ranking
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 EVERY_METRIC = [
     "hit", "hit@3", "precision", "precision@3", "precision_strict@3", "recall", "recall@3", "ndcg", "ndcg@3",

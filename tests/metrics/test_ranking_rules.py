@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError, evaluate_ranking
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 TREC = RankingRules.trec_eval()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.metrics.safety import (
     bias,
     dont_know,

@@ -10,13 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.spans import (
-    SpanF1,
+from rag_evaluation_framework import (
+    CharacterSpan,
+    DocumentId,
+    InputError,
+    PositionAwareChunk,
     SpanIoU,
     SpanPrecision,
     SpanRecall,
     TokenLevelMetric,
+    generate_pa_chunk_id,
+)
+from rag_evaluation_framework.metrics.spans import (
+    SpanF1,
     merge_spans,
     precision_omega,
     span_f1,
@@ -26,8 +32,6 @@ from rag_evaluation_framework.metrics.spans import (
     span_precision_unmerged,
     span_recall,
 )
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 Spans = list[CharacterSpan]
 Characters = set[tuple[str, int]]

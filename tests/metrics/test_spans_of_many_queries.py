@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import CharacterSpan, DocumentId, InputError
 from rag_evaluation_framework.metrics.spans import (
     SpanColumns,
     count_characters,
@@ -22,7 +22,6 @@ from rag_evaluation_framework.metrics.spans import (
     span_precision_unmerged,
     span_recall,
 )
-from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 METRICS = {
     "span_recall": span_recall,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from rag_evaluation_framework import evaluate_ranking
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]

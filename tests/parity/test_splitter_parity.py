@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.retrieval.chunkers import SEPARATORS, RecursiveCharacterChunker
+from rag_evaluation_framework import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.chunkers import SEPARATORS
 
 splitters = pytest.importorskip("langchain_text_splitters", reason="LangChain's splitters are not installed")
 

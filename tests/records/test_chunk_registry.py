@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.records.chunks import (
-    Chunk,
-    ChunkRegistry,
-    PositionAwareChunk,
-    generate_chunk_id,
-    generate_pa_chunk_id,
-)
-from rag_evaluation_framework.records.documents import (
+from rag_evaluation_framework import (
     CharacterSpan,
+    Chunk,
     ChunkId,
+    ChunkRegistry,
     Document,
     DocumentId,
+    PositionAwareChunk,
     PositionAwareChunkId,
+    generate_chunk_id,
+    generate_pa_chunk_id,
 )
 
 A, B = DocumentId("a.md"), DocumentId("b.md")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework import Corpus, InputError
 
 
 def test_ids_are_relative_paths_with_slashes_in_sorted_order(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.records.citations import SpanCitation, place_in, range_counted_in
-from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
+from rag_evaluation_framework import CharacterSpan, Document, DocumentId, Issue, SpanCitation
+from rag_evaluation_framework.records.citations import place_in, range_counted_in
 
 TABLES = tables_beside(__file__)
 

@@ -9,20 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-from rag_evaluation_framework.records.documents import (
+from rag_evaluation_framework import (
     CharacterSpan,
+    ContextCitation,
     Corpus,
     Document,
     DocumentId,
+    Hit,
+    InputError,
+    PositionAwareChunk,
     PositionAwareChunkId,
+    Query,
+    Response,
+    Sample,
+    Score,
+    SpanCitation,
+    Turn,
 )
-from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.citations import TokenSpanCitation
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Query, Recorded, Sample, Turn
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.samples import Recorded
 
 DOC = DocumentId("doc1")
 ASKED = (Turn(role="user", content="What is RAG?"),)

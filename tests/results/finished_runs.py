@@ -6,13 +6,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-from rag_evaluation_framework.records.documents import CharacterSpan
-from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework import (
+    CharacterSpan,
+    ContextCitation,
+    Evaluation,
+    Hit,
+    Response,
+    Sample,
+    Score,
+    SpanCitation,
+    Turn,
+    Usage,
+)
+from rag_evaluation_framework.records.citations import TokenSpanCitation
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, RunOutcome, SampleResult, Timing
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
+from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, line_of
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, write_list
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import Request, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.comparison import Uncompared, check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 

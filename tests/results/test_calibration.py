@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_evaluation_framework import InputError, Response, Score, UsageError, calibrate
 from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelField
-from rag_evaluation_framework.errors import InputError, Location, UsageError
+from rag_evaluation_framework.errors import Location
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
-from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.reports.calibration_report import calibration_text
 from rag_evaluation_framework.results.calibration import (
     AnsweredRun,
     LabelPair,
     answered_run,
-    calibrate,
     chosen_pairs,
     match_labels,
 )

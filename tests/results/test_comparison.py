@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework import UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.results.comparison import PAIRED_TESTS, PairedTest, compare_systems
 from rag_evaluation_framework.results.summaries import summarise

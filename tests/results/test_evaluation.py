@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, Response, Score, evaluate
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework import Evaluation, Response, Sample, Score, Turn, UsageError, evaluate
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.summaries import ABSENT, Counts, Figure, RunTotals
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import Evaluation
 from rag_evaluation_framework.evaluation import blame
 from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
-from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import pytest
 
+from rag_evaluation_framework import Comparison, Evaluation, Gate, Threshold, Verdict
 from rag_evaluation_framework.evaluation.manifest import read_thresholds
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, Uncompared
-from rag_evaluation_framework.results.evaluations import Evaluation, Operator, Threshold, Verdict
-from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared
+from rag_evaluation_framework.results.evaluations import Operator
 from rag_evaluation_framework.results.summaries import Counts, Figure
 from rag_evaluation_framework.statistics.intervals import Interval
 

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 from finished_runs import evaluated
 
+from rag_evaluation_framework import Corpus, Document, DocumentId, Response, Sample, SpanCitation, Turn
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.storage import compare_documents
 
 TEXT = "The boat leaves at noon. The boat returns at six."

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from finished_runs import RESULTS, SAMPLES, evaluated, on_disk
 
+from rag_evaluation_framework import Evaluation, InputError, UsageError
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.suites import ResourceMeter
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
-from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
+from rag_evaluation_framework.results.evaluations import rows_of_folder
 from rag_evaluation_framework.results.journal import entry_from, intact_entry, line_of
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.storage import load_run

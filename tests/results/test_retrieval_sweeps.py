@@ -10,15 +10,19 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import Options, evaluate
+from rag_evaluation_framework import (
+    Corpus,
+    Evaluation,
+    Options,
+    TokenLevelEvaluation,
+    UsageError,
+    evaluate,
+    validate_file,
+)
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.datasets.validation import validate_file
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.grid_runs import write_sweep
-from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation
-from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.storage import compare_documents
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
@@ -196,7 +200,7 @@ def written_beir(folder: Path) -> Path:
 def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queries(
     tmp_path: Path,
 ) -> None:
-    from rag_evaluation_framework.datasets.recognition import read_dataset
+    from rag_evaluation_framework import read_dataset
 
     dataset = read_dataset(written_beir(tmp_path / "beir"))
     ranked = evaluate(dataset, target=grid_of(chunkers=["recursive"], vector_stores=["exact"], k=1))

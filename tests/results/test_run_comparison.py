@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from finished_runs import evaluated, head, on_disk, run, scored
 
-from rag_evaluation_framework import Comparison
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import Comparison, Sample, Turn, UsageError
 from rag_evaluation_framework.records.runs import Run
-from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.comparison import RunSource, compare_scored, scored_run
 from rag_evaluation_framework.results.run_folder import content_hash
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import Judge, Usage, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.suites import RunSpending, judge_change, judge_fields
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.spending import CountedModel, Spending
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 

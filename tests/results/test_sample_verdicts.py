@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework import Response, Score, Threshold
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.evaluations import Threshold
 from rag_evaluation_framework.results.gate import PassCounter, missed_bounds, sample_bounds, sample_passes
 
 BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))

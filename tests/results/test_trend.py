@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.results.trend import metric_trends
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework import DocumentId, PositionAwareChunk, generate_pa_chunk_id
 
 TEXTS = [
     "The handbook grants thirty days of parental leave to every employee.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework import Corpus
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, Grid, Hits, swept_cells
 

@@ -7,7 +7,7 @@ from math import log
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of, places
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, BM25Retriever
 
 

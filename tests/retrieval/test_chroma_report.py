@@ -13,10 +13,9 @@ import pytest
 from benchmarks._chroma_convention import chroma_spans, found_again, piecewise_spans
 
 from labelled_data import present
+from rag_evaluation_framework import CharacterSpan, Corpus, Document, DocumentId, FixedTokenChunker
 from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.metrics.spans import evaluate_spans
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker
 from rag_evaluation_framework.retrieval.tokenizers import cl100k
 
 # Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024: mean and deviation in %.

@@ -6,12 +6,17 @@ import pytest
 from chunked_texts import BLANK, TEXTS, repetitive_texts
 from hypothesis import given, settings
 
+from rag_evaluation_framework import (
+    Chunker,
+    ChunkerPositionAdapter,
+    Document,
+    DocumentId,
+    PositionAwareChunker,
+    RecursiveCharacterChunker,
+)
 from rag_evaluation_framework.components import CHUNKERS, chunker_from
 from rag_evaluation_framework.errors import MissingExtraError
-from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
-from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SpanChunker
-from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
+from rag_evaluation_framework.retrieval.chunkers import SpanChunker
 
 # How to build a small chunker of each kind; one that is not listed must build without arguments.
 SPECIFICATIONS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cases import tables_beside
+from rag_evaluation_framework import RecursiveCharacterChunker, SemanticChunker, UsageError
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import parse_specification
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SemanticChunker
 
 TABLES = tables_beside(__file__)
 

@@ -11,11 +11,15 @@ import numpy.typing as npt
 import pytest
 from swept_hits import CellHits, sweep
 
+from rag_evaluation_framework import (
+    Corpus,
+    Document,
+    DocumentId,
+    PositionAwareChunk,
+    SemanticChunker,
+    UsageError,
+)
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.retrieval.chunkers import SemanticChunker
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import checked_price
 from rag_evaluation_framework.retrieval.sweep import grid_of

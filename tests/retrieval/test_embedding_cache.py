@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from stored_texts import TEXTS, chunks_of
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework import InputError, UsageError
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.retrieval.embedders import FILE_NAME, CachedEmbedder, HashingEmbedder, embedded
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
 from rag_evaluation_framework.retrieval.stores import Matrix

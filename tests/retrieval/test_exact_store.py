@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_texts import chunk, numbered_chunks, places, random_vectors
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.retrieval import stores
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore, nearest, unit_vectors
 

@@ -8,10 +8,10 @@ import pytest
 from stored_texts import TEXTS, chunk, chunks_of
 
 from cases import tables_beside
+from rag_evaluation_framework import PositionAwareChunk, UsageError
 from rag_evaluation_framework.components import RETRIEVERS, retriever_from
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.extensions import Retriever
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.retrievers import (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_texts import TEXTS
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
 

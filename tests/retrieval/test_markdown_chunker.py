@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework import Document, DocumentId
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker, markdown_sections
 
 GUIDE = """---

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.retrieval.positions import (
+from rag_evaluation_framework import (
     ChunkerPositionAdapter,
-    UnplacedChunkWarning,
+    Document,
+    DocumentId,
+    PositionAwareChunk,
+    UsageError,
 )
+from rag_evaluation_framework.retrieval.positions import UnplacedChunkWarning
 
 TEXT = " ".join(f"word{number}" for number in range(160))
 

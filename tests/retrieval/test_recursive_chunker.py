@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, TokenMeasure
+from rag_evaluation_framework import RecursiveCharacterChunker, UsageError
+from rag_evaluation_framework.retrieval.chunkers import TokenMeasure
 from rag_evaluation_framework.retrieval.tokenizers import WordTokenizer
 
 TABLES = tables_beside(__file__)

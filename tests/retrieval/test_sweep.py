@@ -12,11 +12,17 @@ import numpy.typing as npt
 import pytest
 from swept_hits import CellHits, sweep
 
+from rag_evaluation_framework import (
+    Corpus,
+    Document,
+    DocumentId,
+    InputError,
+    PositionAwareChunk,
+    Reranker,
+    UsageError,
+)
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.extensions import Reranker, Retriever
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.extensions import Retriever
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus

@@ -8,13 +8,8 @@ import pytest
 from chunked_texts import BLANK, TEXTS
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.retrieval.chunkers import (
-    CharacterMeasure,
-    FixedTokenChunker,
-    Measure,
-    TokenMeasure,
-)
+from rag_evaluation_framework import FixedTokenChunker, UsageError
+from rag_evaluation_framework.retrieval.chunkers import CharacterMeasure, Measure, TokenMeasure
 from rag_evaluation_framework.retrieval.tokenizers import (
     HuggingFaceTokenizer,
     IntArray,

@@ -15,8 +15,8 @@ from typing import Any
 
 from chat_server import Asked, ChatReply, ChatServer, Script, running_chat
 
+from rag_evaluation_framework import Judge
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.models.prompts import Prompt, load_prompt, prompt_names
 
 _CODE = re.compile(r"carry the code ([0-9a-f]{16}):")

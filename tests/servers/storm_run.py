@@ -14,12 +14,9 @@ from pathlib import Path
 from fault_agent import answer_to
 
 from peak_memory import peak_kib
-from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework import HttpAgent, Options, Response, Sample, Score, Turn
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import Options, RunHead
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
+from rag_evaluation_framework import InputError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.statistics.agreement import (
     Resampling,
     alpha_of_moments,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.statistics.agreement import cohens_kappa
 from rag_evaluation_framework.statistics.classification import (
     Confusion,

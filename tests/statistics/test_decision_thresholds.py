@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.statistics.classification import Confusion, suggested_threshold
 
 # Ten negatives at 0.1 and 0.2, ten positives at 0.2 and 0.6.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.statistics.paired import (
     Outcomes,
     cohens_d,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError
+from rag_evaluation_framework import InputError, RagEvalError, UsageError
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     bootstrap_interval,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.statistics.paired import (
     paired_randomisation_test,
     paired_t_test,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.statistics.prediction_powered import corrected_mean, rogan_gladen_rate
 

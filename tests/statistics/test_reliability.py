@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework import InputError
 from rag_evaluation_framework.statistics.classification import reliability
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 

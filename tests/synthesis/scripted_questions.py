@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework import Corpus, Document, DocumentId
 
 _SHOWN = re.compile(r"<<([0-9a-f]{16}) ([^<>\n]+)>>\n(.*?)\n<</\1 \2>>", re.DOTALL)
 _COUNT = re.compile(r"^Write (one|\d+)\b", re.MULTILINE)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework import Corpus, Document, Response
+from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.synthesis.drafts import Drafts
 from rag_evaluation_framework.synthesis.model_questions import drafts_of
 from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework import Corpus, Document, DocumentId, UsageError
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
 from rag_evaluation_framework.synthesis.english_clauses import clause_of
 from rag_evaluation_framework.synthesis.english_questions import (

@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework import (
+    Corpus,
+    Dataset,
+    Document,
+    DocumentId,
+    InputError,
+    Refusal,
+    UsageError,
+    generate_chunk_id,
+    generate_pa_chunk_id,
+    read_dataset,
+)
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
-from rag_evaluation_framework.records.chunks import generate_chunk_id, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Refusal
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.extractive import generate_extractively

@@ -25,12 +25,11 @@ from chat_server import (
 )
 from scripted_questions import Request, corpus_of, well_behaved
 
+from rag_evaluation_framework import Corpus, RecursiveCharacterChunker, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
-from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.generation import Generation, generate_with_model
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 

@@ -14,19 +14,23 @@ from chat_server import in_turn, running_chat
 from langsmith_server import signed_in
 from scripted_questions import corpus_of, well_behaved
 
-from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import MissingDatasetError, ModelError, UsageError
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+from rag_evaluation_framework import (
+    ChunkLevelDataGenerator,
     ChunkLevelEvaluation,
+    Corpus,
+    Document,
+    DocumentId,
+    RecursiveCharacterChunker,
+    TokenLevelDataGenerator,
     TokenLevelEvaluation,
+    UsageError,
 )
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+from rag_evaluation_framework.errors import MissingDatasetError, ModelError
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
-from rag_evaluation_framework.synthesis.generators import ChunkLevelDataGenerator, TokenLevelDataGenerator
 from rag_evaluation_framework.synthesis.question_plan import windows_of
 
 CORPUS = corpus_of(4)

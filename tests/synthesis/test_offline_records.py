@@ -14,12 +14,11 @@ import pytest
 from chat_server import ChatReply, failing, in_turn, running_chat
 
 from cases import tables_beside
+from rag_evaluation_framework import Corpus, RecursiveCharacterChunker
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.models.clients import as_chat_model
-from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.synthesis.drafts import Rejection
 from rag_evaluation_framework.synthesis.extractive import extractive_drafts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework import Corpus, Document, DocumentId
 from rag_evaluation_framework.synthesis.draft_quality import (
     NearDuplicates,
     QualityControl,

@@ -8,13 +8,12 @@ from itertools import islice
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework import Corpus, Document, RecursiveCharacterChunker, UsageError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings
 from rag_evaluation_framework.models.prompts import load_prompt, prompt_names
-from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.results.run_folder import fingerprint
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks, question_mix
 from rag_evaluation_framework.synthesis.question_prompts import (

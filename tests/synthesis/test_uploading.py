@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 from langsmith_server import EXAMPLES, LangSmithServer, signed_in
 
-from rag_evaluation_framework.errors import (
-    MissingDatasetError,
-    StorageError,
-    TargetError,
+from rag_evaluation_framework import (
+    Corpus,
+    Dataset,
+    Document,
+    DocumentId,
+    RecursiveCharacterChunker,
+    Refusal,
+    Sample,
+    SpanCitation,
+    TokenLevelEvaluation,
+    Turn,
     UsageError,
 )
+from rag_evaluation_framework.errors import MissingDatasetError, StorageError, TargetError
 from rag_evaluation_framework.evaluation.data import find_dataset
-from rag_evaluation_framework.evaluation.retrieval_evaluation import (
-    TokenLevelEvaluation,
-)
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.synthesis.generated_datasets import (

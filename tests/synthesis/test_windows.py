@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework import Document
 from rag_evaluation_framework.synthesis.question_plan import shared_out, windows_of
 
 SECTION = "## Part {0}\n\n" + "A sentence of the part, which is number {0}. " * 10 + "\n\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cases import tables_beside
 from labelled_data import present
-from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.retrieval.chunkers import SemanticChunker, SentenceChunker
+from rag_evaluation_framework import InputError, SemanticChunker, UsageError
+from rag_evaluation_framework.retrieval.chunkers import SentenceChunker
 from rag_evaluation_framework.text.sentences import ABBREVIATIONS, BEFORE_NUMBERS, NEVER_LAST, sentence_spans
 
 TABLES = tables_beside(__file__)
