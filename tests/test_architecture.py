@@ -93,9 +93,7 @@ THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
-LIMITS = {"files": 241, "lines": 64_200, "lines of tests": 51_900, "names at the door": 92}
-LONGEST = {"judging/answer_classes.py": 680}
-"""What is still longer than a module may be."""
+LIMITS = {"files": 224, "lines": 59_000, "lines of tests": 45_500, "names at the door": 92}
 
 
 def room_of(module: Path) -> str:
@@ -174,9 +172,7 @@ def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module:
     text = module.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
     assert module.stem not in FORBIDDEN_NAMES
-    assert text.count("\n") <= LONGEST.get(module.relative_to(PACKAGE).as_posix(), 600), (
-        f"{module} is too long"
-    )
+    assert text.count("\n") <= 600, f"{module} is too long"
 
 
 def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> None:
