@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 import weakref
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -79,7 +79,7 @@ def weights_digest(path: Path) -> str:
 # What chunkers of other packages share: they are given as an object, or by name and arguments.
 
 
-class VendorChunker:
+class VendorChunker(ABC):
     """A chunker of another package, placed in the document by where its texts are found."""
 
     name: str
@@ -104,17 +104,17 @@ class VendorChunker:
         """How many chunks of each document were left out because their text was changed."""
         return self._positions.unplaced
 
+    @abstractmethod
     def chunk(self, text: str) -> list[str]:
         """Return the texts of the chunks."""
-        raise NotImplementedError
 
     def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
         """Return the chunks that are in the document, with their characters."""
         return self._positions.chunk_with_positions(doc)
 
+    @abstractmethod
     def _built(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Return the package's object of this name."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return str(Specification(self.name, {self.part: type(self.wrapped).__name__, **self._arguments}))

@@ -38,7 +38,9 @@ from rag_evaluation_framework.errors import (
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.records.samples import Dataset
+    from rag_evaluation_framework.results.evaluations import Evaluation
 
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
@@ -149,21 +151,41 @@ def command(
     folder of the sweep; a sweep that was stopped goes on with the same options and --resume.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.components import EMBEDDERS, component_from
-    from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.progress import StepLine
     from rag_evaluation_framework.reports.tables import sweep_text
+
+    asked = _settings(given, config)
+    options = Options(level=asked.get("level"), test=test, workers=workers)
+    sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json and sys.stderr.isatty())
+    written = write_sweep(sweep, asked["output"]) if "output" in asked else []
+    if as_json:
+        print_json(sweep_document(sweep, per_query=per_query))
+    else:
+        click.echo(sweep_text(sweep))
+        if written:
+            click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
+    if sweep.outcome.completed:
+        return 0
+    click.echo(f"rag-eval: {sweep.outcome.reason}; go on with --resume {sweep.head.run_id}", err=True)
+    return 130 if sweep.outcome.interrupted else 3
+
+
+def _swept(
+    asked: Mapping[str, Any], options: Options, runs_dir: Path, resume: str | None, *, is_shown: bool
+) -> Evaluation:
+    """Evaluate every combination, with a line of progress if it is shown."""
+    from rag_evaluation_framework.components import EMBEDDERS, component_from
+    from rag_evaluation_framework.evaluation.evaluate import evaluate
+    from rag_evaluation_framework.reports.progress import StepLine
     from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
     from rag_evaluation_framework.retrieval.sweep import grid_of
 
-    asked = _settings(given, config)
     documents, questions = _inputs(asked)
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
-    line = StepLine(sys.stderr) if not as_json and sys.stderr.isatty() else None
+    line = StepLine(sys.stderr) if is_shown else None
     try:
         grid = grid_of(
             chunkers=asked["chunker"] or [_DEFAULT_CHUNKER],
@@ -177,7 +199,7 @@ def command(
             on_texts=line.texts if line else None,
             arguments=_given_again(),
         )
-        sweep = evaluate(
+        return evaluate(
             questions,
             target=grid,
             documents=documents,
@@ -185,22 +207,11 @@ def command(
             seed=next(iter(asked["seed"]), 0),
             runs_directory=runs_dir,
             resume=resume,
-            options=Options(level=asked.get("level"), test=test, workers=workers),
+            options=options,
         )
     finally:
         if line:
             line.finish()
-    written = write_sweep(sweep, asked["output"]) if "output" in asked else []
-    if as_json:
-        print_json(sweep_document(sweep, per_query=per_query))
-    else:
-        click.echo(sweep_text(sweep))
-        if written:
-            click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
-    if sweep.outcome.completed:
-        return 0
-    click.echo(f"rag-eval: {sweep.outcome.reason}; go on with --resume {sweep.head.run_id}", err=True)
-    return 130 if sweep.outcome.interrupted else 3
 
 
 def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
