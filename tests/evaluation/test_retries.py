@@ -172,3 +172,17 @@ def test_slots_are_never_more_than_the_maximum_and_never_lost(
     asyncio.run(all_of_them())
     assert most <= maximum
     assert limit.in_flight == 0
+
+
+def test_a_slot_handed_to_a_request_that_is_cancelled_in_that_instant_is_free_again() -> None:
+    async def in_flight() -> int:
+        limit = AdaptiveLimit(1)
+        await limit.acquire()
+        waiting = asyncio.ensure_future(limit.acquire())
+        await asyncio.sleep(0)
+        limit.give_back()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return limit.in_flight
+
+    assert asyncio.run(in_flight()) == 0
