@@ -74,6 +74,7 @@ SLOW = {
     "numpy",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.records.citations",
     f"{NAME}.text.shingles",
 }
 
