@@ -75,6 +75,7 @@ SLOW = {
     "py3langid.langid",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.records.citations",
     f"{NAME}.text.shingles",
 }
 
