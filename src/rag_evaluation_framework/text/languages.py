@@ -35,29 +35,36 @@ _LEAST_KANA = 0.3
 _NO_WORDS = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`|\[[^][\n]{0,80}\]|[!-~]*[_/\\={}<>|#][!-~]*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN_ENDS = "\u024f"
 _HAN, _KANA = re.compile(f"[{HAN}]"), re.compile(f"[{KANA}]")
-# Script by script: its letters, the language that it is by default, and the others it may be.
+# Script by script: the first and last of its letters, the language that it is by default, others it may be.
 _SCRIPTS = (
-    (r"\u0400-\u052f", "ru", "ba be bg kk ky mk mn sr tg tt uk"),
-    (r"\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff", "ar", "fa ku ps sdh ug ur"),
-    (r"\uac00-\ud7af\u1100-\u11ff\u3130-\u318f", "ko", ""),
-    (r"\u0590-\u05ff", "he", ""),
-    (r"\u0370-\u03ff\u1f00-\u1fff", "el", ""),
-    (r"\u0e00-\u0e7f", "th", ""),
-    (r"\u0900-\u097f", "hi", "mr ne sa"),
-    (r"\u0980-\u09ff", "bn", "as"),
-    (r"\u0b80-\u0bff", "ta", ""),
-    (r"\u0c00-\u0c7f", "te", ""),
-    (r"\u0a80-\u0aff", "gu", ""),
-    (r"\u0a00-\u0a7f", "pa", ""),
-    (r"\u0c80-\u0cff", "kn", ""),
-    (r"\u0d00-\u0d7f", "ml", ""),
-    (r"\u0530-\u058f", "hy", ""),
-    (r"\u10a0-\u10ff", "ka", ""),
-    (r"\u1200-\u137f", "am", ""),
-    (r"\u1000-\u109f", "my", ""),
-    (r"\u1780-\u17ff", "km", ""),
-    (r"\u0e80-\u0eff", "lo", ""),
+    ("\u0400", "\u052f", "ru", "ba be bg kk ky mk mn sr tg tt uk"),
+    ("\u0600", "\u06ff", "ar", "fa ku ps sdh ug ur"),
+    ("\u0750", "\u077f", "ar", "fa ku ps sdh ug ur"),
+    ("\ufb50", "\ufdff", "ar", "fa ku ps sdh ug ur"),
+    ("\ufe70", "\ufeff", "ar", "fa ku ps sdh ug ur"),
+    ("\uac00", "\ud7af", "ko", ""),
+    ("\u1100", "\u11ff", "ko", ""),
+    ("\u3130", "\u318f", "ko", ""),
+    ("\u0590", "\u05ff", "he", ""),
+    ("\u0370", "\u03ff", "el", ""),
+    ("\u1f00", "\u1fff", "el", ""),
+    ("\u0e00", "\u0e7f", "th", ""),
+    ("\u0900", "\u097f", "hi", "mr ne sa"),
+    ("\u0980", "\u09ff", "bn", "as"),
+    ("\u0b80", "\u0bff", "ta", ""),
+    ("\u0c00", "\u0c7f", "te", ""),
+    ("\u0a80", "\u0aff", "gu", ""),
+    ("\u0a00", "\u0a7f", "pa", ""),
+    ("\u0c80", "\u0cff", "kn", ""),
+    ("\u0d00", "\u0d7f", "ml", ""),
+    ("\u0530", "\u058f", "hy", ""),
+    ("\u10a0", "\u10ff", "ka", ""),
+    ("\u1200", "\u137f", "am", ""),
+    ("\u1000", "\u109f", "my", ""),
+    ("\u1780", "\u17ff", "km", ""),
+    ("\u0e80", "\u0eff", "lo", ""),
 )
 _ENGLISH = ("en", "pcm")  # and Nigerian Pidgin, for which plain English is taken
 _CHINESE = ("zh", "yue", "wuu")
@@ -124,12 +131,12 @@ def _by_script(text: str) -> str | None:
     han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
     if (han or kana) and _LETTERS_TO_A_CHARACTER * (han + kana) >= latin:
         return "ja" if kana >= 2 and kana >= _LEAST_KANA * (han + kana) else "zh"
-    for letters, first, others in _SCRIPTS:
-        count = len(re.findall(f"[{letters}]", text))
-        if count >= _LEAST_OF_A_SCRIPT and count > latin:
-            if not others:
-                return first
-            guess, share = _identifier().classify(text)
+    letters = [each for each in text if each > _LATIN_ENDS and each.isalpha()]
+    if len(letters) < max(_LEAST_OF_A_SCRIPT, latin + 1):
+        return None
+    for low, high, first, others in _SCRIPTS:
+        if 2 * sum(low <= each <= high for each in letters) > len(letters):
+            guess, share = _identifier().classify(text) if others else (first, 1.0)
             return str(guess) if guess in others.split() and share >= _LEAST_SHARE_IN_DOUBT else first
     return None
 
