@@ -194,4 +194,4 @@ def _prescribed(text: str) -> str:
 def _records(path: Path) -> list[dict[str, Any]]:
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in text.split("\n") if line.strip()]  # U+2028 ends no line here

@@ -12,7 +12,7 @@ from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Told,
-    class_by_patterns,
+    class_offline,
     found_once,
     may_be_declined,
     told_in,
@@ -168,7 +168,7 @@ class GoldenReader(Reader):
 def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         asked = turn.as_sample(sample)
-        kind = class_by_patterns(turn.answer, turn.question).kind
+        kind = class_offline(turn.answer, turn.question).kind
         declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
         if turn.expected.expectation is not None:
             yield {**declined, "expects": "refusal"}

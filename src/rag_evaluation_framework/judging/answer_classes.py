@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.judging.declining import LONGEST, declining, declining_model
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -430,6 +431,9 @@ _QUOTATION = re.compile(
     re.VERBOSE,
 )
 _TITLE = re.compile(r"《[^《》]*》")
+_DECLINED = ("refused", "dont_know")
+IN_OTHER_WORDS = "in other words: "
+"""With what the name of a pattern begins where signs were weighed and no pattern held."""
 _BARE = " \t\r\n\"'*_.!。~"
 
 
@@ -450,18 +454,42 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     """Return the class of an answer.
 
     Words that stand in the question too, in quotation marks or in a title prove nothing and are passed over.
-    A text without a word is no answer of any kind: an :class:`InputError`.
+    Where no pattern declines, and the question is known, declining in other words is told by
+    :mod:`~rag_evaluation_framework.judging.declining`. A text without a word is no answer of any kind: an
+    :class:`InputError`.
 
     >>> classify_answer("I’m sorry, the documents don’t mention a price.")
     AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
     """
+    answer, asked = _FoldedAnswer(_told(text)), folded_with_places(question[:_READ])[0]
+    found, answers = _by_patterns(answer, asked)
+    if answers or found.kind in _DECLINED or not asked.strip() or len(text) > LONGEST:
+        return found
+    other = declining(answer.text, asked)
+    model = declining_model()
+    least = model.threshold if other.sign else model.without_signs
+    if other.probability < (model.of_questions if found.kind == "asks_back" else least):
+        return found
+    name = f"{IN_OTHER_WORDS}{other.sign or 'no sign'}"
+    return AnswerClass(other.kind, name, *answer.place(other.start, other.end))
+
+
+def classify_by_patterns(text: str, question: str = "") -> AnswerClass:
+    """Return the class of a text by the patterns alone: of a part of an answer, or of a reference."""
+    asked = folded_with_places(question[:_READ])[0]
+    return _by_patterns(_FoldedAnswer(_told(text)), asked)[0]
+
+
+def _told(text: str) -> str:
     if not text.strip():
         raise invalid("answer", "a text", text)
-    known = answer_patterns()
-    answer = _FoldedAnswer(text)
-    asked = folded_with_places(question[:_READ])[0]
+    return text
+
+
+def _by_patterns(answer: _FoldedAnswer, asked: str) -> tuple[AnswerClass, bool]:
+    """Return the class by the first pattern that holds; and whether one did not, since an answer is given."""
     ruled_out: set[AnswerKind] = set()
-    for pattern in known.patterns:
+    for pattern in answer_patterns().patterns:
         if pattern.kind in ruled_out:
             continue
         found = answer.matches(pattern)
@@ -480,8 +508,8 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
                 if pattern.unless_goes_on:  # it answers, so it does not refuse; it may still not know
                     ruled_out.add("refused")
                 continue
-            return AnswerClass(pattern.kind, pattern.name, *answer.original(match))
-    return AnswerClass("answered")
+            return AnswerClass(pattern.kind, pattern.name, *answer.place(*match.span())), bool(ruled_out)
+    return AnswerClass("answered"), bool(ruled_out)
 
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
@@ -546,6 +574,6 @@ class _FoldedAnswer:
         begins_quoted = any(start < match.start() < end for start, end in self._quotations)
         return begins_quoted or any(start < match.end() < end for start, end in self._titles)
 
-    def original(self, match: re.Match[str]) -> tuple[int, int]:
-        """Return where the match stands in the text as it was given."""
-        return self.places[match.start()], self.places[match.end() - 1] + 1
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Return where characters stand in the text as it was given."""
+        return self.places[start], self.places[end - 1] + 1

@@ -14,7 +14,12 @@ from itertools import compress
 from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.answer_classes import (
+    IN_OTHER_WORDS,
+    AnswerClass,
+    classify_answer,
+    classify_by_patterns,
+)
 from rag_evaluation_framework.judging.claims import claims_of, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.metrics.safety import DECLINED
@@ -46,15 +51,17 @@ NOT_ANSWERED = {
 
 T = TypeVar("T")
 
-class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
+class_offline = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 """Returns the class of an answer to a question; several metrics of one answer find it once."""
+class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_by_patterns)
+"""Returns the class of a reference, or of a part of an answer, by the patterns alone."""
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
-    """Return the class of an answer by the patterns; one that holds the words of a refusal is one."""
+    """Return the class of an answer without a judge; one that holds the words of a refusal is one."""
     if is_the_refusal(sample, answer):
         return AnswerClass("refused")
-    return class_by_patterns(answer, sample.question)
+    return class_offline(answer, sample.question)
 
 
 def expects_refusal(sample: Sample) -> bool:
@@ -234,7 +241,7 @@ class Reading:
         return foreign_language([self.answer], ENGLISH_AND_CHINESE) is None
 
     def _is_answer(self, text: str) -> bool:
-        return classify_answer(text, self.sample.question).kind == "answered"
+        return class_by_patterns(text, self.sample.question).kind == "answered"
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
         return self.support.decide(claims, evidence, question=self.sample.question) if claims else []
@@ -263,9 +270,12 @@ def told_in(sample: Sample, answer: str) -> Told:
 
     One that sounds like its reference, because nothing more can be said, tells all that it says.
     """
-    kind = class_of_answer(sample, answer).kind
+    found = class_of_answer(sample, answer)
+    kind = found.kind
     if kind not in NOT_ANSWERED:
         return Told(answer)
+    if (found.pattern or "").startswith(IN_OTHER_WORDS):
+        return Told("", kind)  # the whole was weighed, and no part of it declines by itself
     if sample.reference and class_by_patterns(sample.reference, sample.question).kind == kind:
         return Told(answer)
     parts = (part for start, end in sentence_spans(answer) for part in _PART.split(answer[start:end]))
@@ -274,4 +284,6 @@ def told_in(sample: Sample, answer: str) -> Told:
 
 
 def _tells(sample: Sample, part: str) -> bool:
-    return not _ASKS.search(part) and class_of_answer(sample, part).kind not in NOT_ANSWERED
+    if _ASKS.search(part) or is_the_refusal(sample, part):
+        return False
+    return class_by_patterns(part, sample.question).kind not in NOT_ANSWERED
