@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks import _declining_fit as fit
 from benchmarks import _refusals
@@ -79,12 +80,11 @@ def classes_of(name: str) -> list[Labelled]:
     """Return a set as classified by a model that has not seen it."""
     if "work" not in name:
         return classified(name, by_model)
-    shipped = answer_classes.declining_model
-    declining.declining_model = answer_classes.declining_model = without_work  # type: ignore[assignment]
-    try:
+    with (
+        patch.object(answer_classes, "declining_model", without_work),
+        patch.object(declining, "declining_model", without_work),
+    ):
         return classified(name, by_model)
-    finally:
-        declining.declining_model = answer_classes.declining_model = shipped
 
 
 def rows(data: Path = DATA) -> list[Figure]:

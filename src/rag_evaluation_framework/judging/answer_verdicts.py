@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.judging.answer_classes import (
-    IN_OTHER_WORDS,
     AnswerClass,
     classify_answer,
     classify_by_patterns,
@@ -54,14 +53,18 @@ T = TypeVar("T")
 class_offline = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 """Returns the class of an answer to a question; several metrics of one answer find it once."""
 class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_by_patterns)
-"""Returns the class of a reference, or of a part of an answer, by the patterns alone."""
+"""Returns the same by the patterns alone.
+
+They decide for references, for parts of an answer, and whether an answer claims anything: that it declines in
+other words is less sure, and must not take its claims out of the count.
+"""
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
-    """Return the class of an answer without a judge; one that holds the words of a refusal is one."""
+    """Return the class of an answer by the patterns; one that holds the words of a refusal is one."""
     if is_the_refusal(sample, answer):
         return AnswerClass("refused")
-    return class_offline(answer, sample.question)
+    return class_by_patterns(answer, sample.question)
 
 
 def expects_refusal(sample: Sample) -> bool:
@@ -270,12 +273,9 @@ def told_in(sample: Sample, answer: str) -> Told:
 
     One that sounds like its reference, because nothing more can be said, tells all that it says.
     """
-    found = class_of_answer(sample, answer)
-    kind = found.kind
+    kind = class_of_answer(sample, answer).kind
     if kind not in NOT_ANSWERED:
         return Told(answer)
-    if (found.pattern or "").startswith(IN_OTHER_WORDS):
-        return Told("", kind)  # the whole was weighed, and no part of it declines by itself
     if sample.reference and class_by_patterns(sample.reference, sample.question).kind == kind:
         return Told(answer)
     parts = (part for start, end in sentence_spans(answer) for part in _PART.split(answer[start:end]))
@@ -284,6 +284,4 @@ def told_in(sample: Sample, answer: str) -> Told:
 
 
 def _tells(sample: Sample, part: str) -> bool:
-    if _ASKS.search(part) or is_the_refusal(sample, part):
-        return False
-    return class_by_patterns(part, sample.question).kind not in NOT_ANSWERED
+    return not _ASKS.search(part) and class_of_answer(sample, part).kind not in NOT_ANSWERED
