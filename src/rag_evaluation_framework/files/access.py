@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
+import select
 import stat
 import sys
 import zlib
@@ -141,8 +143,6 @@ def open_stored(path: str | Path) -> BinaryIO:
 
 def sha256(path: str | Path) -> str:
     """Return the digest of a file as it is stored."""
-    import hashlib  # not needed where files are only read
-
     with open_stored(path) as stream:
         try:
             return hashlib.file_digest(cast("io.BufferedReader", stream), "sha256").hexdigest()
@@ -360,8 +360,6 @@ class _Piped(_Reading):
     _count = 0
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
-        import select
-
         if not select.select([self._stream], [], [], self._limits.silence_seconds)[0]:
             expected = f"a pipe that says something within {self._limits.silence_seconds:g} s"
             raise LimitExceededError([Issue("silent-pipe", expected, "silence", file=self._file)])
