@@ -107,9 +107,10 @@ class RetrievalLevel:
         own = kinds.get(self.level, object)
         for level, kind in kinds.items():
             if isinstance(metric, kind) and not isinstance(metric, own):
+                known = ", ".join(_METRICS[self.level])
                 raise UsageError(
                     f"metrics: {type(metric).__name__} is a metric at {level} level, and this is an "
-                    f"evaluation at {self.level} level; expected one of {', '.join(_METRICS[self.level])} or your own"
+                    f"evaluation at {self.level} level; expected one of {known} or your own"
                 )
 
 
