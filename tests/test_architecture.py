@@ -72,6 +72,7 @@ SLOW = {
     "importlib.metadata",
     "jsonschema_rs",
     "numpy",
+    "py3langid.langid",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.records.citations",
