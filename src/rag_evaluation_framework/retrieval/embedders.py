@@ -75,18 +75,18 @@ def check_texts(texts: Sequence[str]) -> None:
 
 _ENGLISH = "Represent this sentence for searching relevant passages: "
 _INSTRUCTION = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-_BY_MODEL: tuple[tuple[str, str, str], ...] = (
-    (r"(multilingual-)?e5-.*instruct", f"{_INSTRUCTION} ", ""),
-    (r"(multilingual-)?e5-(small|base|large)", "query: ", "passage: "),
-    (r"bge-(small|base|large)-zh", "为这个句子生成表示以用于检索相关文章：", ""),
-    (r"bge-(small|base|large)", _ENGLISH, ""),
-    (r"nomic-embed-text|modernbert-embed", "search_query: ", "search_document: "),
-    (r"mxbai-embed-large|uae-large", _ENGLISH, ""),
-    (r"snowflake-arctic-embed(2|.*v2)", "query: ", ""),
-    (r"snowflake-arctic-embed", _ENGLISH, ""),
-    (r"gte-qwen", f"{_INSTRUCTION} ", ""),
-    (r"qwen3-embedding", _INSTRUCTION, ""),
-    (r"embeddinggemma", "task: search result | query: ", "title: none | text: "),
+_BY_MODEL: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"(multilingual-)?e5-.*instruct"), f"{_INSTRUCTION} ", ""),
+    (re.compile(r"(multilingual-)?e5-(small|base|large)"), "query: ", "passage: "),
+    (re.compile(r"bge-(small|base|large)-zh"), "为这个句子生成表示以用于检索相关文章：", ""),
+    (re.compile(r"bge-(small|base|large)"), _ENGLISH, ""),
+    (re.compile(r"nomic-embed-text|modernbert-embed"), "search_query: ", "search_document: "),
+    (re.compile(r"mxbai-embed-large|uae-large"), _ENGLISH, ""),
+    (re.compile(r"snowflake-arctic-embed(2|.*v2)"), "query: ", ""),
+    (re.compile(r"snowflake-arctic-embed"), _ENGLISH, ""),
+    (re.compile(r"gte-qwen"), f"{_INSTRUCTION} ", ""),
+    (re.compile(r"qwen3-embedding"), _INSTRUCTION, ""),
+    (re.compile(r"embeddinggemma"), "task: search result | query: ", "title: none | text: "),
 )
 _QUERY_NAMES = ("query",)
 _DOCUMENT_NAMES = ("document", "passage", "corpus")
@@ -123,8 +123,8 @@ def prompts_for(
     )
     if not query and not document:
         name = model.rstrip("/").replace("\\", "/").rsplit("/", 1)[-1].lower().replace("_", "-")
-        known = next((each for each in _BY_MODEL if re.match(each[0], name)), ("", "", ""))
-        query, document = known[1:]
+        known = ((query, document) for pattern, query, document in _BY_MODEL if pattern.match(name))
+        query, document = next(known, ("", ""))
     return Prompts(
         query if query_prefix is None else query_prefix,
         document if document_prefix is None else document_prefix,
