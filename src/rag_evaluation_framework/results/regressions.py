@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rag_evaluation_framework.results.evaluations import Threshold
-from rag_evaluation_framework.statistics.intervals import Interval, mean_interval, t_quantile
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
+from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
 from rag_evaluation_framework.statistics.paired import (
     flips_p_value,
     holm,
@@ -26,9 +28,8 @@ from rag_evaluation_framework.statistics.resampling import exact_mean, standard_
 
 FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
 
-Movement = Literal["worse", "better", "same", "new", "gone", "unpaired"]
-Finding = Literal["worse", "better", "no worse", "same", "undecided"]
-Word = Literal["worse", "better", "no worse", "undecided", "not evaluated"]
+Flip = Literal["worse", "better", "same", "new", "gone", "unpaired", "nothing"]
+"""How one sample moved; ``nothing``: neither run tells whether it passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class Side:
     """Two runs of one dataset, sample by sample, and what is demanded of it.
 
     ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
-    one. ``thresholds`` are the declared ones; their metrics are the gated ones.
+    one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``edited`` are samples whose
+    content has changed: they pair with nothing.
     """
 
     dataset: str
@@ -53,6 +55,7 @@ class Side:
     after: Mapping[str, Standing]
     metrics: Mapping[str, bool]
     thresholds: Sequence[Threshold] = ()
+    edited: frozenset[str] = frozenset()
 
     @property
     def gated(self) -> list[str]:
@@ -60,146 +63,131 @@ class Side:
         declared = {threshold.metric for threshold in self.thresholds}
         return [metric for metric in self.metrics if metric in declared]
 
-    @property
-    def can_fail(self) -> bool:
-        """Whether a sample can miss a threshold; one at the end of the scale cannot be missed."""
-        return any(
-            each.bound > 0.0 if each.operator == ">=" else each.bound < 1.0
-            for each in self.thresholds
-            if each.metric in self.metrics
-        )
-
-    def movements(self) -> Iterator[tuple[str, Movement]]:
+    def movements(self) -> Iterator[tuple[str, Flip]]:
         """Yield for each sample of either run how it moved."""
-        for sample_id, before in self.before.items():
-            after = self.after.get(sample_id)
-            yield sample_id, "gone" if after is None else self._movement(before, after)
-        yield from ((sample_id, "new") for sample_id in self.after if sample_id not in self.before)
-
-    def _movement(self, before: Standing, after: Standing) -> Movement:
-        if self.can_fail:
-            if before.passes is None or after.passes is None:
-                return "unpaired"
-            return _moved(after.passes - before.passes)
+        decides = any(can_be_missed(each) for each in self.thresholds if each.metric in self.metrics)
         primary = next(iter(self.metrics), "")
-        if not before.answered or not after.answered:
-            return _moved(after.answered - before.answered)
-        if primary not in before.values or primary not in after.values:
-            return "unpaired"
-        change = after.values[primary] - before.values[primary]
-        return _moved(change if self.metrics[primary] else -change)
+        for sample_id, before in self.before.items():
+            after = self._after(sample_id)
+            if after is None:
+                yield sample_id, "gone"
+            elif decides:
+                yield sample_id, _passing(before.passes, after.passes)
+            else:
+                yield sample_id, self._by(primary, before, after)
+        known = self.before.keys() - self.edited
+        yield from ((sample_id, "new") for sample_id in self.after if sample_id not in known)
 
     def pairs(self, metric: str) -> list[tuple[float, float]]:
         """Return a metric's values of the samples that have one in both runs: before, now."""
         return [
-            (before.values[metric], self.after[sample_id].values[metric])
+            (before.values[metric], after.values[metric])
             for sample_id, before in self.before.items()
-            if metric in before.values and sample_id in self.after
-            if metric in self.after[sample_id].values
+            if metric in before.values and (after := self._after(sample_id)) is not None
+            if metric in after.values
         ]
 
+    def _after(self, sample_id: str) -> Standing | None:
+        return None if sample_id in self.edited else self.after.get(sample_id)
 
-def _moved(change: float) -> Movement:
+    def _by(self, primary: str, before: Standing, after: Standing) -> Flip:
+        """Tell how a sample moved by its first metric; an answer that is missing is worse than any."""
+        if not before.answered or not after.answered:
+            return _moved(after.answered - before.answered)
+        if primary not in before.values or primary not in after.values:
+            return "nothing" if primary not in before.values and primary not in after.values else "unpaired"
+        change = after.values[primary] - before.values[primary]
+        return _moved(change if self.metrics[primary] else -change)
+
+
+def can_be_missed(threshold: Threshold) -> bool:
+    """Tell whether a sample can miss a threshold: one at the end of the metric's scale cannot be."""
+    known = known_metric(threshold.metric)
+    if known is None or not known.is_share:
+        return True
+    return threshold.bound > 0.0 if threshold.operator == ">=" else threshold.bound < 1.0
+
+
+def _passing(before: bool | None, after: bool | None) -> Flip:
+    if before is None or after is None:
+        return "nothing" if before is after else "unpaired"
+    return _moved(after - before)
+
+
+def _moved(change: float) -> Flip:
     return "better" if change > 0 else "worse" if change < 0 else "same"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatedMetric:
-    """One gated metric of one dataset against the baseline; ``drop`` is how far it fell at the most."""
+def regressions(
+    baseline: str, sides: Sequence[Side], *, min_paired: float = 0.0, seed: int = 0
+) -> Regressions:
+    """Compare each dataset of a run with the baseline's run of it, all as one family.
 
-    dataset: str
-    metric: str
-    n: int
-    before: float | None
-    now: float | None
-    interval: Interval | None
-    p_adjusted: float | None
-    finding: Finding | None
-    drop: float | None
-
-    @property
-    def difference(self) -> float | None:
-        return None if self.before is None or self.now is None else self.now - self.before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Regressions:
-    """What came of comparing with a baseline; samples are ``(dataset, id)``."""
-
-    baseline: str
-    word: Word
-    worse: tuple[tuple[str, str], ...]
-    better: tuple[tuple[str, str], ...]
-    unpaired: tuple[tuple[str, str], ...]
-    new: int
-    gone: int
-    paired: int
-    p_value: float
-    """Of the flips alone: how likely so many for the worse are by chance."""
-    would_fail: int | None
-    """How many more samples for the worse than for the better would have failed; ``None`` if none could."""
-    metrics: tuple[GatedMetric, ...]
-    drop: float | None
-    """The upper end of a one-sided 95 % interval of the drop in the share of passing samples."""
-
-
-def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regressions:
-    """Compare each dataset of a run with the baseline's run of it, all as one family."""
-    moved = [(side.dataset, *each) for side in sides for each in side.movements()]
-    by_kind: dict[Movement, list[tuple[str, str]]] = {}
-    for dataset, sample_id, movement in moved:
-        by_kind.setdefault(movement, []).append((dataset, sample_id))
+    Of the samples in both runs a share of at least ``min_paired`` must be comparable, else those that are
+    not decide nothing: it is not evaluated, unless what is there is worse.
+    """
+    by_kind: dict[Flip, list[tuple[str, str]]] = {}
+    for side in sides:
+        for sample_id, movement in side.movements():
+            by_kind.setdefault(movement, []).append((side.dataset, sample_id))
     worse, better = by_kind.get("worse", []), by_kind.get("better", [])
+    unpaired = by_kind.get("unpaired", [])
     paired = len(worse) + len(better) + len(by_kind.get("same", []))
     p_value = flips_p_value(len(worse), len(better))
     flipped = bool(worse) and p_value <= FLIPS_LEVEL
     improved = bool(better) and flips_p_value(len(better), len(worse)) <= FLIPS_LEVEL
-    metrics = _gated_metrics(sides, LEVEL if flipped or improved else METRICS_LEVEL, seed)
-    can_show = _can_show(sides, paired)
+    levels = tuple(LEVEL if shown else METRICS_LEVEL for shown in (flipped, improved))
+    metrics = _gated_metrics(sides, levels, seed)
     findings = {each.finding for each in metrics}
-    word: Word
+    reason = None
+    word: Movement
     if flipped or "worse" in findings:
         word = "worse"
-    elif not worse and not any(_fell(each, sides) for each in metrics) and (paired or metrics):
+    elif not paired or paired < min_paired * (paired + len(unpaired)):
+        word, reason = "not evaluated", _unpaired(paired, len(unpaired))
+    elif not worse and not any(_fell(each, sides) for each in metrics):
         word = "better" if improved or "better" in findings else "no worse"
-    elif not can_show:
+    elif not _can_show(sides, paired):
         word = "not evaluated"
+        reason = f"{counted(paired, 'answer')} cannot show a drop, whatever they say"
     else:
         word = "better" if improved else "undecided"
+    numbers = range(1, paired - len(better) + 1)
     return Regressions(
         baseline=baseline,
         word=word,
         worse=tuple(worse),
         better=tuple(better),
-        unpaired=tuple(by_kind.get("unpaired", [])),
+        unpaired=tuple(unpaired),
         new=len(by_kind.get("new", [])),
         gone=len(by_kind.get("gone", [])),
         paired=paired,
         p_value=p_value,
-        would_fail=next(
-            (count for count in range(1, paired + 1) if flips_p_value(count, 0) <= FLIPS_LEVEL), None
-        ),
+        would_fail=next((n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL), None),
         metrics=metrics,
         drop=largest_drop(len(worse), len(better), paired) if paired else None,
+        reason=reason,
     )
 
 
-def _gated_metrics(sides: Sequence[Side], level: float, seed: int) -> tuple[GatedMetric, ...]:
+def _unpaired(paired: int, unpaired: int) -> str:
+    if not paired + unpaired:
+        return "the two runs have no sample in common that counts"
+    of_all = counted(paired + unpaired, "answer")
+    return f"only {paired:,} of {of_all} can be compared: the others count in one of the two runs alone"
+
+
+def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) -> tuple[GatedMetric, ...]:
     gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
     tested = [(side, metric, pairs) for side, metric, pairs in gated if pairs]
     fallen, risen = (
-        holm([_one_sided(pairs, side.metrics[metric] == down, seed) for side, metric, pairs in tested])
+        iter(holm([_one_sided(pairs, side.metrics[metric] == down, seed) for side, metric, pairs in tested]))
         for down in (True, False)
     )
-    adjusted = dict(
-        zip(
-            [(side.dataset, metric) for side, metric, _ in tested],
-            zip(fallen, risen, strict=True),
-            strict=True,
-        )
-    )
     return tuple(
-        _gated_metric(side, metric, pairs, adjusted.get((side.dataset, metric)), level, seed)
+        _gated_metric(side, metric, pairs, (next(fallen), next(risen)), levels, seed)
+        if pairs
+        else GatedMetric(dataset=side.dataset, metric=metric)
         for side, metric, pairs in gated
     )
 
@@ -214,31 +202,19 @@ def _gated_metric(
     side: Side,
     metric: str,
     pairs: list[tuple[float, float]],
-    p_values: tuple[float, float] | None,
-    level: float,
+    p_values: tuple[float, float],
+    levels: Sequence[float],
     seed: int,
 ) -> GatedMetric:
-    if not pairs or p_values is None:
-        return GatedMetric(
-            dataset=side.dataset,
-            metric=metric,
-            n=0,
-            before=None,
-            now=None,
-            interval=None,
-            p_adjusted=None,
-            finding=None,
-            drop=None,
-        )
     differences = [now - before for before, now in pairs]
     sign = 1.0 if side.metrics[metric] else -1.0
     gain = sign * exact_mean(differences)
-    finding: Finding
+    finding: Movement | Literal["same"]
     if not any(differences):
         finding = "same"
-    elif gain < 0 and p_values[0] <= level:
+    elif gain < 0 and p_values[0] <= levels[0]:
         finding = "worse"
-    elif gain > 0 and p_values[1] <= level:
+    elif gain > 0 and p_values[1] <= levels[1]:
         finding = "better"
     else:
         finding = "undecided" if gain < 0 else "no worse"
