@@ -19,15 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, described, shown
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.records.scores import Score
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from rag_evaluation_framework.records.chunks import PositionAwareChunk
+    from rag_evaluation_framework.records.documents import Document
+    from rag_evaluation_framework.records.responses import Request, Response
+    from rag_evaluation_framework.records.samples import Dataset, Sample
+    from rag_evaluation_framework.records.scores import Score
 
 ENTRY_POINT_PREFIX = "rag_evaluation_framework."
 

@@ -26,7 +26,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import compressing, named_compression, read_text
+from rag_evaluation_framework.files.access import compressing, named_compression, read_text, sha256
 from rag_evaluation_framework.files.atomic import atomic_group, recover
 from rag_evaluation_framework.files.strict_json import read_lines
 
@@ -379,7 +379,7 @@ def split_version(path: str | Path, manifest_path: str | Path) -> str | None:
     if not Path(manifest_path).is_file():
         return None
     manifest = read_manifest(manifest_path)
-    digest = _sha256(Path(path))
+    digest = sha256(Path(path))
     vouched = any(split.get("sha256") == digest for split in manifest["splits"].values())
     return str(manifest["version"]) if vouched else None
 
@@ -460,7 +460,7 @@ def _records_issues(
             f"splits.{name}.count",
             file=where,
         )
-    if "sha256" in split and _sha256(path) != split["sha256"]:
+    if "sha256" in split and sha256(path) != split["sha256"]:
         yield Issue("wrong-digest", f"that of {path}", split["sha256"], f"splits.{name}.sha256", file=where)
 
 
@@ -468,11 +468,3 @@ def _drained(issues: list[Issue]) -> list[Issue]:
     taken = issues.copy()
     issues.clear()
     return taken
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise refused("read", path, error) from error

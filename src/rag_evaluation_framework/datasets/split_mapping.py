@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import InputError, counted, invalid
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import open_reading
-from rag_evaluation_framework.files.strict_json import MAX_LINE_BYTES, numbered_lines
+from rag_evaluation_framework.files.access import MAX_LINE_BYTES, open_reading
+from rag_evaluation_framework.files.strict_json import numbered_lines
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 
 # A raw record says everything under one of several names; the first that is there and not empty counts:
@@ -192,7 +192,7 @@ def _own_number(value: Any) -> int:
 
 def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield every line of a file that is not blank with its 1-based number."""
-    with open_reading(path) as stream:
+    with open_reading(path, max_line_bytes=None) as stream:
         for number, line in numbered_lines(stream, file=str(path), max_line_bytes=MAX_LINE_BYTES):
             if isinstance(line, InputError):
                 raise line.located(str(path), number)

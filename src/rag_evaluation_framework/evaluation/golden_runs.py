@@ -86,7 +86,7 @@ def find_splits(folder: str | Path) -> dict[str, Path]:
 def _splits_in(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if not path.is_file() or not path.name.endswith(_SUFFIXES):
+        if path.is_dir() or not path.name.endswith(_SUFFIXES):
             continue
         name = _split_of(path)
         if name is not None and name in found:

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import msgspec
 
-from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
@@ -28,6 +28,7 @@ from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.chat import endpoint_of
@@ -442,8 +443,8 @@ def _endpoint_in_words(endpoint: Any) -> str:
 
 
 def _written_usage(folder: RunFolder) -> JudgeUsage | None:
-    with suppress(OSError, msgspec.DecodeError):  # what cannot be read is not known
-        return msgspec.json.decode(folder.judge_usage_path.read_bytes(), type=JudgeUsage)
+    with suppress(OSError, InputError, msgspec.DecodeError):  # what cannot be read is not known
+        return msgspec.json.decode(read_bytes(folder.judge_usage_path), type=JudgeUsage)
     return None
 
 

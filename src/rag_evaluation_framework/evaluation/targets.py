@@ -16,12 +16,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.components import TARGETS, target_from
-from rag_evaluation_framework.errors import InputError, Issue, TargetError, UsageError, in_full, shown
+from rag_evaluation_framework.errors import (
+    FileProblems,
+    InputError,
+    Issue,
+    TargetError,
+    UsageError,
+    in_full,
+    shown,
+)
 from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
+from rag_evaluation_framework.files.access import check_expansion
 from rag_evaluation_framework.files.strict_json import read_lines
 from rag_evaluation_framework.records.responses import (
     TURNS,
@@ -426,14 +435,14 @@ class RecordedAnswers:
         self._reader = AnswerReader(response_paths)
         self._by_id: dict[str, _Recorded] = {}
         self._by_question: dict[str, list[_Recorded]] = {}
-        issues: list[Issue] = []
-        for line, record in read_lines(path, on_error=lambda error: issues.extend(error.issues)):
+        problems = FileProblems(self.name)
+        check_expansion(path)
+        for line, record in read_lines(path, on_error=problems.take):
             try:
                 self._take(line, record)
             except InputError as error:
-                issues.extend(error.located(self.name, line).issues)
-        if issues:
-            raise InputError(issues)
+                problems.take(error.located(self.name, line))
+        problems.raise_if_any()
 
     async def answer(self, request: Request) -> Response:
         """Return the recorded answer; a sample that has none is a failure."""

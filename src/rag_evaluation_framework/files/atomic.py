@@ -24,7 +24,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid, refused
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, UsageError, invalid, refused
+from rag_evaluation_framework.files.access import read_bytes
 
 # A file on its way: written beside its target under a temporary name, then moved into place at once.
 #
@@ -400,11 +401,11 @@ def _locked(folders: Iterable[Path]) -> Iterator[None]:
 def _read(path: Path) -> dict[str, Any]:
     """Read a record; one that is gone meanwhile is empty."""
     try:
-        return _checked(path, path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise refused("read", path, error) from error
+        return _checked(path, read_bytes(path))
+    except StorageError as error:
+        if error.errno == errno.ENOENT:
+            return {}
+        raise
 
 
 def _checked(path: Path, data: bytes) -> dict[str, Any]:

@@ -268,6 +268,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
     usage = summary.usage
     return {
         "queries": len(summary.dataset),
+        "asked_for": _asked_for(summary),
         "documents": summary.documents,
         "level": summary.dataset.metadata.get("level"),
         "generator": summary.dataset.metadata.get("generator"),
@@ -275,6 +276,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "by_difficulty": _labels(summary.dataset, "difficulty"),
         "unanswerable": _unanswerable(summary.dataset),
         "rejected": dict(summary.drafts.counts()),
+        "flagged": dict(summary.drafts.flagged()),
         "usage": None if usage is None else asdict(usage),
         "run": summary.run,
         "written": list(summary.written),
@@ -296,6 +298,8 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
     made_by = generator.get("model") or f"{generator.get('name')}, no model"
     about = f"{counted(len(dataset), 'question')} about {counted(summary.documents, 'document')}"
     yield f"{about}, {dataset.metadata.get('level')} level ({made_by})"
+    if len(dataset) < (asked_for := _asked_for(summary)):
+        yield f"  {asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below"
     for name in ("query_type", "difficulty"):
         labels = _labels(dataset, name)
         if labels:
@@ -305,6 +309,9 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
     if counts := summary.drafts.counts():
         rows = [(f"{count:,}", reason, in_words(reason, summary.drafts)) for reason, count in counts.items()]
         yield "\n" + text_table(("rejected", "reason", ""), rows, align="><<")
+    if flags := summary.drafts.flagged():
+        rows = [(f"{count:,}", flag, REASONS.get(flag, "")) for flag, count in flags.items()]
+        yield "\n" + text_table(("flagged", "kept all the same", ""), rows, align="><<")
     if (usage := summary.usage) is not None:
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
         yield f"\n{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}"
@@ -314,6 +321,13 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
         yield f"LangSmith: {sent}{others}"
+
+
+def _asked_for(summary: GenerationSummary) -> int:
+    """Return how many questions the settings ask for in all."""
+    asked = summary.dataset.metadata.get("generator", {})
+    per_document = asked.get("queries_per_doc", 0) + asked.get("unanswerable_per_doc", 0)
+    return int(per_document * summary.documents + asked.get("queries_across_docs", 0))
 
 
 def _labels(dataset: Dataset, name: str) -> dict[str, int]:

@@ -215,9 +215,7 @@ def _compare(
         baseline_mean=exact_mean(old),
         contender_mean=exact_mean(new),
         difference=exact_mean(differences),
-        interval=mean_interval(
-            differences, method="bootstrap", confidence=1 - alpha, resamples=resamples, seed=seed
-        ),
+        interval=_difference_interval(new, old, confidence=1 - alpha, resamples=resamples, seed=seed),
         p_value=tested.p_value if tested else None,
         p_adjusted=None,
         test=tested.method if tested else f"{test}: needs at least two queries",
@@ -229,6 +227,23 @@ def _compare(
         higher_is_better=higher_is_better,
         alpha=alpha,
     )
+
+
+def _difference_interval(
+    new: npt.NDArray[np.float64],
+    old: npt.NDArray[np.float64],
+    *,
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> Interval | None:
+    """Return the interval of the mean difference; scores from 0 to 1 are at most 1 apart."""
+    found = mean_interval(
+        new - old, method="bootstrap", confidence=confidence, resamples=resamples, seed=seed
+    )
+    if found is None or min(new.min(), old.min()) < 0.0 or max(new.max(), old.max()) > 1.0:
+        return found
+    return Interval(max(found.low, -1.0), min(found.high, 1.0), found.confidence, found.method)
 
 
 def _tested(
