@@ -102,7 +102,10 @@ async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
     """Return names as they are, or those of metrics; a single one may be given as it is."""
-    several = (given,) if isinstance(given, str | Metric) else given
+    several = (given,) if isinstance(given, str | Metric) else tuple(given)
+    for each in several:
+        if not (isinstance(each, str) or getattr(each, "name", None)):
+            raise UsageError(f"expected names, or metrics that have one, got {shown(each)}")
     return tuple(str(getattr(each, "name", each)) for each in several)
 
 
