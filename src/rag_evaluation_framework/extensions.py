@@ -85,7 +85,10 @@ class BatchVectorStore(VectorStore, Protocol):
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds chunks for the text of a query: dense, lexical or fused."""
+    """Finds chunks for the text of a query: dense, lexical or fused.
+
+    A retriever may also have ``score(query, chunks)``, which returns by what number it ranks each of them.
+    """
 
     @abstractmethod
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:

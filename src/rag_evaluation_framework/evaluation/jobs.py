@@ -34,7 +34,13 @@ from rag_evaluation_framework.evaluation.manifest import (
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
-from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
+from rag_evaluation_framework.evaluation.targets import (
+    TargetLike,
+    is_retrieval_only,
+    model_of,
+    shown_target,
+    target_of,
+)
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.strict_json import write_lines
@@ -222,7 +228,10 @@ def _check_history(options: Options, resumed: RunGroup | None) -> None:
 def _check_recorded(plan: Plan) -> None:
     for dataset in plan.datasets:
         samples = dataset.selection()
-        if not any(sample.recorded and sample.recorded.answer is not None for sample in samples):
+        if not any(
+            is_retrieval_only(sample) or (sample.recorded and sample.recorded.answer is not None)
+            for sample in samples
+        ):
             raise UsageError(
                 f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
             )
@@ -280,6 +289,9 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 
 def _borne(sample: Sample) -> Iterable[str]:
+    if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
+        yield from ("chunk_recall", "chunk_precision")
+        return
     if sample.recorded is not None and sample.recorded.contexts:
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
