@@ -6,6 +6,7 @@ sums up. A resume is the same job with ``resume``.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -146,6 +147,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         sample_size=job.sample_size,
         seed=job.seed,
         allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
     if resumed is not None:
@@ -157,12 +159,15 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
         _check_recorded(plan)
+    is_live = getattr(target, "is_live", True)
+    if choice.repeats > 1 and not is_live:
+        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
-    is_kept = directory is not None or resumed is not None or getattr(target, "is_live", True)
+    is_kept = directory is not None or resumed is not None or is_live
     kept = None if is_kept else _PassingFolder()
     return Suite(
         plan=plan,
@@ -179,6 +184,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         resumed=resumed,
         baseline=baseline,
         kept=kept,
+        repository=repository_state(manifest.file.parent),
     )
 
 
@@ -343,3 +349,70 @@ def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
         except InputError as error:
             raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
+
+
+# Which branch and commit a folder stands at, read from the files of its repository.
+
+# Where machines that build check a commit out without its branch, they name the branch here.
+_BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
+_HEADS = "ref: refs/heads/"
+_LONGEST_OF_GIT = 1 << 20
+
+
+def repository_state(folder: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return ``branch`` and ``commit``, as far as they are known; nothing outside of a repository."""
+    directory = _git_directory(folder)
+    if directory is None:
+        return {}
+    head = _first_line(directory / "HEAD")
+    branch = head.removeprefix(_HEADS) if head.startswith(_HEADS) else None
+    commit = _commit_of(directory, branch) if branch is not None else head
+    if branch is None:
+        given = os.environ if environment is None else environment
+        branch = next((given[name] for name in _BRANCHES if given.get(name)), None)
+    found = {"branch": branch, "commit": commit}
+    return {name: value for name, value in found.items() if value}
+
+
+def _git_directory(folder: Path) -> Path | None:
+    here = folder.resolve()
+    for parent in (here, *here.parents):
+        place = parent / ".git"
+        if place.is_dir():
+            return place
+        if place.is_file():  # of a work tree, or of a repository inside another
+            written = _first_line(place).removeprefix("gitdir: ")
+            return parent / written if written else None
+    return None
+
+
+def _commit_of(directory: Path, branch: str) -> str:
+    for place in _repositories(directory):
+        if commit := _first_line(place / "refs" / "heads" / branch):
+            return commit
+        for line in _lines_of(place / "packed-refs"):
+            commit, _, name = line.partition(" ")
+            if name == f"refs/heads/{branch}":
+                return commit
+    return ""
+
+
+def _repositories(directory: Path) -> Iterator[Path]:
+    """Yield the directory and, of a work tree, that of the repository it belongs to."""
+    yield directory
+    if shared := _first_line(directory / "commondir"):
+        yield directory / shared
+
+
+def _first_line(path: Path) -> str:
+    return next(iter(_lines_of(path)), "").strip()
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return the lines of a small file; none of one that cannot be read."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LONGEST_OF_GIT:
+            return []
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
