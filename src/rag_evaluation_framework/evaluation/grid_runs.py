@@ -250,6 +250,7 @@ class _Sweep:
             "level": self._level.level,
             **asdict(cell),
             "chunks": len(pipeline.chunking.chunks),
+            **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
         folder = _begun(place) or RunFolder.create(group.path, self._head(run_id, str(cell), configuration))
         finished = {entry.index: entry.result for entry in folder.entries()}
@@ -387,9 +388,10 @@ class _KeptRows:
 
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
     """Return where a cell stands: by k, then the best first; equal ones stay in the order of the grid."""
-    value = part.metrics[metric].value if metric in part.metrics else None
-    sign = -1 if parse_metric(metric).metric.higher_is_better else 1
-    return part.head.configuration["k"], value is None, sign * (value or 0.0)
+    figure = part.metrics.get(metric)
+    if figure is None or figure.value is None:
+        return part.head.configuration["k"], True, 0.0
+    return part.head.configuration["k"], False, -figure.value if figure.higher_is_better else figure.value
 
 
 def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:

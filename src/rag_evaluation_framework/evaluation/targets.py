@@ -25,7 +25,7 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, shape
+from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, hits_of, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
@@ -63,19 +63,31 @@ class RecordedRows:
     is_live = False
 
     async def answer(self, request: Request) -> Response:
-        """Return what the sample holds; one without an answer is a failure."""
-        recorded = request.sample.recorded
-        if recorded is None or recorded.answer is None:
+        """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
+        sample = request.sample
+        recorded = sample.recorded
+        if recorded is None or (recorded.answer is None and not is_retrieval_only(sample)):
             raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
         return Response(
-            text=recorded.answer,
+            text=recorded.answer or "",
             contexts=recorded.contexts,
             context_origin="dataset" if recorded.contexts else None,
+            hits=hits_of(recorded.retrieved),
             citations=recorded.citations,
         )
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def is_retrieval_only(sample: Sample) -> bool:
+    """Tell a retrieval diagnostic: what is relevant and what was retrieved is known, no answer expected."""
+    return bool(
+        sample.reference is None
+        and sample.relevant_chunk_ids
+        and sample.recorded is not None
+        and sample.recorded.retrieved
+    )
 
 
 def target_of(

@@ -235,12 +235,15 @@ _RECORD_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.commit\Z")
 
 
 @contextmanager
-def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iterator[tuple[BinaryIO, ...]]:
+def atomic_group(
+    paths: Sequence[str | Path], *, overwrite: bool = True, optional: Iterable[str | Path] = ()
+) -> Iterator[tuple[BinaryIO, ...]]:
     """Open several files for writing; all appear at the end of the ``with`` block, or none does.
 
     Without ``overwrite`` any file that exists already is a :class:`UsageError`; the last look is taken right
-    before the commit.
+    before the commit. An ``optional`` file in which nothing was written appears only in place of an old one.
     """
+    may_be_absent = {target_of(path)[0] for path in optional}
     for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
         recover(folder)
     group = _Group()
@@ -252,6 +255,7 @@ def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iter
             file.finish()
             if not overwrite and file.target.exists():
                 raise exists_already(file.target)
+        group.leave_out(may_be_absent)
         group.commit()
     finally:
         group.close()
@@ -295,6 +299,13 @@ class _Group:
         if status is not None and not overwrite:
             raise exists_already(target)
         self.staged.append(StagedFile(target, status))
+
+    def leave_out(self, optional: set[Path]) -> None:
+        """Drop the optional files that are empty and replace nothing."""
+        for file in [file for file in self.staged if file.target in optional and not file.target.exists()]:
+            if not file.temporary.stat().st_size:
+                self.staged.remove(file)
+                file.discard()
 
     def commit(self) -> None:
         folders = list(dict.fromkeys(file.target.parent for file in self.staged))
