@@ -123,6 +123,27 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     check_resumed_alone(given["resume"], chosen)
 
 
+ASK_DAMAGED = click.option(
+    "--ask-damaged",
+    is_flag=True,
+    help="With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
+)
+
+
+def mend_journals(given: Mapping[str, Any]) -> None:
+    """Set aside what is damaged in the journals of the runs to be resumed, where the user says so."""
+    if not given["ask_damaged"]:
+        return
+    if not given["resume"]:
+        raise UsageError("--ask-damaged: expected with --resume, got it alone")
+    from rag_evaluation_framework.results.damage import set_damage_aside
+
+    runs = [given["resume"]] if isinstance(given["resume"], str) else given["resume"]
+    for run in runs if not given.get("dry_run") else ():
+        for each in set_damage_aside(run, given["runs_dir"]):
+            click.echo(f"rag-eval: {each}", err=True)
+
+
 def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
     """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
     given = [name for name, value in choices.items() if value not in (None, ())]
@@ -164,6 +185,7 @@ LIMITS: tuple[Option[Any], ...] = (
         help="Maximum number of attempts for each sample.",
     ),
     click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    ASK_DAMAGED,
     RUNS_DIR,
     click.option(
         "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
