@@ -7,10 +7,10 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
@@ -67,8 +67,8 @@ def evaluation_environment() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = read_text("/proc/cpuinfo").splitlines()
+    except (InputError, StorageError):  # there is none but on Linux
         lines = []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, "") or platform.processor() or platform.machine()
