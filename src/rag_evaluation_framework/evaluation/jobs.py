@@ -413,6 +413,6 @@ def _lines_of(path: Path) -> list[str]:
     try:
         if not path.is_file() or path.stat().st_size > _LONGEST_OF_GIT:
             return []
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        return read_bytes(path).decode("utf-8", "replace").splitlines()
+    except (OSError, RagEvalError):
         return []
