@@ -258,7 +258,7 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 
 def _borne(sample: Sample) -> Iterable[str]:
-    if sample.recorded is not None and sample.recorded.contexts:
+    if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
         yield "refusal_recall"
