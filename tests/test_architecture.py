@@ -72,8 +72,10 @@ SLOW = {
     "importlib.metadata",
     "jsonschema_rs",
     "numpy",
+    "py3langid.langid",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.records.citations",
     f"{NAME}.text.shingles",
 }
 

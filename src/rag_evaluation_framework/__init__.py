@@ -106,16 +106,16 @@ _HOMES = {
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),
     "results.comparison": ("Comparison",),
-    "results.evaluations": (
-        "Evaluation",
-        "Threshold",
-        "Verdict",
-    ),
+    "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),
     "results.storage": (
         "EvaluationResultsStorage",
         "load",
         "save",
+    ),
+    "results.verdicts": (
+        "Threshold",
+        "Verdict",
     ),
     "retrieval.chunkers": (
         "FixedTokenChunker",

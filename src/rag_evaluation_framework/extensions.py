@@ -19,15 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, described, shown
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.records.scores import Score
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from rag_evaluation_framework.records.chunks import PositionAwareChunk
+    from rag_evaluation_framework.records.documents import Document
+    from rag_evaluation_framework.records.responses import Request, Response
+    from rag_evaluation_framework.records.samples import Dataset, Sample
+    from rag_evaluation_framework.records.scores import Score
 
 ENTRY_POINT_PREFIX = "rag_evaluation_framework."
 
@@ -84,7 +85,10 @@ class BatchVectorStore(VectorStore, Protocol):
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds chunks for the text of a query: dense, lexical or fused."""
+    """Finds chunks for the text of a query: dense, lexical or fused.
+
+    A retriever may also have ``score(query, chunks)``, which returns by what number it ranks each of them.
+    """
 
     @abstractmethod
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:

@@ -226,3 +226,30 @@ def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
     }
     assert {"near-duplicate", "unknown-chunk-id", "nothing-to-ask", "one-document"} <= given
     assert {reason for reason in given if not overviews.in_words(reason, Drafts())} == set()
+
+
+def test_far_fewer_questions_than_asked_for_are_said(documents: Path) -> None:
+    asked = ("--extractive", "--queries-per-doc", "20", "-o", "q.eval.json")
+    run = generate(str(documents), *asked, folder=documents.parent)
+    made = len(read_dataset(documents.parent / "q.eval.json").samples)
+    assert f"60 were asked for: {60 - made} fewer, for the reasons below" in run.stdout
+
+
+def test_question_that_words_do_not_find_is_flagged_counted_and_dropped_only_on_demand(
+    documents: Path,
+) -> None:
+    def in_its_own_words(asked: dict[str, Any]) -> str:
+        names = {"0": "Hoist age, north", "1": "Winch vintage, south", "2": "Davit vintage, east"}
+        return re.sub(r"How old is the crane of dock (\d)", lambda match: names[match[1]], good(asked))
+
+    asked = ("--model", "m", "--queries-per-doc", "1", "--json", "--force", "-o", "q.eval.json")
+    with running_chat(in_its_own_words) as server:
+        url = ("--base-url", server.url)
+        kept = generate(str(documents), *asked, *url, folder=documents.parent)
+        dropped = generate(str(documents), *asked, *url, "--drop-flagged", folder=documents.parent)
+        both = generate(str(documents), *asked, *url, "--drop-flagged", "--keep-all", folder=documents.parent)
+    assert json.loads(kept.stdout)["flagged"] == {"passage-not-found": 3}
+    samples = read_dataset(documents.parent / "q.eval.json").samples
+    assert [sample.metadata["flags"] for sample in samples] == [["passage-not-found"]] * 3
+    assert "passage-not-found 3" in dropped.stderr
+    assert (both.returncode, "--drop-flagged" in both.stderr) == (2, True)

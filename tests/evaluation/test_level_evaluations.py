@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pytest
 from rag_evaluation_framework import (
     CharacterSpan,
     ChunkLevelEvaluation,
+    ChunkLevelMetric,
     ChunkRecall,
     Corpus,
     Document,
@@ -25,12 +26,14 @@ from rag_evaluation_framework import (
     TokenLevelEvaluation,
     TokenLevelMetric,
     UsageError,
+    evaluate,
     generate_chunk_id,
 )
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.metrics.spans import SpanF1
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 LETTERS = "abcdefgh"
 
@@ -166,6 +169,77 @@ def test_chunk_level_indexes_a_repeated_text_once_so_k_results_are_k_chunks(tmp_
     assert result.raw_results.head.configuration["chunks"] == 4
     found = [hit.id for hit in next(iter(result.raw_results.rows)).response.hits]
     assert found == [generate_chunk_id("aaaa"), generate_chunk_id("bbbb")]
+
+
+class NeverAsked:
+    """Fails if anything is embedded."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        raise AssertionError(texts)
+
+
+class CountsChunks(ChunkLevelMetric):
+    def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
+        return float(len(retrieved))
+
+
+class BothLevels(ChunkRecall, TokenLevelMetric):
+    """Somebody else's, who knows what to do at either level."""
+
+    def calculate(self, retrieved: Any, ground_truth: Any) -> float:
+        return float(len(retrieved))
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "metric", "levels"),
+    [
+        (TokenLevelEvaluation, ChunkRecall(), ("chunk", "token")),
+        (TokenLevelEvaluation, CountsChunks(), ("chunk", "token")),
+        (ChunkLevelEvaluation, SpanRecall(), ("token", "chunk")),
+        (ChunkLevelEvaluation, CountsSpans(), ("token", "chunk")),
+    ],
+)
+def test_a_metric_of_the_other_level_is_refused_before_anything_runs(
+    tmp_path: Path, evaluation: Any, metric: Any, levels: tuple[str, str]
+) -> None:
+    ids = [generate_chunk_id("aaaa")]
+    path = written(tmp_path / "t.jsonl", example("a", ids, spans=[("1.md", 2, 6)]))
+    other, own = levels
+    expected = (
+        f"{type(metric).__name__} is a metric at {other} level, and this is an evaluation at {own} level"
+    )
+    with pytest.raises(UsageError, match=expected):
+        evaluation(CORPUS, path).run(FourCharacters(), NeverAsked(), metrics=[metric])
+
+
+def test_a_metric_of_both_levels_is_taken_at_either(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    assert run_tokens(path, metrics=[BothLevels()]).metrics == {"both_levels": 2.0}
+
+
+def test_the_types_tell_the_levels_apart() -> None:
+    # What a type checker goes by: it refuses the calls above.
+    assert get_args(TokenLevelEvaluation.__orig_bases__[0]) == (TokenLevelMetric,)  # type: ignore[attr-defined]
+    assert get_args(ChunkLevelEvaluation.__orig_bases__[0]) == (ChunkLevelMetric,)  # type: ignore[attr-defined]
+    assert not issubclass(ChunkRecall, TokenLevelMetric)
+    assert not issubclass(SpanRecall, ChunkLevelMetric)
+
+
+def test_a_sweep_refuses_a_metric_of_the_other_level_by_name_and_as_an_object(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    grid = grid_of(chunkers=[FourCharacters()], embedders=[NeverAsked()])
+    for metric in ("chunk_recall", ChunkRecall()):
+        with pytest.raises(UsageError, match="unknown metric at token level 'chunk_recall'"):
+            evaluate(path, target=grid, metrics=[metric], documents=CORPUS)  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="expected names, or metrics that have one"):
+        evaluate(path, target=grid, metrics=[CountsSpans()], documents=CORPUS)  # type: ignore[list-item]
+    swept = evaluate(
+        path,
+        target=grid_of(chunkers=[FourCharacters()], embedders=[LetterCounts()], k=[2]),
+        metrics=[SpanF1()],  # type: ignore[list-item]
+        documents=CORPUS,
+    )
+    assert next(iter(swept.parts.values())).metrics["span_f1"].value == pytest.approx(1 / 3)
 
 
 class Shouting:

@@ -19,6 +19,7 @@ from rag_evaluation_framework.adapters.extras import require_extra, weights_dige
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors, unit_vectors
 
@@ -139,5 +140,5 @@ def _settings(path: Path) -> dict[str, Any]:
     """Read a settings file of the model; none is no settings."""
     if not path.is_file():
         return {}
-    value = strict_json.decode(path.read_bytes())
+    value = strict_json.decode(read_bytes(path))
     return value if isinstance(value, dict) else {}

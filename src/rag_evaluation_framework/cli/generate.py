@@ -51,7 +51,7 @@ _COUNT = click.IntRange(0)
 # What a resume does not take from the run, and does not do without.
 _GIVEN_AGAIN = frozenset(
     {"corpus", "output", "format", "model", "base_url", "key_env", "glob"}
-    | {"keep_all", "embedder", "dataset_name", "upload_to_langsmith"}
+    | {"keep_all", "drop_flagged", "embedder", "dataset_name", "upload_to_langsmith"}
 )
 
 
@@ -117,6 +117,11 @@ _GIVEN_AGAIN = frozenset(
     "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
 )
 @click.option(
+    "--drop-flagged",
+    is_flag=True,
+    help="Drop questions whose passage a search by their words does not find; without it they are flagged.",
+)
+@click.option(
     "--embedder", metavar="SPEC", help="Embedder that finds repeated questions.  [default: hashing]"
 )
 @GLOB
@@ -140,8 +145,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     them from the documents' own sentences, lists and headings (extractive): free, offline and the same each
     time, but plainer than what a person or a model would ask.
 
-    Questions that copy their passage, do not lead back to it, fit many passages or repeat another are
-    rejected and counted.
+    Questions that copy their passage or repeat another are rejected and counted. Those that do not lead back
+    to their passage, or fit many, are kept with a flag and counted.
 
     Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
@@ -192,6 +197,8 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
 
 def _check_model(given: dict[str, Any]) -> None:
     """Refuse options of a model without one, and a model where there is to be none."""
+    if given["keep_all"] and given["drop_flagged"]:
+        raise UsageError("--keep-all: expected without --drop-flagged, since it checks nothing")
     if given["extractive"] and given["model"]:
         raise UsageError("--extractive: expected no --model, since rules ask none")
     if given["model"]:
@@ -352,14 +359,15 @@ def opened_model(
 
 def _quality(given: dict[str, Any]) -> QualityControl | None:
     from rag_evaluation_framework.components import EMBEDDERS, component_from
-    from rag_evaluation_framework.synthesis.draft_quality import NearDuplicates, QualityControl
+    from rag_evaluation_framework.synthesis.draft_quality import NearDuplicates, QualityControl, RoundTrip
 
     if given["keep_all"]:
         return None
+    round_trip = RoundTrip(drops=given["drop_flagged"])
     if given["embedder"] is None:
-        return QualityControl()
+        return QualityControl(round_trip=round_trip)
     embedder = component_from(EMBEDDERS, given["embedder"])
-    return QualityControl(near_duplicates=NearDuplicates(embedder=embedder))
+    return QualityControl(round_trip=round_trip, near_duplicates=NearDuplicates(embedder=embedder))
 
 
 @contextmanager

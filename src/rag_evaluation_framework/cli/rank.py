@@ -54,7 +54,7 @@ Examples:
     "--interval",
     type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
-    help="Interval of a mean; auto is Wilson's for proportions and the bootstrap otherwise.",
+    help="Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
 )
 @CONFIDENCE
 @RESAMPLES

@@ -221,6 +221,7 @@ FORMAT_OF_KIND: Mapping[str, str] = {
     "offline-record": "offline-records",
     "qa-pair": "qa-pairs",
     "summary": "summaries",
+    "retrieval-case": "retrieval-cases",
     "langsmith-example": "langsmith",
     "ragas-record": "ragas",
 }

@@ -48,7 +48,7 @@ def read_qrels(
 ) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     file = str(path)
-    with open_reading(path) as stream:
+    with open_reading(path, pipe=True) as stream:
         told, lines = _told_format(stream, file) if format is None else (format, stream)
         if told == "json":
             return _graded(_read_json(lines, file), file)
@@ -73,7 +73,7 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
     """
     file = str(path)
-    with open_reading(path) as stream:
+    with open_reading(path, pipe=True) as stream:
         told, lines = _told_format(stream, file) if format is None else (format, stream)
         if told == "json" or format == "beir":
             return _scored(_read_json(lines, file), file)

@@ -317,6 +317,12 @@ def _context_text(item: Any) -> str:
     return item if isinstance(item, str) and item.strip() else ""
 
 
+def hits_of(items: Iterable[Mapping[str, Any]]) -> tuple[Hit, ...]:
+    """Return what a record says was retrieved, if each item says what it is."""
+    hits = [_hit(item) for item in items]
+    return () if None in hits else tuple(hit for hit in hits if hit is not None)
+
+
 def _hits(items: Iterable[Any], texts: Iterable[str]) -> tuple[Hit, ...]:
     """Return what was retrieved, if every context with a text says what it is."""
     hits = []

@@ -22,11 +22,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from errno import ENOENT
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused, shown
+from rag_evaluation_framework.errors import (
+    StorageError,
+    UnknownNameError,
+    UsageError,
+    counted,
+    refused,
+    shown,
+)
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
@@ -34,6 +42,7 @@ from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, level_of
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
@@ -378,9 +387,10 @@ class _KeptRows:
 
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
     """Return where a cell stands: by k, then the best first; equal ones stay in the order of the grid."""
-    value = part.metrics[metric].value if metric in part.metrics else None
-    sign = -1 if parse_metric(metric).metric.higher_is_better else 1
-    return part.head.configuration["k"], value is None, sign * (value or 0.0)
+    figure = part.metrics.get(metric)
+    if figure is None or figure.value is None:
+        return part.head.configuration["k"], True, 0.0
+    return part.head.configuration["k"], False, -figure.value if figure.higher_is_better else figure.value
 
 
 def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:
@@ -429,11 +439,11 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
 def _known_performance(path: Path) -> dict[str, Any] | None:
     """Return what a complete cell took; ``None`` of one that is not complete."""
     try:
-        found: dict[str, Any] = strict_json.decode(path.read_bytes(), file=str(path))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise refused("read", path, error) from error
+        found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
+    except StorageError as error:
+        if error.errno == ENOENT:
+            return None
+        raise
     return found
 
 

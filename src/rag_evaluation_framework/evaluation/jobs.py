@@ -34,7 +34,13 @@ from rag_evaluation_framework.evaluation.manifest import (
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
-from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
+from rag_evaluation_framework.evaluation.targets import (
+    TargetLike,
+    is_retrieval_only,
+    model_of,
+    shown_target,
+    target_of,
+)
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.strict_json import write_lines
@@ -42,6 +48,7 @@ from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
@@ -67,7 +74,9 @@ class Job:
     metrics: tuple[str, ...] | None = None
     map: Mapping[str, str] | None = None
     gate: Gate | Mapping[str, Any] | None = None
-    baseline: str | Path | None = None
+    demands: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the gate that options set, whatever a manifest says."""
+    baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
     embedder: str | Embedder | None = None
     documents: Corpus | str | Path | None = None
@@ -101,17 +110,29 @@ def prepared(job: Job) -> Iterator[Suite]:
     """
     secrets = Secrets()
     with secrets.masked_errors():
-        manifest = _manifest_of(job)
-        demanded = gate_of(job.gate)
-        is_on = manifest.ci_gate or demanded.enabled
-        gate = replace(
-            demanded,
-            thresholds=demanded.thresholds or manifest.thresholds,
-            enabled=is_on or job.baseline is not None,
-        )
-        manifest = replace(manifest, thresholds=gate.thresholds, ci_gate=is_on)
+        manifest, gate = _gated(_manifest_of(job), job)
         with opened_methods(job.judge, job.embedder, job.documents, declared=manifest.judge) as methods:
             yield _suite_of(job, manifest, gate, methods, secrets)
+
+
+def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
+    """Return the manifest with what is demanded now, and the gate: options before it, and it before defaults.
+
+    A gate that is given as such is taken whole; thresholds that are given take the place of all of its.
+    """
+    demanded = gate_of(job.gate)
+    written = {name: value for name, value in manifest.gate.items() if name != "repeats"}
+    if not isinstance(job.gate, Gate):
+        demanded = replace(demanded, **written)
+    demanded = replace(demanded, **job.demands)
+    is_on = manifest.ci_gate or demanded.enabled
+    if demanded.thresholds:
+        own = tuple(replace(entry, thresholds=None) for entry in manifest.datasets)
+        manifest = replace(manifest, thresholds=demanded.thresholds, datasets=own)
+    manifest = replace(manifest, ci_gate=is_on)
+    gate = replace(demanded, thresholds=manifest.thresholds, enabled=is_on or job.baseline is not None)
+    gate.check_waivers(manifest.declared)
+    return manifest, gate
 
 
 def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
@@ -119,7 +140,6 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
-    baseline = None if job.baseline is None else RunGroup.open(job.baseline, runs)
     is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
     choice = SampleChoice(
         tags=job.tags,
@@ -133,6 +153,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if manifest.kind == "golden":
         _check_history(options, resumed)
     plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    baseline = _baseline_of(job, runs, plan)
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
         _check_recorded(plan)
@@ -159,6 +180,13 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         baseline=baseline,
         kept=kept,
     )
+
+
+def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
+    if job.baseline is None:
+        return None
+    names = [dataset.name for dataset in plan.datasets]
+    return open_baseline(job.baseline, runs_directory=runs, datasets=names)
 
 
 def _planner(manifest: Manifest) -> Callable[..., Plan]:
@@ -200,7 +228,10 @@ def _check_history(options: Options, resumed: RunGroup | None) -> None:
 def _check_recorded(plan: Plan) -> None:
     for dataset in plan.datasets:
         samples = dataset.selection()
-        if not any(sample.recorded and sample.recorded.answer is not None for sample in samples):
+        if not any(
+            is_retrieval_only(sample) or (sample.recorded and sample.recorded.answer is not None)
+            for sample in samples
+        ):
             raise UsageError(
                 f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
             )
@@ -258,6 +289,9 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 
 def _borne(sample: Sample) -> Iterable[str]:
+    if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
+        yield from ("chunk_recall", "chunk_precision")
+        return
     if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):

@@ -113,7 +113,7 @@ class RetrievalEvaluation(Generic[MetricT]):
         runs_directory: str | Path | None = None,
         resume: str | None = None,
     ) -> EvaluationResult:
-        """Return the means of the level's metrics, or of ``metrics`` in their place.
+        """Return the means of the level's metrics, or of ``metrics`` in their place, which are of this level.
 
         ``vector_store`` is by default Chroma where it is installed, else the exact one; the run records
         which. With a reranker, ``fetch_k`` candidates (4 k by default) are fetched. With a

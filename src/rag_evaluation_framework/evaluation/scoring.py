@@ -43,8 +43,9 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, NO_CONTEXTS, Score
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.languages import foreign_language, language_of
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""
@@ -104,6 +105,11 @@ class Reader:
     ) -> None:
         self.sample, self.response = sample, response
         self.method, self.methods = method, methods
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the answer holds what is looked for to the letter, so that its language does not matter."""
+        return False
 
     @property
     def nothing(self) -> str | None:
@@ -240,6 +246,7 @@ class MetricScorer:
         self._counts_empty = self.higher_is_better and any(each.counts_empty for each in declared.fields)
         self._has_readings = view.readings and "reference" in self.needs
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
+        self._languages = declared.languages(method, own_support=methods.support is not None)
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
 
     @property
@@ -300,7 +307,7 @@ class MetricScorer:
             is_empty = self._needs_answer and response.is_empty
             if is_empty and not self._counts_empty:
                 return self._skipped(EMPTY)
-            if reason := _reason(self._after, reader):
+            if reason := (None if is_empty else self._unmeasured(reader)) or _reason(self._after, reader):
                 return self._skipped(reason)
             if is_empty:
                 return Score.scored(self.name, 0.0, method=self.method, details={"reason": EMPTY})
@@ -337,7 +344,7 @@ class MetricScorer:
             return "the sample expects no text"
         if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
             if not response.retrieved_nothing:
-                return "no contexts: neither the system nor the dataset gave any"
+                return NO_CONTEXTS
             if not self._counts_nothing:
                 return NOTHING_RETRIEVED
         if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):
@@ -346,6 +353,19 @@ class MetricScorer:
             if not isinstance(sample.expectation, kind) or not getattr(sample.expectation, part):
                 return reason
         return None
+
+    def _unmeasured(self, reader: Reader) -> str | None:
+        """Say in which language the texts are, if the method was not measured on it."""
+        if not self._languages or reader.is_literal:
+            return None
+        sample, response = reader.sample, reader.response
+        texts = [[response.text or ""]] if language_of(response.text or "") else [[sample.question]]
+        if "contexts" in self.needs:
+            texts.append([*response.contexts])
+        if "reference" in self.needs:
+            texts.append([sample.reference or ""])
+        found = (foreign_language(each, self._languages) for each in texts)
+        return next((f"not measured on {language}" for language in found if language), None)
 
     def _skipped(self, reason: str) -> Score:
         return Score.skipped(self.name, reason, method=self.method)

@@ -23,6 +23,7 @@ import msgspec
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, refused
 from rag_evaluation_framework.files.access import (
     DEFAULT_LIMITS,
+    MAX_LINE_BYTES,
     Limits,
     compressing,
     named_compression,
@@ -173,9 +174,6 @@ def _is_too_deep(raw: bytes) -> bool:
 # are skipped but counted. gzip and Zstandard are recognised by content when reading, by name when
 # writing.
 
-# A record with every context of a long conversation is well under a megabyte.
-MAX_LINE_BYTES = 64 << 20
-
 # Lines are read together, a hundred records or so: enough to share the cost of a call, few enough to stay in
 # the processor's cache.
 _BLOCK_BYTES = 1 << 16
@@ -197,7 +195,7 @@ def read_lines(
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
     number = 0
-    with open_reading(source, limits=limits, file=name) as stream:
+    with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
         for block in _blocks(stream, file=name, max_line_bytes=max_line_bytes):
             values = None
             if isinstance(block, bytes) and len(block) <= max_line_bytes:

@@ -19,10 +19,11 @@ from rag_evaluation_framework.judging.answer_classes import AnswerClass, classif
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.metrics.safety import DECLINED
-from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.text.languages import foreign_language
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
@@ -157,8 +158,11 @@ class Reading:
 
     @found_once
     def answer_class(self) -> AnswerClass:
-        """Whether the answer answers at all. Where it seems not to, a judge decides, if there is one."""
-        if self._seems_to_answer or not isinstance(self.support, JudgeSupport):
+        """Whether the answer answers at all.
+
+        Where it seems not to, or the patterns do not know its language, a judge decides, if there is one.
+        """
+        if not isinstance(self.support, JudgeSupport) or (self._seems_to_answer and self._is_understood):
             return self._class_by_patterns
         return judge_answer_class(self.support.judge, self.sample.question, self.response.text or "")
 
@@ -260,6 +264,10 @@ class Reading:
     @property
     def _seems_to_answer(self) -> bool:
         return self._class_by_patterns.kind == "answered"
+
+    @property
+    def _is_understood(self) -> bool:
+        return foreign_language([self.answer], ENGLISH_AND_CHINESE) is None
 
     def _is_answer(self, text: str) -> bool:
         return classify_answer(text, self.sample.question).kind == "answered"

@@ -41,6 +41,8 @@ ANSWER_PATTERNS = "lexical, answer patterns"
 PROFANITY_SCREEN = "lexicon, profanity screen"
 """The default method of how clean an answer is."""
 
+ENGLISH_AND_CHINESE = ("en", "zh")
+"""The languages that methods by words were measured on."""
 
 LOCATED = "golden_context"
 """What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
@@ -80,6 +82,8 @@ class Field:
     """The prompt of the one question that a judge is asked; without one, it decides what supports what."""
     by_support: bool = False
     """Whether the lexical way decides what supports what."""
+    languages: tuple[str, ...] = ()
+    """The languages that the first way was measured on; empty where it is the same in all of them."""
     counts_nothing: bool = False
     """Whether a system that says it retrieved nothing has a value, as where the share found is then 0."""
     counts_empty: bool = False
@@ -109,8 +113,15 @@ class View:
 
 # Fields that are found in the same way.
 _lexical = partial(Field, method="lexical")
-_by_words = partial(Field, methods=("lexical",), method="lexical")
-_by_support = partial(Field, methods=("lexical", "judge"), method=LEXICAL_SUPPORT, by_support=True)
+_in_words = partial(Field, method="lexical", languages=ENGLISH_AND_CHINESE)
+_by_words = partial(_in_words, methods=("lexical",))
+_by_support = partial(
+    Field,
+    methods=("lexical", "judge"),
+    method=LEXICAL_SUPPORT,
+    by_support=True,
+    languages=ENGLISH_AND_CHINESE,
+)
 _by_match = partial(_by_support, method=LEXICAL_MATCH)
 _of_citations = partial(_by_support, asks=("citations",))
 _consistency = partial(_by_support, asks=("consistency",))
@@ -120,6 +131,7 @@ _relevancy = partial(
     method=WORD_OVERLAP,
     prompt="relevancy",
     family="answers",
+    languages=ENGLISH_AND_CHINESE,
 )
 _of_a_judge = partial(Field, methods=("judge",), method="judge")
 _graded = partial(_of_a_judge, prompt="rubric")
@@ -322,28 +334,28 @@ GOLDEN = View(
             "which ends of the expected relation the answer names",
             counts_empty=True,
         ),
-        _lexical(
+        _in_words(
             "relation", ("answer", "relation"), "whether the answer tells the relation", counts_empty=True
         ),
-        _lexical(
+        _in_words(
             "direction",
             ("answer", "relation"),
             "how far it tells it the right way round, from 0 to 1",
             counts_empty=True,
         ),
-        _lexical(
+        _in_words(
             "places",
             ("answer", "milestones"),
             "where the answer first tells each step, or nothing",
             counts_empty=True,
         ),
-        _lexical(
+        _in_words(
             "turns", ("turns",), "how far each turn matches its reference, from 0 to 1", counts_empty=True
         ),
-        _lexical(
+        _in_words(
             "dependent_turns", ("turns",), "the same, of the turns that need earlier ones", counts_empty=True
         ),
-        _lexical("untold", ("answer", "milestones"), "why no step is told, or nothing"),
+        _in_words("untold", ("answer", "milestones"), "why no step is told, or nothing"),
         _lexical(
             "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True
         ),
@@ -364,6 +376,7 @@ CONDUCT = View(
             prompt="answer_class",
             family="refusals",
             counts_empty=True,
+            languages=ENGLISH_AND_CHINESE,
         ),
         Field("should_decline", (), "whether the sample expects a refusal"),
         Field("may_decline", (), "whether its reference sounds like one, and it does not say"),
@@ -374,6 +387,7 @@ CONDUCT = View(
             methods=("lexicon", "judge"),
             method=PROFANITY_SCREEN,
             prompt="toxicity",
+            languages=ENGLISH_AND_CHINESE,
         ),
         _of_a_judge(
             "unbiased",

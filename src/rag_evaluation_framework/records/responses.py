@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.samples import Sample, Turn
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.citations import Citation
 
 History: TypeAlias = Literal["own", "reference"]
 """What the next turn of a conversation follows: the system's own answers, or those it should have given."""

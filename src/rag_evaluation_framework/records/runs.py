@@ -5,19 +5,16 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, invalid, shown
-from rag_evaluation_framework.records.citations import (
-    Citation,
-    ContextCitation,
-    SpanCitation,
-    TokenSpanCitation,
-)
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.version import __version__
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.citations import Citation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,11 +227,7 @@ class RunOutcome:
 # runs (the latency, and scores whose method is :data:`TIMING_METHOD`) goes to a section of its own, so
 # that equal results are equal bytes.
 
-_CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[ContextCitation]] = {
-    "characters": SpanCitation,
-    "tokens": TokenSpanCitation,
-    "context": ContextCitation,
-}
+_CITATION_KINDS = {"characters": "SpanCitation", "tokens": "TokenSpanCitation", "context": "ContextCitation"}
 _KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
 # Looking up the fields of a record takes longer than writing it.
 _NAMES: dict[type[Any], tuple[str, ...]] = {}
@@ -267,7 +260,9 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
         "retrieved_nothing": response.retrieved_nothing or None,
         "contexts": list(response.contexts) or None,
         "context_origin": response.context_origin,
-        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations]
+        "citations": [
+            {"kind": _KIND_OF[type(cited).__name__], **_present(cited)} for cited in response.citations
+        ]
         or None,
         "usage": None if response.usage is None else _present(response.usage),
         "failure": None if response.failure is None else _present(response.failure),
@@ -345,8 +340,11 @@ def _hit(written: Mapping[str, Any]) -> Hit:
 
 
 def _citation(written: Mapping[str, Any]) -> Citation:
+    from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+
+    records = {each.__name__: each for each in (ContextCitation, SpanCitation, TokenSpanCitation)}
     given = {name: value for name, value in written.items() if name != "kind"}
-    return _CITATION_KINDS[written["kind"]](**given)
+    return records[_CITATION_KINDS[written["kind"]]](**given)
 
 
 def _present(record: Any) -> dict[str, Any]:

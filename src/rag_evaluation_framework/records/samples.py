@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from rag_evaluation_framework.errors import Location, counted, invalid
-from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.documents import (
     ChunkId,
     Document,
@@ -19,6 +18,9 @@ from rag_evaluation_framework.records.documents import (
     require_unique,
 )
 from rag_evaluation_framework.text.normalisation import folded
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.citations import Citation, SpanCitation
 
 Role = Literal["user", "assistant", "system"]
 

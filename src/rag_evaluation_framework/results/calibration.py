@@ -134,7 +134,7 @@ _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
         "grounding",
         "exact_match",
         "string_match",
-        "relation",
+        "relation_match",
     ),
     "completeness": ("claim_recall", "entity_coverage", "milestone_recall", "hop_coverage"),
     "relevance": ("answer_relevancy",),

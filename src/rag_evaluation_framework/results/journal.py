@@ -28,6 +28,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import ENOENT
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
@@ -36,6 +37,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import sync_folder
 from rag_evaluation_framework.records.responses import Failure, Usage, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
@@ -303,12 +305,12 @@ def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
 def _opened(path: Path) -> Iterator[BinaryIO | None]:
     """Open a file for reading; ``None`` if it does not exist. An error of the disk names the file."""
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
+        file = open_stored(path)
+    except StorageError as error:
+        if error.errno != ENOENT:
+            raise
         yield None
         return
-    except OSError as error:
-        raise refused("read", path, error) from error
     with file:
         yield file
 

@@ -159,6 +159,13 @@ class RetrievalPipeline:
             return candidates
         return reranked(self.reranker, queries, candidates, k=k, workers=self.workers)
 
+    def scores(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float] | None:
+        """Return by what number each of the retrieved chunks was ranked, if its retriever tells."""
+        score = getattr(self.retriever, "score", None)
+        if score is None or self.reranker is not None or not chunks:
+            return None
+        return list(score(query, chunks))
+
 
 def _retriever(
     embedder: Embedder | None, vector_store: VectorStore | None, retriever: Retriever | None

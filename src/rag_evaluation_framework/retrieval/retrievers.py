@@ -55,6 +55,13 @@ class DenseRetriever:
             return self.store.search_many(vectors, k)  # type: ignore[arg-type]
         return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
 
+    def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
+        """Return the cosine of each of the chunks with the query."""
+        vectors = embedded(self.embedder, [chunk.content for chunk in chunks])
+        asked = embedded(self.embedder, [query], dimensions=vectors.shape[1])[0]
+        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(asked)
+        return [float(each) for each in vectors @ asked / np.maximum(lengths, np.finfo(np.float32).tiny)]
+
 
 # Several rankings made one, by reciprocal rank: what stands high in several lists comes first.
 #
@@ -72,15 +79,24 @@ def reciprocal_rank_fusion(
 ) -> list[PositionAwareChunk]:
     """Return the best k of all rankings, ties by (doc_id, start); a chunk is its place, not its id."""
     check_k(k)
+    chunks = {_place(chunk): chunk for ranking in rankings for chunk in ranking}
+    sums = _reciprocal_ranks(rankings, constant)
+    return [chunks[place] for place in sorted(sums, key=lambda place: (-sums[place], place))[:k]]
+
+
+def _reciprocal_ranks(
+    rankings: Sequence[Sequence[PositionAwareChunk]], constant: float
+) -> dict[Place, float]:
+    """Return the sum of each place's reciprocal ranks."""
     shares: dict[Place, list[float]] = {}
-    chunks: dict[Place, PositionAwareChunk] = {}
     for ranking in rankings:
-        places = dict.fromkeys((chunk.doc_id, chunk.start, chunk.end) for chunk in ranking)
-        chunks.update(zip(((it.doc_id, it.start, it.end) for it in ranking), ranking, strict=True))
-        for rank, place in enumerate(places, start=1):
+        for rank, place in enumerate(dict.fromkeys(map(_place, ranking)), start=1):
             shares.setdefault(place, []).append(1.0 / (constant + rank))
-    best = sorted(shares, key=lambda place: (-fsum(shares[place]), place))
-    return [chunks[place] for place in best[:k]]
+    return {place: fsum(each) for place, each in shares.items()}
+
+
+def _place(chunk: PositionAwareChunk) -> Place:
+    return chunk.doc_id, chunk.start, chunk.end
 
 
 class FusedRetriever:
@@ -116,6 +132,13 @@ class FusedRetriever:
             reciprocal_rank_fusion(of_query, k, constant=self.constant)
             for of_query in zip(*rankings, strict=True)
         ]
+
+    def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
+        """Return the sum of the reciprocal ranks of each of the chunks."""
+        depth = max(len(chunks), self.depth)
+        rankings = [each.retrieve([query], depth)[0] for each in self.retrievers.values()]
+        sums = _reciprocal_ranks(rankings, self.constant)
+        return [sums[_place(chunk)] for chunk in chunks]
 
 
 # The reranker that needs nothing: words in common, weighed within the candidates, beside the rank

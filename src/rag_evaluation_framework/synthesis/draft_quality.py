@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -133,13 +133,16 @@ means as well as its own. A question without a passage is not judged."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
-    """Rejects a question whose passage is not among the first ``k``, or that more than ``most_rivals`` other
-    passages fit at least ``rival_share`` as well.
+    """Flags a question whose passage is not among the first ``k``, or that more than ``most_rivals`` other
+    passages fit at least ``rival_share`` as well; ``drops`` rejects it instead.
+
+    Words are searched, so dropping keeps only questions that words can find.
     """
 
     k: int = 20
     most_rivals: int = 5
     rival_share: float = 0.95
+    drops: bool = False
 
     def judged(self, drafts: Sequence[Draft], corpus: Corpus) -> list[Returned]:
         """Return for each draft how it leads back."""
@@ -205,8 +208,8 @@ def _words(text: str) -> list[str]:
 # should be.
 #
 # In this order: what copies its passage or gives its answer away; what does not lead back to its own
-# passage; what repeats an earlier question; and what is beyond the number asked for. Each is rejected
-# with a reason.
+# passage, which is flagged; what repeats an earlier question; and what is beyond the number asked for.
+# Each has a reason.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,21 +226,35 @@ class QualityControl:
     per_document: int | None = None
 
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts:
-        """Return the drafts without those that are rejected, each of them counted with its reason."""
+        """Return the drafts without those that are rejected, which are counted; doubtful ones have flags."""
         if self.leakage is not None:
             drafts = drafts.sifted(map(self.leakage.rejection, drafts.kept))
         if self.round_trip is not None:
             returned = self.round_trip.judged(drafts.kept, corpus)
             if self.per_document is not None:
-                order = harder_first(drafts.kept, [rivalry for _, rivalry in returned])
+                # Where there are more than enough, a doubtful one is not taken before a sound one.
+                order = harder_first(
+                    drafts.kept, [rivalry if sound is None else -rivalry for sound, rivalry in returned]
+                )
                 drafts = Drafts(tuple(drafts.kept[number] for number in order), drafts.rejected)
                 returned = [returned[number] for number in order]
-            drafts = drafts.sifted(rejection for rejection, _ in returned)
+            reasons = [rejection for rejection, _ in returned]
+            drafts = drafts.sifted(reasons) if self.round_trip.drops else _flagged(drafts, reasons)
         if self.near_duplicates is not None:
             drafts = drafts.sifted(self.near_duplicates.rejections(drafts.kept))
         if self.per_document is not None:
             drafts = drafts.sifted(_beyond(drafts.kept, self.per_document))
         return drafts
+
+
+def _flagged(drafts: Drafts, reasons: Sequence[Rejection | None]) -> Drafts:
+    """Return the drafts, each with the reason that would reject it as a flag."""
+    pairs = zip(drafts.kept, reasons, strict=True)
+    kept = (
+        draft if reason is None else replace(draft, flags=(*draft.flags, reason.reason))
+        for draft, reason in pairs
+    )
+    return Drafts(tuple(kept), drafts.rejected)
 
 
 def harder_first(drafts: Sequence[Draft], rivalry: Sequence[float]) -> list[int]:

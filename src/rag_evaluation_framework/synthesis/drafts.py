@@ -42,6 +42,8 @@ class Draft:
     """At chunk level, the chunks that were cited."""
     origin: str = ""
     """What it was made from: a document, a window of one, or several documents."""
+    flags: tuple[str, ...] = ()
+    """What a reader should look at; a flagged question is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class Drafts:
     def counts(self) -> Mapping[str, int]:
         """Return how many were rejected for each reason, sorted by reason."""
         return dict(sorted(Counter(rejection.reason for rejection in self.rejected).items()))
+
+    def flagged(self) -> Mapping[str, int]:
+        """Return how many of those kept have each flag, sorted by flag."""
+        return dict(sorted(Counter(flag for draft in self.kept for flag in draft.flags).items()))
 
     def sifted(self, rejections: Iterable[Rejection | None]) -> Drafts:
         """Return the drafts without those rejected; each draft has a rejection or ``None``."""
@@ -107,4 +113,4 @@ REASONS: Mapping[str, str] = {
     "near-duplicate": "asks what an earlier question asks",
     "more-than-asked-for": "good, but more than were asked for",
 }
-"""Why a question is rejected, in words; ``model-<kind>`` stands where there was no usable reply."""
+"""Why a question is rejected or flagged, in words; ``model-<kind>`` where there was no usable reply."""

@@ -2,7 +2,7 @@
 
 A sample has the characters that answer it, with their text, and the ids of the chunks they are in. The
 dataset says which documents it was made from (their SHA-256), by what, with which chunker at chunk level, and
-how many questions were rejected for which reason.
+how many questions were rejected or flagged for which reason.
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ GENERATOR = "generator"
 REJECTED = "rejected"
 """The key under which a dataset's metadata counts the rejected questions by reason."""
 
+FLAGGED = "flagged"
+"""The key under which a dataset's metadata counts the questions that were kept with a flag."""
+
+FLAGS = "flags"
+"""The key under which a sample's metadata lists its flags."""
+
 # A chunk is relevant if it has this share of an excerpt; of an excerpt cut finer, every large part is.
 _SHARE_OF_EXCERPT = 0.5
 
@@ -68,6 +74,7 @@ def dataset_of(
         "level": level,
         GENERATOR: dict(generator),
         REJECTED: dict(drafts.counts()),
+        FLAGGED: dict(drafts.flagged()),
         FINGERPRINTS: corpus.fingerprints,
     }
     if chunks is not None:
@@ -102,6 +109,7 @@ def _sample(sample_id: str, draft: Draft, chunks: _ChunkPlaces | None) -> Sample
         expectation=None if draft.excerpts or draft.chunk_ids else Refusal(),
         difficulty=draft.difficulty,
         query_type=draft.kind,
+        metadata={FLAGS: list(draft.flags)} if draft.flags else {},
     )
 
 
