@@ -10,7 +10,7 @@ from rag_evaluation_framework.version import __version__ as __version__
 
 _HOMES = {
     "adapters.chroma_store": ("ChromaVectorStore",),
-    "adapters.cohere_reranker": ("CohereReranker",),
+    "adapters.cohere": ("CohereReranker",),
     "adapters.http_agent": ("HttpAgent",),
     "adapters.openai": ("OpenAIEmbedder",),
     "datasets.catalogue": ("EvaluationDatasetLoader",),

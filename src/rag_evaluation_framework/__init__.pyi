@@ -1,5 +1,5 @@
 from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore as ChromaVectorStore
-from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker as CohereReranker
+from rag_evaluation_framework.adapters.cohere import CohereReranker as CohereReranker
 from rag_evaluation_framework.adapters.http_agent import HttpAgent as HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder as OpenAIEmbedder
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader as EvaluationDatasetLoader

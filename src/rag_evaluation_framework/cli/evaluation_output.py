@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
+from rag_evaluation_framework.cli.options import mend_journals
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -41,6 +42,7 @@ _DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undec
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
+    mend_journals(given)
     options = Options(
         datasets=given["datasets"],
         concurrency=given["concurrency"],

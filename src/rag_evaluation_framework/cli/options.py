@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -123,6 +124,44 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     check_resumed_alone(given["resume"], chosen)
 
 
+ASK_DAMAGED = click.option(
+    "--ask-damaged",
+    is_flag=True,
+    help="With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
+)
+
+
+def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, ...]) -> None:
+    """Write the hosts where whoever connects looks them up; children of the program see them too."""
+    if hosts:
+        known = os.environ.get("RAG_EVAL_ALLOWED_HOSTS", "")
+        os.environ["RAG_EVAL_ALLOWED_HOSTS"] = ",".join(filter(None, (known, *hosts)))
+
+
+ALLOW_HOST = click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    expose_value=False,
+    callback=_allow_hosts,
+    help="Connect to this link-local or metadata address all the same; may be repeated.",
+)
+
+
+def mend_journals(given: Mapping[str, Any]) -> None:
+    """Set aside what is damaged in the journals of the runs to be resumed, where the user says so."""
+    if not given["ask_damaged"]:
+        return
+    if not given["resume"]:
+        raise UsageError("--ask-damaged: expected with --resume, got it alone")
+    from rag_evaluation_framework.results.damage import set_damage_aside
+
+    runs = [given["resume"]] if isinstance(given["resume"], str) else given["resume"]
+    for run in runs if not given.get("dry_run") else ():
+        for each in set_damage_aside(run, given["runs_dir"]):
+            click.echo(f"rag-eval: {each}", err=True)
+
+
 def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
     """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
     given = [name for name, value in choices.items() if value not in (None, ())]
@@ -164,6 +203,7 @@ LIMITS: tuple[Option[Any], ...] = (
         help="Maximum number of attempts for each sample.",
     ),
     click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    ASK_DAMAGED,
     RUNS_DIR,
     click.option(
         "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
@@ -315,7 +355,7 @@ _OF_THE_JUDGE = {
 }
 
 
-scoring_options = with_all(_OPTIONS)
+scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 """Gives a command the options above; :func:`scoring_of` reads them."""
 
 

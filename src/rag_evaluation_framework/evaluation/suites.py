@@ -317,6 +317,11 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **(
+                {"embedding_roles": roles}
+                if (roles := getattr(suite.target, "embedding_roles", None))
+                else {}
+            ),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},

@@ -50,7 +50,7 @@ class DenseRetriever:
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
         """Return for each query the k nearest chunks."""
         check_k(k)
-        vectors = embedded(self.embedder, queries, dimensions=self._dimensions)
+        vectors = embedded(self.embedder, queries, dimensions=self._dimensions, role="query")
         if isinstance(self.store, BatchVectorStore):
             return self.store.search_many(vectors, k)  # type: ignore[arg-type]
         return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
@@ -139,6 +139,13 @@ class FusedRetriever:
         rankings = [each.retrieve([query], depth)[0] for each in self.retrievers.values()]
         sums = _reciprocal_ranks(rankings, self.constant)
         return [sums[_place(chunk)] for chunk in chunks]
+
+
+def dense_part(retriever: Retriever) -> DenseRetriever | None:
+    """Return the retriever itself or the one among those it fuses that searches by vectors."""
+    if isinstance(retriever, FusedRetriever):
+        return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
+    return retriever if isinstance(retriever, DenseRetriever) else None
 
 
 # The reranker that needs nothing: words in common, weighed within the candidates, beside the rank
