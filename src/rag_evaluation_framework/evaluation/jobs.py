@@ -184,7 +184,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         resumed=resumed,
         baseline=baseline,
         kept=kept,
-        repository=repository_state(manifest.file.parent),
+        repository=repository_state(Path.cwd()),
     )
 
 

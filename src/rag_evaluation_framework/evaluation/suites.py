@@ -106,7 +106,7 @@ class Suite:
     baseline: Baseline | None = None
     kept: Any = None
     repository: Mapping[str, str] = field(default_factory=dict)
-    """The branch and the commit that the data stand at, as far as they are known."""
+    """The branch and the commit of the folder it is called in, as far as they are known."""
 
 
 def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
