@@ -25,6 +25,8 @@ from rag_evaluation_framework.retrieval.stores import check_k, checked_price
 MODEL = "rerank-v3.5"
 BASE_URL = "https://api.cohere.com"
 KEY_VARIABLES = ("CO_API_KEY", "COHERE_API_KEY")
+ADDRESS_VARIABLE = "CO_API_URL"
+"""Where the SDK itself looks for another address than Cohere's."""
 EXTRA = "cohere"
 
 _FEATURE = "CohereReranker"
@@ -35,18 +37,21 @@ _DOCUMENTS_A_SEARCH = 100
 class CohereReranker:
     """Fulfils ``extensions.Reranker``.
 
-    ``price``, in US dollars for one search, is for reports; it is no part of the name.
+    Key and address are those of the SDK's environment, ``CO_API_KEY`` and ``CO_API_URL``, unless
+    ``base_url`` says otherwise. ``price``, in US dollars for one search, is for reports; it is no part of the
+    name.
     """
 
     def __init__(
         self,
         model: str = MODEL,
-        base_url: str = BASE_URL,
+        base_url: str | None = None,
         *,
         timeout: float = 60.0,
         price: float | None = None,
     ) -> None:
         require_extra("cohere", feature=_FEATURE, extra=EXTRA)
+        base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         joined_address(base_url, "")
         if timeout <= 0:
             raise UsageError(f"cohere: timeout: expected a number above 0, got {shown(timeout)}")
