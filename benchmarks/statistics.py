@@ -63,15 +63,16 @@ def graded(ones: float) -> Shape:
 
 def clustered(rng: np.random.Generator, n: int) -> Array:
     """Return normal values of n clusters of 5, whose members correlate."""
-    own = rng.normal(size=(n, CLUSTER)) * np.sqrt(1 - ICC)
-    return (rng.normal(size=(n, 1)) * np.sqrt(ICC) + own).ravel()
+    values: Array = rng.normal(size=(n, 1)) * np.sqrt(ICC) + rng.normal(size=(n, CLUSTER)) * np.sqrt(1 - ICC)
+    return values.ravel()
 
 
 def correct(rng: np.random.Generator, n: int) -> Array:
     """Return right and wrong answers in n clusters of 5, 85 % right."""
     scale = (1 - ICC) / ICC
     shares = rng.beta(0.85 * scale, 0.15 * scale, size=(n, 1))
-    return (rng.random((n, CLUSTER)) < shares).astype(np.float64).ravel()
+    is_right: Array = (rng.random((n, CLUSTER)) < shares).astype(np.float64).ravel()
+    return is_right
 
 
 SHAPES: Mapping[str, Shape] = {

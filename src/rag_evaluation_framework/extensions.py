@@ -60,6 +60,17 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that embeds questions in another way than documents.
+
+    ``roles``, if it has it, says what it does for each, for the record: ``{"query": …, "document": …}``.
+    """
+
+    @abstractmethod
+    def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
+
+
+@runtime_checkable
 class VectorStore(Protocol):
     """Keeps chunks with their vectors and finds the nearest ones."""
 

@@ -20,6 +20,7 @@ from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     AS_JSON,
+    ASK_DAMAGED,
     CONTEXT,
     EXISTING_FILE,
     FILE,
@@ -28,6 +29,7 @@ from rag_evaluation_framework.cli.options import (
     Option,
     check_resumed_alone,
     concurrency,
+    mend_journals,
     metrics_option,
     scoring_of,
     scoring_options,
@@ -118,6 +120,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Resume this run and those that belong to it; what has an answer is not asked again. "
         "May be repeated.",
     ),
+    ASK_DAMAGED,
     RUNS_DIR,
     click.option(
         "--price",
@@ -158,6 +161,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
     begun_with |= {f"--{name.replace('_', '-')}": given[name] for name in ("dataset_type", "limit", "seed")}
     check_resumed_alone(given["resume"], begun_with)
+    mend_journals(given)
     context.exit(_evaluated(given))
 
 

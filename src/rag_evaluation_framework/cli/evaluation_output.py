@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
+from rag_evaluation_framework.cli.options import mend_journals
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -24,20 +25,24 @@ from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.reports.terminal import plan_text
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.gate import Gate
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
 
+_DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undecided", "confidence")
+"""The options that are fields of the gate; those not given are as the manifest has them."""
+
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
+    mend_journals(given)
     options = Options(
         datasets=given["datasets"],
         concurrency=given["concurrency"],
@@ -47,17 +52,14 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         allow_missing=given.get("allow_missing", False),
         history=given.get("history", "own"),
     )
-    gate = Gate(
-        max_errors=given["max_errors"],
-        max_drop=given["max_drop"],
-        confidence=given["confidence"],
-        enabled=False,
-    )
+    demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
+    if given["waive"]:
+        demands["waive"] = frozenset(map(metric_name, given["waive"]))
     job = Job(
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
-        gate=gate,
+        demands=demands,
         baseline=given["baseline"],
         judge=given["judge"],
         embedder=given["embedder"],

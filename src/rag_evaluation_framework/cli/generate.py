@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
+    ASK_DAMAGED,
     BASE_URL,
     EXISTING_FOLDER,
     FILE,
@@ -20,6 +21,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     concurrency,
+    mend_journals,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelError, UsageError, counted
@@ -113,6 +115,7 @@ _GIVEN_AGAIN = frozenset(
 @concurrency(type=click.IntRange(1, 256))
 @RUNS_DIR
 @click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
+@ASK_DAMAGED
 @click.option(
     "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
 )
@@ -172,6 +175,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
     _check_model(given)
+    mend_journals(given)
     if given["resume"] is None:
         run, chunker = None, given["chunker"]
         settings = QuestionSettings(

@@ -250,6 +250,7 @@ class _Sweep:
             "level": self._level.level,
             **asdict(cell),
             "chunks": len(pipeline.chunking.chunks),
+            **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
         folder = _begun(place) or RunFolder.create(group.path, self._head(run_id, str(cell), configuration))
         finished = {entry.index: entry.result for entry in folder.entries()}

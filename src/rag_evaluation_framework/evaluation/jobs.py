@@ -48,6 +48,7 @@ from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
@@ -73,7 +74,9 @@ class Job:
     metrics: tuple[str, ...] | None = None
     map: Mapping[str, str] | None = None
     gate: Gate | Mapping[str, Any] | None = None
-    baseline: str | Path | None = None
+    demands: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the gate that options set, whatever a manifest says."""
+    baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
     embedder: str | Embedder | None = None
     documents: Corpus | str | Path | None = None
@@ -107,17 +110,29 @@ def prepared(job: Job) -> Iterator[Suite]:
     """
     secrets = Secrets()
     with secrets.masked_errors():
-        manifest = _manifest_of(job)
-        demanded = gate_of(job.gate)
-        is_on = manifest.ci_gate or demanded.enabled
-        gate = replace(
-            demanded,
-            thresholds=demanded.thresholds or manifest.thresholds,
-            enabled=is_on or job.baseline is not None,
-        )
-        manifest = replace(manifest, thresholds=gate.thresholds, ci_gate=is_on)
+        manifest, gate = _gated(_manifest_of(job), job)
         with opened_methods(job.judge, job.embedder, job.documents, declared=manifest.judge) as methods:
             yield _suite_of(job, manifest, gate, methods, secrets)
+
+
+def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
+    """Return the manifest with what is demanded now, and the gate: options before it, and it before defaults.
+
+    A gate that is given as such is taken whole; thresholds that are given take the place of all of its.
+    """
+    demanded = gate_of(job.gate)
+    written = {name: value for name, value in manifest.gate.items() if name != "repeats"}
+    if not isinstance(job.gate, Gate):
+        demanded = replace(demanded, **written)
+    demanded = replace(demanded, **job.demands)
+    is_on = manifest.ci_gate or demanded.enabled
+    if demanded.thresholds:
+        own = tuple(replace(entry, thresholds=None) for entry in manifest.datasets)
+        manifest = replace(manifest, thresholds=demanded.thresholds, datasets=own)
+    manifest = replace(manifest, ci_gate=is_on)
+    gate = replace(demanded, thresholds=manifest.thresholds, enabled=is_on or job.baseline is not None)
+    gate.check_waivers(manifest.declared)
+    return manifest, gate
 
 
 def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
@@ -125,7 +140,6 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
-    baseline = None if job.baseline is None else RunGroup.open(job.baseline, runs)
     is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
     choice = SampleChoice(
         tags=job.tags,
@@ -139,6 +153,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if manifest.kind == "golden":
         _check_history(options, resumed)
     plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    baseline = _baseline_of(job, runs, plan)
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
         _check_recorded(plan)
@@ -165,6 +180,13 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         baseline=baseline,
         kept=kept,
     )
+
+
+def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
+    if job.baseline is None:
+        return None
+    names = [dataset.name for dataset in plan.datasets]
+    return open_baseline(job.baseline, runs_directory=runs, datasets=names)
 
 
 def _planner(manifest: Manifest) -> Callable[..., Plan]:

@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage, is_conversation
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.results.evaluations import Threshold
+from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
@@ -310,6 +311,8 @@ class Plan:
 
     datasets: tuple[DatasetPlan, ...]
     warnings: tuple[str, ...] = ()
+    left_out: tuple[Threshold, ...] = ()
+    """The thresholds that do not hold because the run was narrowed."""
 
     @property
     def samples(self) -> int:
@@ -349,28 +352,64 @@ def plan_evaluation(
     entries = manifest.selected(tuple(datasets))
     problems = Problems()
     plans: list[DatasetPlan] = []
+    with problems.collected():
+        check_measured(manifest, metrics)
+    if metrics:
+        entries = tuple(replace(entry, metrics=tuple(metrics)) for entry in entries)
     for entry in entries:
-        entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or Methods()))
     problems.raise_all()
-    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans), *context_warnings(plans))
-    return Plan(datasets=tuple(plans), warnings=warnings)
+    warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
+    return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
 
 
-def threshold_warnings(manifest: Manifest, plans: Iterable[DatasetPlan]) -> list[str]:
-    """Return what is odd about thresholds: one looks inverted, or no dataset is scored by its metric."""
-    entries = (*manifest.datasets, *(plan.entry for plan in plans))
-    scored = {PASS_RATE, *(metric_name(metric) for entry in entries for metric in entry.metrics)}
-    found: list[str] = []
-    for threshold in manifest.thresholds:
-        place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
-        if threshold.warning:
-            found.append(place + threshold.warning)
-        if threshold.metric not in scored:
-            why = "no dataset is scored by it, so its threshold is not evaluated"
-            found.append(f"{place}{threshold.metric}: {why}")
+def threshold_warnings(manifest: Manifest) -> list[str]:
+    """Return what is odd about thresholds: those that look inverted."""
+    found = [
+        (f"{manifest.file}:{threshold.line}: " if threshold.line else "") + threshold.warning
+        for threshold in manifest.declared
+        if threshold.warning
+    ]
     return list(dict.fromkeys(found))
+
+
+def check_measured(manifest: Manifest, metrics: Sequence[str] = ()) -> None:
+    """Raise :class:`InputError` for each threshold whose metric no dataset of the manifest is scored by.
+
+    ``metrics`` are those that take the place of the manifest's.
+    """
+    measured = {entry.name: _names((*entry.metrics, *metrics)) for entry in manifest.datasets}
+    anywhere = frozenset[str]().union(*measured.values())
+    issues = []
+    for each in manifest.declared:
+        if each.dataset is not None and each in manifest.thresholds:
+            continue  # of one split of golden sets, which is checked when its samples are known
+        known = anywhere if each.dataset is None else measured.get(each.dataset, anywhere)
+        if each.metric not in known:
+            nearest = get_close_matches(each.metric, sorted(known), n=3, cutoff=0.4) or sorted(known)
+            of = "a dataset" if each.dataset is None else f"the dataset {each.dataset}"
+            expected = f"a metric that {of} is scored by ({', '.join(nearest)})"
+            issue = Issue(
+                "unmeasured-threshold", expected, f"{each.metric}, which none measures", "thresholds"
+            )
+            issues.append(issue.located(str(manifest.file), each.line))
+    if issues:
+        raise InputError(issues)
+
+
+def left_out(manifest: Manifest, entries: Sequence[DatasetEntry]) -> Iterator[Threshold]:
+    """Yield the thresholds that the datasets and metrics of a narrowed run leave out."""
+    measured = {entry.name: _names(entry.metrics) for entry in entries}
+    anywhere = frozenset[str]().union(*measured.values())
+    for threshold in manifest.declared:
+        of = threshold.dataset
+        if threshold.metric not in (anywhere if of is None else measured.get(of, ())):
+            yield threshold
+
+
+def _names(metrics: Iterable[str]) -> frozenset[str]:
+    return frozenset({PASS_RATE, *map(metric_name, metrics)})
 
 
 def context_warnings(plans: Iterable[DatasetPlan]) -> Iterator[str]:
@@ -472,7 +511,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         entry=entry,
         selection=selection,
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
-        thresholds=tuple(_thresholds_of(entry.name, manifest.thresholds, scorers)),
+        thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
         calls=calls,
         input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
@@ -501,15 +540,18 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[
 
 
 def _thresholds_of(
-    dataset: str, thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
+    entry: DatasetEntry, shared: Sequence[Threshold], scorers: dict[str, MetricScorer]
 ) -> Iterator[Threshold]:
     """Yield the thresholds that hold for a dataset, under the names of its scores.
 
     Other people's scorers may give them other names than that of the metric.
     """
     scored = {metric_name(written): scorer.name for written, scorer in scorers.items()}
-    for threshold in thresholds:
-        if threshold.dataset in (None, dataset):
+    known = {PASS_RATE, *scored}
+    if entry.thresholds is not None:
+        shared = [threshold for threshold in entry.thresholds if threshold.metric in known]
+    for threshold in shared:
+        if threshold.dataset in (None, entry.name):
             yield replace(threshold, metric=scored.get(threshold.metric, threshold.metric))
 
 

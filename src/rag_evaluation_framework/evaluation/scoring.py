@@ -43,7 +43,7 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, NO_CONTEXTS, Score
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 
@@ -342,7 +342,7 @@ class MetricScorer:
             return "the sample expects no text"
         if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
             if not response.retrieved_nothing:
-                return "no contexts: neither the system nor the dataset gave any"
+                return NO_CONTEXTS
             if not self._counts_nothing:
                 return NOTHING_RETRIEVED
         if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):

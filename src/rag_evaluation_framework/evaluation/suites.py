@@ -45,6 +45,7 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     blame_of_all,
@@ -52,7 +53,6 @@ from rag_evaluation_framework.results.breakdowns import (
     read_blames,
     write_blames,
 )
-from rag_evaluation_framework.results.comparison import check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     Gate,
@@ -71,6 +71,7 @@ from rag_evaluation_framework.results.run_folder import (
     group_fields,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
+from rag_evaluation_framework.results.verdicts import Regressions
 
 _NOT_BEGUN = "not begun"
 
@@ -95,7 +96,7 @@ class Suite:
     gate: Gate = field(default_factory=lambda: Gate(enabled=False))
     metrics: tuple[str, ...] = ()
     resumed: RunGroup | None = None
-    baseline: RunGroup | None = None
+    baseline: Baseline | None = None
     kept: Any = None
 
 
@@ -104,7 +105,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     plan, resumed = suite.plan, suite.resumed
     _check_target(suite.target, resumed)
     if suite.baseline is not None:
-        _check_baselines(plan, suite.baseline)
+        _check_baseline(plan, suite.baseline)
     parts: dict[str, Evaluation] = {}
     leader = resumed.leader.head if resumed else None
     for dataset in plan.datasets:
@@ -121,7 +122,25 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     for dataset in plan.datasets[len(parts) :]:
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
+    if suite.baseline is not None and whole.outcome.completed:
+        whole = replace(whole, regressions=_compared(suite, suite.baseline, parts))
     return replace(whole, verdict=suite.gate.decide(whole))
+
+
+def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> Regressions:
+    """Compare all datasets with the baseline, as one family of tests."""
+    sides = [
+        side_of(
+            dataset.name,
+            baseline.run_of(dataset.name),
+            lambda part=parts[dataset.name]: (row.result for row in part.rows),  # type: ignore[misc]
+            dataset.selection(),
+            scorers=dataset.scorers,
+            thresholds=dataset.thresholds,
+        )
+        for dataset in suite.plan.datasets
+    ]
+    return compared(baseline, sides, min_paired=suite.gate.min_scored, seed=suite.choice.seed)
 
 
 def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
@@ -149,10 +168,10 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         columns=first.columns if is_single else NO_COLUMNS,
         parts=parts,
         parts_are="splits" if suite.manifest.kind == "golden" else "datasets",
-        comparison=first.comparison if is_single else None,
         blame=blame_of_all(blames) if blames else None,
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
         warnings=suite.plan.warnings,
+        left_out=suite.plan.left_out,
         target=suite.shown_target,
         missing=suite.manifest.missing,
         folder=first.folder,
@@ -193,11 +212,6 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         )
     performance = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, performance)
-    if suite.baseline is not None and outcome.completed:
-        compared = compare_with_baseline(
-            suite.baseline.runs[dataset.name], folder, dataset.scorers, seed=folder.head.seed
-        )
-        evaluation = replace(evaluation, comparison=compared)
     evaluation = replace(evaluation, target=suite.shown_target)
     return _written(evaluation) if outcome.completed else evaluation
 
@@ -303,6 +317,11 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **(
+                {"embedding_roles": roles}
+                if (roles := getattr(suite.target, "embedding_roles", None))
+                else {}
+            ),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
@@ -317,12 +336,10 @@ def _check_target(target: Target, resumed: RunGroup | None) -> None:
         raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
 
 
-def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
+def _check_baseline(plan: Plan, baseline: Baseline) -> None:
     for dataset in plan.datasets:
-        if dataset.name not in baseline.runs:
-            known = ", ".join(baseline.runs)
-            raise UsageError(f"baseline: expected a run of dataset {dataset.name}, got runs of {known}")
-        check_baseline(baseline.runs[dataset.name], dataset.scorers)
+        used, _ = compared_metrics(dataset.scorers, dataset.thresholds)
+        baseline.run_of(dataset.name).check_scored_by(used)
 
 
 def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
@@ -393,14 +410,14 @@ def judge_fields(methods: Methods) -> dict[str, Any]:
     return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
 
 
-def other_judge_warnings(plan: Plan, baseline: RunGroup | None, methods: Methods) -> Iterator[str]:
+def other_judge_warnings(plan: Plan, baseline: Baseline | None, methods: Methods) -> Iterator[str]:
     """Yield a warning for each baseline that a judge of the same name, but another endpoint, has judged."""
     for dataset in plan.datasets if baseline is not None else ():
-        folder = baseline.runs.get(dataset.name) if baseline is not None else None
-        changed = judge_change(folder.head, methods) if folder and dataset.judge_calls else None
-        if folder is not None and changed is not None:
+        run = baseline.runs.get(dataset.name) if baseline is not None else None
+        changed = judge_change(run.head, methods) if run and dataset.judge_calls else None
+        if run is not None and changed is not None:
             then, now = changed
-            yield f"baseline {folder.head.run_id} was judged by {then}, this run by {now}"
+            yield f"baseline {run.head.run_id} was judged by {then}, this run by {now}"
 
 
 def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.run_folder import RunFolder, read_list
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
@@ -76,14 +76,6 @@ class MetricComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncompared:
-    """A metric that no sample has in both runs, and whether any sample of the baseline has it."""
-
-    metric: str
-    in_baseline: bool
-
-
-@dataclass(frozen=True, slots=True)
 class MovedSample:
     """A sample on which two runs differ in a metric."""
 
@@ -102,8 +94,7 @@ class Comparison:
     """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
-    ``unshared_metrics`` those for which only one side has scores; ``uncompared`` those that were to be
-    compared and share no sample.
+    ``unshared_metrics`` those for which only one side has scores.
     """
 
     baseline: str
@@ -111,7 +102,6 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     moved: tuple[MovedSample, ...] = ()
     unshared_metrics: tuple[str, ...] = ()
-    uncompared: tuple[Uncompared, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -501,79 +491,3 @@ def moved_samples(baseline: ScoredRun, contender: ScoredRun, metric: str) -> lis
         if query in after and before[query] != after[query]
     ]
     return sorted(moved, key=lambda query: (-abs(query.difference), query.query_id))[:_MOVED]
-
-
-# A run against an earlier one of the same dataset: paired by sample, metric by metric.
-#
-# Samples pair by id, and only where they are the same in both runs, content included. Scores by different
-# methods are not comparable, and times depend on the machine: the former are refused, the latter left
-# out.
-
-_BASELINE, _CURRENT = "baseline", "this run"
-
-
-class ScoredBy(Protocol):
-    """What is compared of a metric: its name, how it is measured, and which way is better."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def higher_is_better(self) -> bool: ...
-
-
-def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
-    """Raise :class:`UsageError` if the baseline was scored in another way, or is not complete."""
-    name = baseline.head.run_id
-    if baseline.state != "complete":
-        raise UsageError(f"baseline {name} is {baseline.state}: expected a complete run")
-    methods = _methods(baseline)
-    for scorer in _compared(scorers):
-        then = methods.get(scorer.name)
-        if then is None:
-            raise UsageError(f"baseline {name} was not scored with {scorer.name}; run rag-eval score first")
-        if scorer.method not in then:
-            found = " and ".join(sorted(then))
-            raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
-
-
-def compare_with_baseline(
-    baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
-) -> Comparison:
-    """Compare two runs over the samples that both scored."""
-    same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
-    shared = {identifier for identifier, _ in same}
-    before, after = (scored_run(folder).metrics for folder in (baseline, current))
-    metrics, uncompared = [], []
-    for scorer in _compared(scorers):
-        name = scorer.name
-        old, new = (
-            {each: run[name].values[each] for each in run[name].values if each in shared}
-            if name in run
-            else {}
-            for run in (before, after)
-        )
-        if old.keys().isdisjoint(new):
-            uncompared.append(Uncompared(name, in_baseline=name in before))
-            continue
-        better = scorer.higher_is_better
-        metrics.append(_compare(name, (_BASELINE, old), (_CURRENT, new), higher_is_better=better, seed=seed))
-    return Comparison(
-        baseline=_BASELINE,
-        contenders=(_CURRENT,),
-        metrics=tuple(corrected_together(metrics)),
-        uncompared=tuple(uncompared),
-    )
-
-
-def _compared(scorers: Sequence[ScoredBy]) -> list[ScoredBy]:
-    return [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
-
-
-def _methods(folder: RunFolder) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for result in folder.results():
-        for score in result.scores:
-            found.setdefault(score.metric, set()).add(score.method)
-    return found

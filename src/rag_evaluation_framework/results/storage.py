@@ -416,9 +416,9 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     )
 
 
-def _of_document(document: dict[str, Any]) -> Evaluation:
-    """Return what a results document holds; it has no samples, only what was answered and scored."""
-    metadata, summary = document.get("metadata") or {}, document.get("summary") or {}
+def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
+    """Return the head and the rows of a results document; the rows have no samples."""
+    metadata = document.get("metadata") or {}
     head = RunHead(
         run_id=str(document.get("evaluation_id") or "results"),
         dataset_id=str(document.get("dataset_id") or "unknown"),
@@ -428,10 +428,20 @@ def _of_document(document: dict[str, Any]) -> Evaluation:
         metric_versions=metadata.get("metric_versions") or {},
         started_at=document.get("timestamp"),
     )
-    figures = {
-        name: _figure(name, written) for name, written in metric_figures(document) if "n_scored" in written
-    }
-    rows = [_row(place, query, figures) for place, query in enumerate(document.get("query_results") or ())]
+    figures = _figures_of(document)
+    queries = enumerate(document.get("query_results") or ())
+    return head, [_row(place, query, figures) for place, query in queries]
+
+
+def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
+    found = metric_figures(document)
+    return {name: _figure(name, written) for name, written in found if "n_scored" in written}
+
+
+def _of_document(document: dict[str, Any]) -> Evaluation:
+    """Return what a results document holds; it has no samples, only what was answered and scored."""
+    summary, figures = document.get("summary") or {}, _figures_of(document)
+    head, rows = rows_of_document(document)
     totals = RunTotals()
     for row in rows:
         totals.add(row.result)

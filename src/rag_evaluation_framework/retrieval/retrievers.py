@@ -96,7 +96,7 @@ class DenseRetriever:
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
         """Return for each query the k nearest chunks."""
         check_k(k)
-        vectors = embedded(self.embedder, queries, dimensions=self._dimensions)
+        vectors = embedded(self.embedder, queries, dimensions=self._dimensions, role="query")
         if isinstance(self.store, BatchVectorStore):
             return self.store.search_many(vectors, k)  # type: ignore[arg-type]
         return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
@@ -104,7 +104,7 @@ class DenseRetriever:
     def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
         """Return the cosine of each of the chunks with the query."""
         vectors = embedded(self.embedder, [chunk.content for chunk in chunks])
-        asked = embedded(self.embedder, [query], dimensions=vectors.shape[1])[0]
+        asked = embedded(self.embedder, [query], dimensions=vectors.shape[1], role="query")[0]
         lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(asked)
         return [float(each) for each in vectors @ asked / np.maximum(lengths, np.finfo(np.float32).tiny)]
 
@@ -185,6 +185,13 @@ class FusedRetriever:
         rankings = [each.retrieve([query], depth)[0] for each in self.retrievers.values()]
         sums = _reciprocal_ranks(rankings, self.constant)
         return [sums[_place(chunk)] for chunk in chunks]
+
+
+def dense_part(retriever: Retriever) -> DenseRetriever | None:
+    """Return the retriever itself or the one among those it fuses that searches by vectors."""
+    if isinstance(retriever, FusedRetriever):
+        return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
+    return retriever if isinstance(retriever, DenseRetriever) else None
 
 
 # The reranker that needs nothing: words in common, weighed within the candidates, beside the rank

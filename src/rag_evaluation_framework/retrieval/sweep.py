@@ -36,7 +36,12 @@ from rag_evaluation_framework.extensions import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.embedders import OnTexts, RememberingEmbedder
+from rag_evaluation_framework.retrieval.embedders import (
+    OnTexts,
+    RememberingEmbedder,
+    embedded,
+    embedding_roles,
+)
 from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
     candidates_for,
@@ -45,7 +50,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
     default_vector_store,
     reranked,
 )
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
 
 DENSE = "dense"
 FUSED = "fused"
@@ -164,13 +169,6 @@ def _built(registry: Registry[Callable[..., Any]], parts: Iterable[Any]) -> list
     return [component_from(registry, each) if isinstance(each, str) else each for each in parts]
 
 
-def dense_part(retriever: Retriever) -> DenseRetriever | None:
-    """Return the retriever itself or the one among those it fuses that searches by vectors."""
-    if isinstance(retriever, FusedRetriever):
-        return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
-    return retriever if isinstance(retriever, DenseRetriever) else None
-
-
 def has_stable_prefixes(retriever: Retriever, depth: int) -> bool:
     """Tell whether the first k of ``depth`` results are what would be found if only k were asked for."""
     if isinstance(retriever, FusedRetriever):
@@ -250,6 +248,11 @@ class CellPipeline:
     @property
     def chunking(self) -> Chunking:
         return self._index.cut.chunking
+
+    @property
+    def embedding_roles(self) -> dict[str, str]:
+        """What is done to queries and documents before they are embedded; nothing, if nothing is."""
+        return embedding_roles(self._index.embedder)
 
     def prepare(self) -> None:
         """Cut and index, unless a cell before has; what is wrong with the parts is raised here."""
@@ -402,7 +405,8 @@ class _Index:
         measure = getattr(dense.store, "recall_against_exact", None) if dense else None
         if dense is None or measure is None or not self._sweep.queries:
             return None
-        return float(measure(dense.embedder.embed(self._sweep.queries), self._sweep.grid.depths[-1]))
+        queries = embedded(dense.embedder, self._sweep.queries, role="query")
+        return float(measure(queries, self._sweep.grid.depths[-1]))
 
     def costs(self) -> list[float | None]:
         """Return what cutting, and embedding every chunk and query, cost a cell by itself."""
