@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
     AS_JSON,
     ASK_DAMAGED,
     BASE_URL,
@@ -110,6 +111,7 @@ _GIVEN_AGAIN = frozenset(
 @click.option("--model", metavar="NAME", help="Model that writes the questions.")
 @BASE_URL
 @KEY_ENV
+@ALLOW_HOST
 @click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens.")
 @click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens.")
 @concurrency(type=click.IntRange(1, 256))

@@ -15,6 +15,7 @@ import click
 from rag_evaluation_framework.cli.generate import check_free, opened_model
 from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
     AS_JSON,
     BASE_URL,
     CONTEXT,
@@ -89,6 +90,7 @@ Examples:
 )
 @BASE_URL
 @KEY_ENV
+@ALLOW_HOST
 @concurrency(default=8, type=click.IntRange(1, 256))
 @click.option(
     "--completions",

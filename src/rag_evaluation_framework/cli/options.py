@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -127,6 +128,23 @@ ASK_DAMAGED = click.option(
     "--ask-damaged",
     is_flag=True,
     help="With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
+)
+
+
+def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, ...]) -> None:
+    """Write the hosts where whoever connects looks them up; children of the program see them too."""
+    if hosts:
+        known = os.environ.get("RAG_EVAL_ALLOWED_HOSTS", "")
+        os.environ["RAG_EVAL_ALLOWED_HOSTS"] = ",".join(filter(None, (known, *hosts)))
+
+
+ALLOW_HOST = click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    expose_value=False,
+    callback=_allow_hosts,
+    help="Connect to this link-local or metadata address all the same; may be repeated.",
 )
 
 
@@ -337,7 +355,7 @@ _OF_THE_JUDGE = {
 }
 
 
-scoring_options = with_all(_OPTIONS)
+scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 """Gives a command the options above; :func:`scoring_of` reads them."""
 
 

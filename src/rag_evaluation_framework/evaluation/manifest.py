@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +37,7 @@ from rag_evaluation_framework.evaluation.secrets import (
     names_a_secret,
     resolved,
 )
+from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.yaml_documents import YamlReader
@@ -93,12 +93,13 @@ def _explicit(
 
 def _number(value: Any, known: KnownMetric, path: str = "") -> float:
     expected = "a number from 0 to 1" if known.is_share else "a number"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    number = strict_json.finite_number(value)
+    if number is None:
         expected = f"{expected}, or {{min: …}} or {{max: …}}" if not path else expected
         raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
     if known.is_share and not 0 <= value <= 1:
         raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
-    return float(value)
+    return number
 
 
 def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:

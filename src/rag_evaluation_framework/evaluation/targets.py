@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +30,7 @@ from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
 from rag_evaluation_framework.files.access import check_expansion
-from rag_evaluation_framework.files.strict_json import read_lines
+from rag_evaluation_framework.files.strict_json import finite_number, read_lines
 from rag_evaluation_framework.records.responses import (
     TURNS,
     History,
@@ -513,9 +512,10 @@ def _latency(record: Mapping[str, Any]) -> float | None:
     written = next((record[name] for name in _LATENCIES if record.get(name) is not None), None)
     if written is None:
         return None
-    if type(written) not in (int, float) or not isfinite(written) or written < 0:
+    latency = finite_number(written)
+    if latency is None or latency < 0:
         raise _problem("a latency of 0 or more milliseconds", shown(written))
-    return float(written)
+    return latency
 
 
 def _problem(expected: str, found: str) -> InputError:

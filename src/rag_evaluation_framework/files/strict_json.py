@@ -13,6 +13,7 @@ one: :func:`decode_lines`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -50,7 +51,7 @@ def decode(data: bytes | str, *, file: str | None = None, line: int | None = Non
     raw = whole.removeprefix(_BYTE_ORDER_MARK)
     try:
         value = _decoder.decode(raw)
-        is_exact = not _repeats_a_key(raw, value)
+        is_exact = not repeats_a_key(raw, value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         is_exact = False
     if is_exact and (len(raw.translate(None, _ALL_BUT_OPENINGS)) <= MAX_DEPTH or not _is_too_deep(raw)):
@@ -75,7 +76,7 @@ def decode_lines(block: bytes) -> list[Any] | None:
         # A value may span lines but not share one, so that as many values as lines are one in each.
         if len(values) != marks.count(b"\n") + (not block.endswith(b"\n")):
             return None
-        if any(map(_repeats_a_key, block.split(b"\n"), values)):
+        if any(map(repeats_a_key, block.split(b"\n"), values)):
             return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
@@ -105,6 +106,16 @@ def encode(value: Any, *, indent: int | None = None, sort_keys: bool = False) ->
     return data if indent is None else msgspec.json.format(data, indent=indent)
 
 
+def finite_number(value: object) -> float | None:
+    """Return a JSON number as a float; ``None`` for anything else, and for what no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number of 309 digits
+        return None
+
+
 def encode_unchecked(value: Any, *, order: Literal["deterministic"] | None = None) -> bytes:
     """Write a value that is known to have come from :func:`decode`, without looking at it again."""
     return (_encoder if order is None else _ordering_encoder).encode(value)
@@ -132,7 +143,7 @@ def _utf8(text: str, *, file: str | None, line: int | None) -> bytes:
         raise InputError([issue]) from None
 
 
-def _repeats_a_key(raw: bytes, value: Any) -> bool:
+def repeats_a_key(raw: bytes, value: Any) -> bool:
     """Tell whether an object of a valid text has a key twice: msgspec keeps the last and does not say so."""
     if msgspec.json.format(raw, indent=-1) == _encoder.encode(value):
         return False  # the value says all that the text says; escapes and odd numbers are looked at closely
