@@ -335,7 +335,7 @@ class OpenAIChatModel:
         self._headers = _headers(_bearer(key_env, needs_key=base_url == BASE_URL))
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
         self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
-        self._prices = _prices(price_input, price_output)
+        self.prices = _prices(price_input, price_output)
         self._timeout = timeout
         self._attempts = SharedAttempts(concurrency=concurrency, max_attempts=max_attempts)
         self._client = HttpClient()
@@ -380,8 +380,8 @@ class OpenAIChatModel:
         except CancelledError:
             raise self._failure("closed", "the model was closed while it was asked") from None
         self._outages.answered()
-        self.spending.add(usage_of(reply, self._prices))
-        return completion_of(reply, self._prices)
+        self.spending.add(usage_of(reply, self.prices))
+        return completion_of(reply, self.prices)
 
     def close(self, *, for_good: bool = False) -> None:
         """Close the connections; whoever is waiting for a reply gets a ``ModelError``.

@@ -56,7 +56,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up
 from rag_evaluation_framework.results.gate import PassCounter
-from rag_evaluation_framework.results.results_documents import results_document
+from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
@@ -388,6 +388,8 @@ def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
     usages = {name: part.performance.judge_usage for name, part in splits.items()}
     if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
         document[PERFORMANCE]["judge_usage_by_split"] = by_split
+    if tests := significance_tests(golden):
+        document["statistical_analysis"] = {"significance_tests": tests, **document["statistical_analysis"]}
     reasons = unscored(golden)
     document["golden"] = {
         "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},

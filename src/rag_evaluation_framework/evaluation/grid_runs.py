@@ -51,6 +51,7 @@ from rag_evaluation_framework.records.runs import (
     RunHead,
     RunOutcome,
     SampleResult,
+    evaluation_environment,
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Dataset
@@ -252,7 +253,8 @@ class _Sweep:
             "chunks": len(pipeline.chunking.chunks),
             **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
-        folder = _begun(place) or RunFolder.create(group.path, self._head(run_id, str(cell), configuration))
+        head = self._head(run_id, str(cell), configuration, pipeline.prices)
+        folder = _begun(place) or RunFolder.create(group.path, head)
         finished = {entry.index: entry.result for entry in folder.entries()}
 
         def keep(entries: Sequence[JournalEntry]) -> None:
@@ -273,7 +275,13 @@ class _Sweep:
             )
         return self._part(cell, folder, [finished[each] for each in sorted(finished)], outcome, performance)
 
-    def _head(self, run_id: str, target: str, configuration: Mapping[str, Any]) -> RunHead:
+    def _head(
+        self,
+        run_id: str,
+        target: str,
+        configuration: Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> RunHead:
         return RunHead(
             run_id=run_id,
             dataset_id=self._dataset_id,
@@ -285,6 +293,8 @@ class _Sweep:
             seed=self._intervals["seed"],
             packages=package_versions(),
             started_at=self._started_at,
+            parameters=parameters or {},
+            environment=evaluation_environment(),
         )
 
     def _part(
@@ -396,7 +406,7 @@ def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
 
 def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:
     """Return a sweep as plain values for JSON; ``per_query`` adds every query's scores."""
-    configuration = evaluation.head.configuration
+    configuration, compared = evaluation.head.configuration, evaluation.comparison
     return {
         "dataset_id": evaluation.head.dataset_id,
         "level": configuration["level"],
@@ -407,9 +417,8 @@ def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[s
         "seed": evaluation.head.seed,
         **evaluation.performance.figures,
         "cells": [_written_cell(name, part, per_query=per_query) for name, part in evaluation.parts.items()],
-        "comparisons": [each.to_dict() for each in evaluation.comparison.metrics]
-        if evaluation.comparison
-        else [],
+        "comparisons": [each.to_dict() for each in compared.metrics] if compared else [],
+        "statistical_analysis": {"significance_tests": compared.significance_tests() if compared else {}},
     }
 
 

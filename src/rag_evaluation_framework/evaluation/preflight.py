@@ -285,6 +285,8 @@ class DatasetPlan:
     """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that were asked for and cannot be measured, and why."""
+    about: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the dataset says of itself: ``id``, ``name`` and ``version``."""
     methods: Methods = field(default_factory=Methods, hash=False)
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
 
@@ -458,6 +460,9 @@ class Source:
     """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
 
 
+_SAID = ("dataset_id", "name", "version")
+
+
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
@@ -477,6 +482,15 @@ def source_of(entry: DatasetEntry) -> Source:
         return replace(methods, corpus=Corpus(dataset.documents))
 
     return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
+
+
+def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:
+    """Return what a dataset says of itself; a file of lines has nothing to say it with."""
+    dataset = entry.dataset
+    if dataset is None and entry.path is not None and dialect == "evaluation-dataset":
+        dataset = recognise(entry.path, format=entry.format).read(entry.path)
+    said = {} if dataset is None else {name: getattr(dataset, name) for name in _SAID}
+    return {name.removeprefix("dataset_"): value for name, value in said.items() if value is not None}
 
 
 def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods) -> DatasetPlan:
@@ -518,6 +532,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         incomplete=tuple(missing.issues()),
         is_golden=source.dialect in GOLDEN_DIALECTS,
         located=contexts,
+        about=_about(entry, source.dialect),
         methods=methods,
     )
 

@@ -42,6 +42,7 @@ from rag_evaluation_framework.records.runs import (
     RunOutcome,
     SampleChoice,
     Spread,
+    evaluation_environment,
     package_versions,
 )
 from rag_evaluation_framework.records.scores import Blame
@@ -123,7 +124,10 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     if suite.baseline is not None and whole.outcome.completed:
-        whole = replace(whole, regressions=_compared(suite, suite.baseline, parts))
+        found = _compared(suite, suite.baseline, parts)
+        # Results have the tests that were made, so they are written again.
+        parts = {name: _written(replace(part, regressions=found)) for name, part in parts.items()}
+        whole = replace(_whole(suite, parts), regressions=found)
     return replace(whole, verdict=suite.gate.decide(whole))
 
 
@@ -308,12 +312,13 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
     return RunHead(
         run_id=NEW_RUN,
         dataset_id=dataset.name,
-        dataset_version=dataset.entry.version,
+        dataset_version=dataset.entry.version or dataset.about.get("version"),
         dataset_hash=content_hash(dataset.selection),
         target=suite.target.name,
         configuration={
             **suite.manifest.configuration,
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
+            **({"dataset": dict(dataset.about)} if dataset.about else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
@@ -327,7 +332,18 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
         seed=suite.choice.seed,
         packages=package_versions(),
+        parameters={**suite.options.parameters, **_prices(suite.methods)},
+        environment=evaluation_environment(),
     )
+
+
+def _prices(methods: Methods) -> dict[str, Any]:
+    """Return what a million tokens of each of the judge's models cost, where that was said."""
+    models = () if methods.judge is None else methods.judge.models
+    priced = {model.name: prices for model in models if (prices := getattr(model, "prices", None))}
+    if not priced:
+        return {}
+    return {"prices_usd_per_million_tokens": {name: asdict(prices) for name, prices in priced.items()}}
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:

@@ -270,11 +270,13 @@ def _in_run(error: InputError, name: str) -> InputError:
 
 
 def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Comparison) -> dict[str, Any]:
+    tests = comparison.significance_tests()
     return {
         **head.configuration,
         "seed": head.seed,
         "systems": [part.document for part in parts.values()],
         "comparisons": [each.to_dict() for each in comparison.metrics],
+        **({"statistical_analysis": {"significance_tests": tests}} if tests else {}),
     }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
@@ -31,13 +34,17 @@ class RunHead:
     seed: int = 0
     packages: Mapping[str, str] = field(default_factory=dict, hash=False)
     started_at: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
+    environment: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """The machine it ran on."""
 
     def __post_init__(self) -> None:
         for name in ("run_id", "dataset_id"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
                 raise invalid(name, "an id", value)
-        for name in ("configuration", "metric_versions", "packages"):
+        for name in ("configuration", "metric_versions", "packages", "parameters", "environment"):
             if not isinstance(getattr(self, name), Mapping):
                 raise invalid(name, "an object", getattr(self, name))
 
@@ -45,6 +52,34 @@ class RunHead:
 def package_versions() -> dict[str, str]:
     """Return the versions that are running now, as the ``packages`` of a head."""
     return {"rag-evaluation-framework": __version__, "python": platform.python_version()}
+
+
+@cache
+def evaluation_environment() -> dict[str, Any]:
+    """Return what is known of the machine, as the ``environment`` of a head: nothing is made up."""
+    cores = os.cpu_count()
+    hardware = [_processor(), f"{cores} cores" if cores else "", _memory()]
+    return {
+        "hardware": ", ".join(filter(None, hardware)),
+        "software": f"{platform.platform()}, Python {platform.python_version()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = read_text("/proc/cpuinfo").splitlines()
+    except (InputError, StorageError):  # there is none but on Linux
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not told by every system
+        return ""
+    return f"{size / 2**30:.0f} GB RAM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +170,17 @@ class Options:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """How the target is asked, as the ``parameters`` of a head."""
+        return {
+            "timeout_seconds": self.attempt_timeout,
+            "max_retries": self.max_attempts - 1,
+            "sample_timeout_seconds": self.sample_limit,
+            **({} if self.run_timeout is None else {"run_timeout_seconds": self.run_timeout}),
+            "concurrency": self.concurrency,
+        }
 
     @property
     def sample_limit(self) -> float:

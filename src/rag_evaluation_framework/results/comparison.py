@@ -74,6 +74,23 @@ class MetricComparison:
         """Return the comparison as plain values, verdict included."""
         return {**asdict(self), "verdict": self.verdict}
 
+    def significance_test(self) -> dict[str, Any]:
+        """Return the test as results files store it."""
+        return {
+            "baseline": self.baseline,
+            "current": self.contender,
+            "baseline_mean": self.baseline_mean,
+            "current_mean": self.contender_mean,
+            "difference": self.difference,
+            "confidence_interval": None if self.interval is None else [self.interval.low, self.interval.high],
+            "p_value": self.p_value,
+            "p_adjusted": self.p_adjusted,
+            "significant": self.verdict != "no difference shown",
+            "effect_size": self.effect_size,
+            "test": self.test,
+            "n": self.n,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class MovedSample:
@@ -118,6 +135,16 @@ class Comparison:
             each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
         )
         return "undecided" if fell else "no worse"
+
+    def significance_tests(self) -> dict[str, dict[str, Any]]:
+        """Return the tests by metric as results files store them; of several contenders by both."""
+        several = len(self.contenders) > 1 or len({each.baseline for each in self.metrics}) > 1
+        return {
+            f"{each.metric}: {each.contender} against {each.baseline}" if several else each.metric: (
+                each.significance_test()
+            )
+            for each in self.metrics
+        }
 
     def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
         """Render it by the name of a renderer: ``terminal``, ``json`` …"""

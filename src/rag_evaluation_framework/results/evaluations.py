@@ -379,6 +379,11 @@ class Evaluation:
             "metrics": {name: figure.to_dict() for name, figure in self.metrics.items()},
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            **(
+                {"statistical_analysis": {"significance_tests": self.comparison.significance_tests()}}
+                if self.comparison
+                else {}
+            ),
             "gate": None if self.verdict is None else self.verdict.to_dict(),
             "warnings": list(self.warnings),
         }

@@ -251,6 +251,19 @@ class CellPipeline:
         return self._index.cut.chunking
 
     @property
+    def prices(self) -> dict[str, Any]:
+        """What the parts that cost money cost, as far as it was said: US dollars."""
+        reranker = None if self._ranking is None else self._ranking.reranker
+        embedder = getattr(self._index.embedder, "embedder", self._index.embedder)
+        embedder = getattr(embedder, "embedder", embedder)  # behind memory and cache
+        said = {
+            "embedder_usd_per_million_tokens": getattr(embedder, "price", None),
+            "reranker_usd_per_search": getattr(reranker, "price", None),
+        }
+        known = {name: price for name, price in said.items() if price is not None}
+        return {"prices": known} if known else {}
+
+    @property
     def embedding_roles(self) -> dict[str, str]:
         """What is done to queries and documents before they are embedded; nothing, if nothing is."""
         return embedding_roles(self._index.embedder)
