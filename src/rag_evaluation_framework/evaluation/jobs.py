@@ -351,57 +351,40 @@ def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
 
 
-# Which branch and commit a folder stands at, read from the files of its repository.
+# Which branch and commit a folder stands at, read from the files of its repository. Where machines that build
+# check a commit out without its branch, they name the branch in the environment.
 
-# Where machines that build check a commit out without its branch, they name the branch here.
 _BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
 _HEADS = "ref: refs/heads/"
-_LONGEST_OF_GIT = 1 << 20
 
 
 def repository_state(folder: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return ``branch`` and ``commit``, as far as they are known; nothing outside of a repository."""
-    directory = _git_directory(folder)
-    if directory is None:
-        return {}
-    head = _first_line(directory / "HEAD")
-    branch = head.removeprefix(_HEADS) if head.startswith(_HEADS) else None
-    commit = _commit_of(directory, branch) if branch is not None else head
-    if branch is None:
-        given = os.environ if environment is None else environment
-        branch = next((given[name] for name in _BRANCHES if given.get(name)), None)
-    found = {"branch": branch, "commit": commit}
-    return {name: value for name, value in found.items() if value}
-
-
-def _git_directory(folder: Path) -> Path | None:
     here = folder.resolve()
-    for parent in (here, *here.parents):
-        place = parent / ".git"
-        if place.is_dir():
-            return place
-        if place.is_file():  # of a work tree, or of a repository inside another
-            written = _first_line(place).removeprefix("gitdir: ")
-            return parent / written if written else None
-    return None
+    place = next((each / ".git" for each in (here, *here.parents) if (each / ".git").exists()), None)
+    if place is None:
+        return {}
+    if place.is_file():  # of a work tree, or of a repository inside another
+        place = place.parent / _first_line(place).removeprefix("gitdir: ")
+    head = _first_line(place / "HEAD")
+    if head.startswith(_HEADS):
+        branch: str | None = head.removeprefix(_HEADS)
+        commit = _commit_of(place, str(branch))
+    else:
+        given = os.environ if environment is None else environment
+        branch, commit = next((given[name] for name in _BRANCHES if given.get(name)), None), head
+    return {name: value for name, value in {"branch": branch, "commit": commit}.items() if value}
 
 
 def _commit_of(directory: Path, branch: str) -> str:
-    for place in _repositories(directory):
+    shared = _first_line(directory / "commondir")  # of a work tree
+    for place in (directory, *([directory / shared] if shared else [])):
         if commit := _first_line(place / "refs" / "heads" / branch):
             return commit
         for line in _lines_of(place / "packed-refs"):
-            commit, _, name = line.partition(" ")
-            if name == f"refs/heads/{branch}":
-                return commit
+            if line.endswith(f" refs/heads/{branch}"):
+                return line.partition(" ")[0]
     return ""
-
-
-def _repositories(directory: Path) -> Iterator[Path]:
-    """Yield the directory and, of a work tree, that of the repository it belongs to."""
-    yield directory
-    if shared := _first_line(directory / "commondir"):
-        yield directory / shared
 
 
 def _first_line(path: Path) -> str:
@@ -409,10 +392,8 @@ def _first_line(path: Path) -> str:
 
 
 def _lines_of(path: Path) -> list[str]:
-    """Return the lines of a small file; none of one that cannot be read."""
+    """Return the lines of a file; none of one that cannot be read."""
     try:
-        if not path.is_file() or path.stat().st_size > _LONGEST_OF_GIT:
-            return []
-        return read_bytes(path).decode("utf-8", "replace").splitlines()
+        return read_bytes(path).decode("utf-8", "replace").splitlines() if path.is_file() else []
     except (OSError, RagEvalError):
         return []

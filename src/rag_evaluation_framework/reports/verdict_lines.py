@@ -229,12 +229,5 @@ def _moved_row(each: GatedMetric) -> list[str]:
     difference = each.difference
     ends = "" if each.interval is None else f" [{each.interval.low:+.4f}, {each.interval.high:+.4f}]"
     told = "–" if difference is None else f"{difference:+.4f}{ends}" if difference else "0"
-    return [
-        each.dataset,
-        each.metric,
-        figure(each.before),
-        figure(each.now),
-        told,
-        f"{each.n:,}",
-        each.finding,
-    ]
+    figures = [figure(each.before), figure(each.now), told, f"{each.n:,}"]
+    return [each.dataset, each.metric, *figures, each.finding]

@@ -37,7 +37,7 @@ from rag_evaluation_framework.results.run_folder import (
     tied_runs,
 )
 from rag_evaluation_framework.results.storage import rows_of_document
-from rag_evaluation_framework.results.summaries import PERFORMANCE, STATUSES, Figure
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Figure
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.statistics.intervals import mean_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -213,47 +213,31 @@ def _together(standings: Sequence[Standing]) -> Standing:
 def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
     """Return a run that asked each sample several times with figures over samples, not over answers.
 
-    A sample's score is the mean of its answers' scores; it passes if more than half of its answers do.
+    A sample's score is the mean of its answers' scores, if most have one; it passes if most of them do.
     """
-    columns = evaluation.columns
+    columns, repeats = evaluation.columns, evaluation.head.repeats
     figures: dict[str, Figure] = {}
-    for name, figure in evaluation.metrics.items():
-        if name not in columns.values:
-            continue
-        scored: dict[str, list[float]] = {}
-        unscored: dict[str, list[int]] = {}
-        for sample_id, value, status in zip(
-            map(asked_id, columns.ids),
-            columns.values[name].tolist(),
-            columns.statuses[name].tolist(),
-            strict=True,
-        ):
-            if STATUSES[status : status + 1] == ("scored",):
-                scored.setdefault(sample_id, []).append(value)
-            else:
-                unscored.setdefault(sample_id, []).append(status)
-        # A sample most of whose answers have no score has none.
-        means = [
-            exact_mean(found) for each, found in scored.items() if len(found) > len(unscored.get(each, ()))
-        ]
-        lacking = [found for each, found in unscored.items() if len(found) >= len(scored.get(each, ()))]
-        n_failed = sum(STATUSES.index("failed") in found for found in lacking)
+    for name in columns.values:
+        figure, scored = evaluation.metrics[name], columns.scored(name)
+        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
+        for sample_id, value in scored.items():
+            samples[asked_id(sample_id)].append(value)
+        means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
+        n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
         figures[name] = replace(
             figure,
             value=exact_mean(means) if means else None,
             interval=mean_interval(means, **evaluation.intervals) if means else None,
             n_scored=len(means),
-            n_skipped=len(lacking) - n_failed,
+            n_skipped=len(samples) - len(means) - n_failed,
             n_failed=n_failed,
         )
-    results = (row.result for row in evaluation.rows)
     passes = PassCounter()
-    for standing in _standings(results, bounds, (), True).values():
+    for standing in _standings((row.result for row in evaluation.rows), bounds, (), True).values():
         passes.passed += standing.passes is True
         passes.failed += standing.passes is False
         passes.undecided += standing.passes is None
-    figures = {**evaluation.metrics, **figures, PASS_RATE: passes.rate()}
-    return replace(evaluation, metrics=figures)
+    return replace(evaluation, metrics={**evaluation.metrics, **figures, PASS_RATE: passes.rate()})
 
 
 # Where a baseline is found.
@@ -382,17 +366,8 @@ def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baselin
 
 # What is kept of an evaluation for later ones to be compared with.
 
-_OF_A_QUERY = (
-    "query_id",
-    "query_text",
-    "ground_truth_answer",
-    "generated_answer",
-    "error",
-    "individual_metrics",
-    "unscored_metrics",
-    "split",
-    "pass",
-)
+_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split", "pass")
+_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics")
 
 
 def baseline_path(name: str) -> Path:

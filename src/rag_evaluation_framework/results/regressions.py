@@ -155,7 +155,7 @@ def regressions(
     paired = len(worse) + len(better) + len(by_kind.get("same", []))
     repeated = _Repeated(sides)
     p_value = repeated.p_value if repeated else flips_p_value(len(worse), len(better))
-    p_improved = repeated.p_improved if repeated else flips_p_value(len(better), len(worse))
+    p_improved = 1.0 - repeated.p_value if repeated else flips_p_value(len(better), len(worse))
     fell = repeated.fell if repeated else bool(worse)
     flipped = fell and p_value <= FLIPS_LEVEL
     improved = (repeated.rose if repeated else bool(better)) and p_improved <= FLIPS_LEVEL
@@ -170,7 +170,7 @@ def regressions(
         word, reason = "not evaluated", _unpaired(paired, len(unpaired))
     elif not worse and not fell and not any(_fell(each, sides) for each in metrics):
         word = "better" if improved or "better" in findings else "no worse"
-    elif not (repeated.can_show if repeated else _can_show(sides, paired)):
+    elif not (repeated.would_fail if repeated else _can_show(sides, paired)):
         word = "not evaluated"
         reason = f"{counted(paired, 'answer')} cannot show a drop, whatever they say"
     else:
@@ -203,39 +203,26 @@ class _Repeated:
     """
 
     def __init__(self, sides: Sequence[Side]) -> None:
-        self._answers = [each for side in sides if side.decides for each in side.answers()]
-        self._is_used = any(before > 1 or now > 1 for _, before, _, now in self._answers)
-        sums = [sum(column) for column in zip(*self._answers, strict=True)] or [0, 0, 0, 0]
-        self.passed = (sums[0], sums[1], sums[2], sums[3])
-        # What is expected of now if each sample passes as often as before, all answers together.
+        answers = [each for side in sides if side.decides for each in side.answers()]
+        self._is_used = any(before > 1 or now > 1 for _, before, _, now in answers)
+        if not self._is_used:
+            return
+        before, asked_before, now, asked = (sum(column) for column in zip(*answers, strict=True))
+        self.passed = (before, asked_before, now, asked)
+        # What is expected of now if each sample passes as often as before, all its answers together.
         expected = sum(
-            now * (passed_before + passed_now) / (before + now)
-            for passed_before, before, passed_now, now in self._answers
-            if before + now
+            each[3] * (each[0] + each[2]) / (each[1] + each[3]) for each in answers if each[1] + each[3]
         )
-        self.fell, self.rose = sums[2] < expected - 1e-9, sums[2] > expected + 1e-9
+        self.fell, self.rose = now < expected - 1e-9, now > expected + 1e-9
+        self.p_value = repeated_flips_p_value(answers)
+        # How many samples all of whose answers turned would have failed.
+        turned = [(each[1], each[1], 0, each[3]) for each in answers]
+        numbers = range(1, len(turned) + 1)
+        shown = (n for n in numbers if repeated_flips_p_value(turned[:n]) <= FLIPS_LEVEL)
+        self.would_fail = next(shown, None)
 
     def __bool__(self) -> bool:
         return self._is_used
-
-    @property
-    def p_value(self) -> float:
-        return repeated_flips_p_value(self._answers)
-
-    @property
-    def p_improved(self) -> float:
-        return 1.0 - repeated_flips_p_value(self._answers)
-
-    @property
-    def can_show(self) -> bool:
-        return repeated_flips_p_value([(a, a, 0, b) for _, a, _, b in self._answers]) <= FLIPS_LEVEL
-
-    @property
-    def would_fail(self) -> int | None:
-        """How many samples all of whose answers turned would have failed."""
-        turned = [(before, before, 0, now) for _, before, _, now in self._answers]
-        numbers = range(1, len(turned) + 1)
-        return next((n for n in numbers if repeated_flips_p_value(turned[:n]) <= FLIPS_LEVEL), None)
 
 
 def _unpaired(paired: int, unpaired: int) -> str:
