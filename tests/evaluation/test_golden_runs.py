@@ -457,10 +457,10 @@ def test_refusals_in_a_conversation_are_counted_turn_by_turn() -> None:
     assert declined.details["turns"] == [{"turn": 1, "value": 0.0}, {"turn": 3, "value": 1.0}]
 
 
-def test_a_turn_that_fails_fails_the_conversation_and_unknown_turns_are_skipped() -> None:
+def test_a_turn_without_an_answer_declines_nothing_and_unknown_turns_are_skipped() -> None:
     over = scorer_for("over_refusal")
-    failed = over.score(CONVERSATION, answered("Paris.", "No.", " "))
-    assert (failed.status, failed.reason) == ("failed", "turn 3: the answer is empty")
+    told = over.score(CONVERSATION, answered("Paris.", "No.", " "))
+    assert told.details["turns"] == [{"turn": 1, "value": 0.0}]
     assert over.score(CONVERSATION, Response(text="Madrid.")).status == "skipped"
 
 

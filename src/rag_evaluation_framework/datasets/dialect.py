@@ -133,6 +133,7 @@ def content_id(sample: Sample) -> str:
         [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
         sample.relevant_chunk_ids,
         _expected(sample.expectation),
+        *(sample.references and [sample.references]),
     ]
     digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
     return _PREFIX + digest[:_DIGITS]

@@ -292,7 +292,7 @@ def _borne(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
         yield from ("chunk_recall", "chunk_precision")
         return
-    if sample.recorded is not None and sample.recorded.contexts:
+    if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
         yield "refusal_recall"

@@ -126,7 +126,8 @@ def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
         is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
         return not is_told and sample.expectation is None
     if need == "contexts":
-        return not (sample.recorded and _any_text(sample.recorded.contexts))
+        recorded = sample.recorded
+        return not (recorded and (_any_text(recorded.contexts) or recorded.retrieved_nothing))
     if need == "reference_contexts":
         return not _any_text(sample.reference_contexts)
     if need == LOCATED:

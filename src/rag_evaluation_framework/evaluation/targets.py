@@ -71,6 +71,7 @@ class RecordedRows:
             text=recorded.answer or "",
             contexts=recorded.contexts,
             context_origin="dataset" if recorded.contexts else None,
+            retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
             hits=hits_of(recorded.retrieved),
             citations=recorded.citations,
         )
@@ -228,6 +229,7 @@ def response_of(
     """
     last = answers[-1]
     recorded = sample.recorded.contexts if sample.recorded else ()
+    is_told = bool(last.contexts or last.hits)
     metadata: dict[str, Any] = {}
     if len(turns) > 1:
         metadata[TURNS] = list(turns)
@@ -238,13 +240,18 @@ def response_of(
     return Response(
         text=last.text,
         hits=last.hits,
-        retrieved_nothing=last.retrieved_nothing,
+        retrieved_nothing=last.retrieved_nothing or (not is_told and _has_empty_list(sample)),
         contexts=last.contexts or recorded,
         context_origin="system" if last.contexts else "dataset" if recorded else None,
         citations=last.citations,
         usage=_total([answer.usage for answer in answers]),
         metadata=metadata,
     )
+
+
+def _has_empty_list(sample: Sample) -> bool:
+    """Tell whether the row of a sample says that nothing was retrieved for it."""
+    return sample.recorded is not None and sample.recorded.retrieved_nothing
 
 
 def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:

@@ -357,7 +357,11 @@ def _values(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[flo
 
 
 def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
-    return any(score.status == "failed" for score, _ in _counted(result, bounds))
+    """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
+    return any(
+        score.status == "failed" or score.reason == "the answer is empty"
+        for score, _ in _counted(result, bounds)
+    )
 
 
 def _is_empty(response: Response) -> bool:
