@@ -14,6 +14,7 @@ MODULES = {
     "attribution in dialogue, BEGIN": "_begin",
     "sentences of summaries, Falke": "_falke",
     "declining in many wordings": "_declining",
+    "answers against references": "_answers",
     "refusals and not knowing": "_refusals",
     "refusals, PyRIT": "_pyrit",
     "sentence boundaries": "_sentences",

@@ -39,8 +39,8 @@ def worst_recall(answers: list[Labelled]) -> float:
     return min(sum(found) / len(found) for found in kinds.values())
 
 
-# The set to work with was learnt from. On the one opened once the aim of .90, .05 and .80 is not reached: what
-# is held there is what was measured, so that it does not get worse unseen.
+# The set to work with was learnt from. On the one opened once the aim of .90, .05 and .80 is not reached:
+# what is held there is what was measured, so that it does not get worse unseen.
 @pytest.mark.parametrize(
     ("name", "least", "alarms", "worst"), [(WORK, 0.90, 0.05, 0.80), (ONCE, 0.82, 0.085, 0.50)]
 )
