@@ -170,7 +170,7 @@ def main() -> None:
     """Fit the model on everything and write its weights."""
     texts = [*work_set(), *other_texts()]
     found = fitted(texts)
-    WEIGHTS.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    WEIGHTS.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{len(texts)} texts, {len(found['signs'])} signs, {len(found['words'])} words: {WEIGHTS.name}")
 
 
