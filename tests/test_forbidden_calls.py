@@ -27,6 +27,7 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 # Patterns made of words that are written in the module, or in a data file beside it, and nobody else's.
 PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
+    "judging/declining.py",
     "judging/mentions.py",
     "judging/relations.py",
     "text/numbers.py",
@@ -47,6 +48,7 @@ OPENED_BY_HAND = {
             "datasets/project.py",
             "datasets/schemas.py",
             "judging/answer_classes.py",
+            "judging/declining.py",
             "judging/lexical_support.py",
             "judging/mentions.py",
             "judging/methods.py",
