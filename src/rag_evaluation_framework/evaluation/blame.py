@@ -27,7 +27,7 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -44,6 +44,7 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
+from rag_evaluation_framework.evaluation.scoring import EMPTY
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -81,11 +82,12 @@ def blame(
     support: SupportMethod,
     *,
     documents: CitableTexts | None = None,
-    doubtful: Container[tuple[int, int]] | None = None,
+    doubtful: Mapping[tuple[int, int], str | None] | None = None,
 ) -> Blame:
     """Find out where an answer failed. ``documents`` are those that spans and citations name.
 
-    ``doubtful`` are the places of the claims that the contexts do not support, where that is known.
+    ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
+    the passage that comes closest.
     """
     case = _Case(sample, response, support, documents, doubtful)
     return case.blame_by_turn() if is_conversation(sample) else case.blame()
@@ -99,7 +101,7 @@ class _Case:
     response: Response
     support: SupportMethod
     documents: CitableTexts | None
-    doubtful: Container[tuple[int, int]] | None = None
+    doubtful: Mapping[tuple[int, int], str | None] | None = None
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -127,12 +129,10 @@ class _Case:
         """Return the blame of the one answer."""
         if self.response.failure is not None:
             return Blame("unknown", f"no answer: {self.response.failure.kind}")
-        if not self.answer.strip():
-            return Blame("unknown", "the answer is empty")
         if isinstance(self.support, LexicalSupport) and (language := self._foreign_language()):
             return Blame("unknown", f"words were not measured on {language}")
         try:
-            return self._of_answer()
+            return self._of_answer() if self.answer.strip() else self._of_nothing()
         except ModelError as error:
             return Blame("unknown", f"no verdict: {error}")
 
@@ -182,12 +182,19 @@ class _Case:
         against = self.passages or tuple(filter(None, self.readings))
         return self._claims_by(against) if against else []
 
+    def _of_nothing(self) -> Blame:
+        """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
+        if expects_refusal(self.sample) or not (self.wanted.points or self.passages):
+            return Blame("unknown", EMPTY)
+        return self._by_truth("not_used", EMPTY)
+
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
         if expects_refusal(self.sample) or may_be_declined(self.sample):
             return self._where_declining_is_right(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
-            return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
+            if_retrieved: BlameKind = "refused_wrongly" if kind in DECLINED else "not_used"
+            return self._by_truth(if_retrieved, NOT_ANSWERED[kind])
         if not self.wanted.points and not self.passages:
             return self._without_truth()
         lacking = self._lacking()
@@ -215,7 +222,7 @@ class _Case:
         if self.doubtful is None:
             return [point_of(each) for each in reading.by_contexts if not each.is_supported]
         doubted = [claim for claim in reading.claims if (claim.start, claim.end) in self.doubtful]
-        return [Point(claim.text, "unsupported") for claim in doubted]
+        return [Point(claim.text, "unsupported", self.doubtful[claim.start, claim.end]) for claim in doubted]
 
     def _is_expected(self, claim: str) -> bool:
         """Tell whether a claim says something that is expected, or that the relevant text bears out."""
@@ -260,8 +267,8 @@ class _Case:
         why = "the answer neither declines nor says what its reference says"
         return Blame("answered_wrongly", why, _evidence(astray))
 
-    def _without_answer(self, if_retrieved: BlameKind, kind: str) -> Blame:
-        why = f"{NOT_ANSWERED[kind]}; {self.truth.why}"
+    def _by_truth(self, if_retrieved: BlameKind, wrong: str) -> Blame:
+        why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
             return Blame("unknown", why)
         if self.truth.is_retrieved:
@@ -371,6 +378,12 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
     return tuple(map(BlameEvidence, truth.missing))
 
 
+def _passage(evidence: Mapping[str, int] | None, contexts: Sequence[str]) -> str | None:
+    if evidence is None or evidence["number"] >= len(contexts):
+        return None
+    return contexts[evidence["number"]][evidence["start"] : evidence["end"]]
+
+
 # The metrics that hold the claims of an answer against its contexts.
 _OF_CONTEXTS = ("faithfulness", "hallucination")
 # No judge is asked: what a run costs does not depend on what is told of it.
@@ -383,5 +396,9 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
     for score in result.scores:
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
             claims = score.details["claims"]
-            doubtful = {(each["start"], each["end"]) for each in claims if each["label"] != "supported"}
+            doubtful = {
+                (each["start"], each["end"]): _passage(each.get("evidence"), result.response.contexts)
+                for each in claims
+                if each["label"] != "supported"
+            }
     return blame(sample, result.response, LexicalSupport(), documents=documents, doubtful=doubtful)
