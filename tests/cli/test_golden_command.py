@@ -49,12 +49,23 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     assert ended.code == 0, ended.err
     for name in SPLITS:
         assert f"\n{name} " in ended.out
-    assert ended.out.count("95% interval") == 3  # the figures, the refusals, and where it fails
+    # The figures, the refusals, the slices, and where it fails.
+    assert ended.out.count("95% interval") == 4
+    for line in (
+        "category        social_connection  relation_match ",
+        "difficulty      easy               entity_coverage ",
+        "refusal reason  irrelevant_topic   refusal_recall ",
+    ):
+        assert line in ended.out
     assert "gate: off" in ended.out
     assert ended.out.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
     results = read_results(project / "all.results.json")
     kept = list(project.glob("runs/*/golden.results.json"))
     assert [read_results(path)["golden"] for path in kept] == [results["golden"]]
+    slices = results["golden"]["slices"]
+    assert set(slices) == {"category", "difficulty", "refusal_reason"}
+    assert slices["refusal_reason"]["harmful"]["refusal_recall"]["n_scored"] == 1
+    assert {row.get("refusal_reason") for row in results["query_results"]} >= {"harmful", "privacy"}
     performance = results["performance_metrics"]
     # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
     assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3

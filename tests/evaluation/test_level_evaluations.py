@@ -16,11 +16,13 @@ from rag_evaluation_framework import (
     ChunkLevelEvaluation,
     ChunkLevelMetric,
     ChunkRecall,
+    ChunkRegistry,
     Corpus,
     Document,
     DocumentId,
     Hit,
     InputError,
+    PositionAwareChunk,
     Response,
     SpanRecall,
     TokenLevelEvaluation,
@@ -28,7 +30,9 @@ from rag_evaluation_framework import (
     UsageError,
     evaluate,
     generate_chunk_id,
+    generate_pa_chunk_id,
 )
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.metrics.spans import SpanF1
 from rag_evaluation_framework.retrieval.pipeline import Chunking
@@ -100,9 +104,11 @@ def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_pat
         "span_recall": 0.5,
         "span_precision": 0.25,
         "span_iou": 0.2,
-        "span_f1": pytest.approx(1 / 3),
-        "precision_omega": 0.5,
     }
+    asked = run_tokens(path, metrics=["span_f1", "precision_omega", SpanRecall()])
+    assert asked.metrics == {"span_f1": pytest.approx(1 / 3), "precision_omega": 0.5, "span_recall": 0.5}
+    with pytest.raises(UnknownNameError, match="unknown metric at token level 'chunk_f1'"):
+        run_tokens(path, metrics=["chunk_f1"])
     assert result.experiment_url is None
     hits = next(iter(result.raw_results.rows)).response.hits
     assert [hit.span for hit in hits] == [
@@ -311,3 +317,24 @@ def test_wrong_arguments_are_one_clear_message_each(tmp_path: Path) -> None:
         TokenLevelEvaluation(Corpus([]), str(written(tmp_path / "n.jsonl", example("a")))).run(
             FourCharacters(), LetterCounts()
         )
+
+
+def test_truth_that_has_only_ids_is_looked_up_in_the_registry_that_is_given(tmp_path: Path) -> None:
+    registry = ChunkRegistry()
+    for document, start in (("1.md", 0), ("2.md", 4)):
+        place = (DocumentId(document), start, start + 4)
+        registry.register_pa_chunk(PositionAwareChunk(generate_pa_chunk_id("aaaa"), "aaaa", *place))
+    path = written(tmp_path / "t.jsonl", example("a", ids=[generate_pa_chunk_id("aaaa")]))
+    evaluation = TokenLevelEvaluation(CORPUS, str(path), chunk_registry=registry)
+    result = evaluation.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())
+    # Both places of the text are relevant, and both are found.
+    assert result.metrics == {"span_recall": 1.0, "span_precision": 1.0, "span_iou": 1.0}
+    without = TokenLevelEvaluation(CORPUS, str(path))
+    with pytest.raises(UsageError, match=r"ids of excerpts without the spans .* or a chunk_registry"):
+        without.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())
+    path = written(tmp_path / "u.jsonl", example("a", ids=["pa_chunk_000000000000"]))
+    unknown = TokenLevelEvaluation(CORPUS, str(path), chunk_registry=registry)
+    with pytest.raises(
+        InputError, match=r"u.jsonl:1: .*relevant_chunk_ids\[0\]: expected a chunk of the reg"
+    ):
+        unknown.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())

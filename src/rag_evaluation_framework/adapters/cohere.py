@@ -33,6 +33,8 @@ MODEL = "rerank-v3.5"
 EMBEDDING_MODEL = "embed-v4.0"
 BASE_URL = "https://api.cohere.com"
 KEY_VARIABLES = ("CO_API_KEY", "COHERE_API_KEY")
+ADDRESS_VARIABLE = "CO_API_URL"
+"""Where the SDK itself looks for another address than Cohere's."""
 EXTRA = "cohere"
 
 # https://cohere.com/pricing: a search is one query with up to so many documents to be ranked.
@@ -43,12 +45,17 @@ _INPUT_TYPES: dict[Role, str] = {"query": "search_query", "document": "search_do
 
 
 class _CohereEndpoint:
-    """A model of Cohere's, and the connection that all calls share."""
+    """A model of Cohere's, and the connection that all calls share.
+
+    Key and address are those of the SDK's environment, ``CO_API_KEY`` and ``CO_API_URL``, unless
+    ``base_url`` says otherwise.
+    """
 
     role: str
 
-    def __init__(self, model: str, base_url: str, *, timeout: float, price: float | None) -> None:
+    def __init__(self, model: str, base_url: str | None, *, timeout: float, price: float | None) -> None:
         require_extra("cohere", feature=type(self).__name__, extra=EXTRA)
+        base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         joined_address(base_url, "")
         if timeout <= 0:
             raise UsageError(f"cohere: timeout: expected a number above 0, got {shown(timeout)}")
@@ -116,7 +123,7 @@ class CohereEmbedder(_CohereEndpoint):
     def __init__(
         self,
         model: str = EMBEDDING_MODEL,
-        base_url: str = BASE_URL,
+        base_url: str | None = None,
         *,
         timeout: float = 60.0,
         price: float | None = None,
@@ -169,7 +176,7 @@ class CohereReranker(_CohereEndpoint):
     def __init__(
         self,
         model: str = MODEL,
-        base_url: str = BASE_URL,
+        base_url: str | None = None,
         *,
         timeout: float = 60.0,
         price: float | None = None,

@@ -321,10 +321,10 @@ class _Delivery:
             self._output.parent.mkdir(parents=True, exist_ok=True)
             write_generated(dataset, self._output, dialect=self._dialect)
             written.append(str(self._output))
-        upload = None
+        upload = name = None
         if self._place is not None:
             went = deliver(dataset, self._place)
-            upload = went.upload
+            upload, name = went.upload, went.name
             written.append(str(went.path) if upload is None else upload.url or self._place.name)
         return GenerationSummary(
             dataset=dataset,
@@ -332,6 +332,7 @@ class _Delivery:
             drafts=drafts,
             written=tuple(written),
             upload=upload,
+            dataset_name=name,
             **known,
         )
 

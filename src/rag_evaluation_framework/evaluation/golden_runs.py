@@ -393,6 +393,13 @@ def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
     reasons = unscored(golden)
     document["golden"] = {
         "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},
+        "slices": {
+            kind: {
+                value: {name: figure.to_dict() for name, figure in figures.items() if figure.n_scored}
+                for value, figures in values.items()
+            }
+            for kind, values in golden.slices.items()
+        },
         "missing_splits": list(golden.missing),
         "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
         "gate": None if golden.verdict is None else golden.verdict.to_dict(),

@@ -15,7 +15,7 @@ from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     Level,
     relevant_chunks,
@@ -81,16 +81,23 @@ class RetrievalLevel:
             for name in self.metrics
         ]
 
-    def with_metrics(self, metrics: Sequence[GivenMetric]) -> RetrievalLevel:
-        """Return the level with other metrics than its own, ours or anybody else's.
+    def with_metrics(self, metrics: Sequence[GivenMetric | str]) -> RetrievalLevel:
+        """Return the level with these metrics: names of its own, objects of ours or anybody else's.
 
         One of ours is computed as always. Another one is named by its ``name`` or, in small letters, its
         class; samples without ground truth are skipped.
         """
         if not metrics:
             raise UsageError("metrics: expected at least one, got none")
-        named: dict[str, GivenMetric] = {}
+        named: dict[str, GivenMetric | str] = {}
         for metric in metrics:
+            if isinstance(metric, str):
+                if metric not in _METRICS[self.level]:
+                    raise UnknownNameError(
+                        f"metric at {self.level} level", metric, list(_METRICS[self.level])
+                    )
+                named[metric] = metric
+                continue
             if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
                 raise UsageError(f"metrics: expected objects with a method calculate, got {shown(metric)}")
             self._require_own(metric)
@@ -99,7 +106,8 @@ class RetrievalLevel:
             if name in named:
                 raise UsageError(f"metrics: expected each name once, got {name} again")
             named[name] = metric
-        return replace(self, metrics=tuple(named), given=named)
+        given = {name: metric for name, metric in named.items() if not isinstance(metric, str)}
+        return replace(self, metrics=tuple(named), given=given)
 
     def _require_own(self, metric: GivenMetric) -> None:
         """Refuse a metric of another level: chunk ids and characters are never equal, so it would be 0."""

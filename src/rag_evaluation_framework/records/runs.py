@@ -130,7 +130,10 @@ class Options:
     room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
-    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
+    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``relevance_level``,
+    ``complete``, ``max_depth`` and ``totals`` are what trec_eval's -l, -c and -M change and what it counts:
+    the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
+    the numbers of queries and documents. ``level`` is that of
     retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
     an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
     """
@@ -145,6 +148,10 @@ class Options:
     allow_missing: bool = False
     history: History = "own"
     rules: Literal["ours", "trec_eval"] | None = None
+    relevance_level: int = 1
+    complete: bool = False
+    max_depth: int | None = None
+    totals: bool = False
     level: Literal["token", "chunk", "document"] | None = None
     workers: int = 1
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
@@ -153,8 +160,10 @@ class Options:
     resamples: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts", "workers"):
+        for name in ("concurrency", "max_attempts", "workers", "relevance_level", "max_depth"):
             value = getattr(self, name)
+            if value is None and name == "max_depth":
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
         for name in ("attempt_timeout", "sample_timeout", "run_timeout"):

@@ -255,6 +255,7 @@ class GenerationSummary:
     drafts: Drafts
     written: tuple[str, ...] = ()
     upload: Upload | None = None
+    dataset_name: str | None = None
     usage: Usage | None = None
     run: str | None = None
 
@@ -281,6 +282,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "usage": None if usage is None else asdict(usage),
         "run": summary.run,
         "written": list(summary.written),
+        "dataset_name": summary.dataset_name,
         "upload": None if summary.upload is None else asdict(summary.upload),
     }
 
@@ -318,6 +320,8 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
         yield f"\n{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}"
     if summary.written:
         yield "\nwrote " + ", ".join(summary.written)
+    if summary.dataset_name is not None:
+        yield f"evaluations find it by the name {summary.dataset_name}"
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""

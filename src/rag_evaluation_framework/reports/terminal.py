@@ -152,6 +152,9 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
     if evaluation.refusals is not None and evaluation.refusals.methods:
         headers, rows = refusal_cells(evaluation.refusals)
         yield text_table(headers, rows, align="<>>>>")
+    if evaluation.kind == "golden" and (rows := list(_slice_rows(evaluation))):
+        headers = ["slice", "", "metric", "mean", "95% interval", "scored"]
+        yield text_table(headers, rows, align="<<<>>>")
     if evaluation.blame is not None and evaluation.blame.told:
         yield blame_text(evaluation.blame)
     if samples and evaluation.kind != "systems":
@@ -163,6 +166,24 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
     yield from _gate(evaluation)
     if lines := list(way_on(evaluation)):
         yield "\n".join(f"{'next:' if not place else '     '} {line}" for place, line in enumerate(lines))
+
+
+def _slice_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+    """Yield each slice of golden sets with the metric that its split is about, the first of it."""
+    primary = {next(iter(part.metrics), "") for part in evaluation.runs}
+    for kind, values in evaluation.slices.items():
+        for value, figures in values.items():
+            for each in figures.values():
+                if each.metric in primary and each.n_scored:
+                    mean, ends = figure(each.value), interval_text(each.interval)
+                    yield [
+                        kind.replace("_", " "),
+                        one_line(value),
+                        each.metric,
+                        mean,
+                        ends,
+                        f"{each.n_scored:,}",
+                    ]
 
 
 def _heads(evaluation: Evaluation) -> Iterator[str]:

@@ -315,7 +315,7 @@ class Evaluation:
 
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
-        """Every metric by tag, category, difficulty and query type, where samples have them."""
+        """Every metric by tag, category, difficulty, query type and refusal reason, where there are any."""
         groups: dict[str, dict[str, RunTotals]] = {}
         for row in self.rows:
             for kind, value in _groups_of(row.sample):
@@ -440,6 +440,8 @@ def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
         value = getattr(sample, kind)
         if value is not None:
             yield kind, str(value)
+    if isinstance(sample.expectation, Refusal) and sample.expectation.reason is not None:
+        yield "refusal_reason", sample.expectation.reason
 
 
 def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:

@@ -134,6 +134,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "difficulty": sample.difficulty,
         "category": sample.category,
         "tags": list(sample.tags),
+        "refusal_reason": getattr(sample.expectation, "reason", None),
         "ground_truth_answer": sample.reference,
     }
 

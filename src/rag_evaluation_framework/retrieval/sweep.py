@@ -24,7 +24,6 @@ from rag_evaluation_framework.components import (
 )
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import (
-    BatchVectorStore,
     Chunker,
     Embedder,
     PositionAwareChunker,
@@ -143,7 +142,7 @@ def grid_of(
         if by_name
     ]
     for store in stores:
-        if len(by_name) * len(embedders) > 1 and not isinstance(store, BatchVectorStore):
+        if len(by_name) * len(embedders) > 1 and not callable(getattr(store, "clear", None)):
             raise UsageError(f"store {component_text(store)}: expected one with clear(), to use it again")
     expanded: list[Retriever] = []
     for name in retrievers:
