@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, counted
 from rag_evaluation_framework.evaluation.expected_points import (
@@ -378,10 +379,9 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
     return tuple(map(BlameEvidence, truth.missing))
 
 
-def _passage(evidence: Mapping[str, int] | None, contexts: Sequence[str]) -> str | None:
-    if evidence is None or evidence["number"] >= len(contexts):
-        return None
-    return contexts[evidence["number"]][evidence["start"] : evidence["end"]]
+def _passage(claim: Mapping[str, Any], contexts: Sequence[str]) -> str | None:
+    found = claim.get("evidence")
+    return None if found is None else contexts[found["number"]][found["start"] : found["end"]]
 
 
 # The metrics that hold the claims of an answer against its contexts.
@@ -397,7 +397,7 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
             claims = score.details["claims"]
             doubtful = {
-                (each["start"], each["end"]): _passage(each.get("evidence"), result.response.contexts)
+                (each["start"], each["end"]): _passage(each, result.response.contexts)
                 for each in claims
                 if each["label"] != "supported"
             }
