@@ -296,6 +296,33 @@ def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: 
     assert (other.code, "was not scored with bleu" in other.err) == (2, True)
 
 
+def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
+    evaluate: Command, project: Path
+) -> None:
+    good = write_function(project, "steady", "    return f'The answer to {question}'\n")
+    slip = write_function(
+        project, "slip", "    return 'no' if question == 'q1' else f'The answer to {question}'\n"
+    )
+    options = ("--dataset", "rag-quality")
+    evaluate("--target", good, *options, "--save-baseline", "main")
+    against = (*options, "--baseline", "main")
+    assert evaluate("--target", slip, *against).code == 0
+    with (project / "agent.yaml").open("a") as manifest:
+        manifest.write("    maxRegressions: 0\n    waive: baseline\n    minScored: 0.5\n")
+    assert evaluate("--target", slip, *against).code == 1
+    assert evaluate("--target", slip, *against, "--max-regressions", "1").code == 0
+    assert evaluate("--target", slip, *options).code == 0
+    twice = evaluate("--target", slip, *against, "--repeats", "2", "--json").json
+    assert [sample["id"] for sample in twice["samples"][:2]] == [
+        twice["samples"][0]["id"],
+        f"{twice['samples'][0]['id']}~2",
+    ]
+    run = twice["runs"][0]["runId"]
+    again = evaluate("--target", slip, "--resume", run, "--baseline", "main", "--json").json
+    assert [sample["id"] for sample in again["samples"]] == [it["id"] for it in twice["samples"]]
+    assert "leave out --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "2").err
+
+
 def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Command, project: Path) -> None:
     (project / "evals" / "rag.jsonl").write_text(
         "".join(

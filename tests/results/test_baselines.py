@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, Gate, UsageError, Verdict, evaluate
+from rag_evaluation_framework import Evaluation, Gate, Options, UsageError, Verdict, evaluate
+from rag_evaluation_framework.results.baselines import save_baseline
 
 QUESTIONS = [f"q{number}" for number in range(18)]
 
@@ -174,3 +176,122 @@ def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     wish: dict[str, Any] = {"metrics": "string_match", "runs_directory": tmp_path, "baseline": before}
     with pytest.raises(UsageError, match="expected a run of dataset others, got runs of rows"):
         evaluate(others, target=right_but(), **wish)
+
+
+class Noisy:
+    """An agent that answers each question wrong so many times in a hundred, in an order of its own."""
+
+    def __init__(self, wrong: dict[str, list[bool]]) -> None:
+        self._wrong = {question: iter(each) for question, each in wrong.items()}
+
+    def __call__(self, question: str) -> str:
+        return "nonsense" if next(self._wrong[question]) else f"The answer to {question}"
+
+
+def repeated(folder: Path, wrong: dict[str, int], **given: Any) -> Evaluation:
+    """Ask each question five times; the first so many answers are wrong."""
+    answers = {each: [place < wrong.get(each, 0) for place in range(5)] for each in QUESTIONS}
+    return evaluate(
+        rows(),
+        target=Noisy(answers),
+        metrics="string_match",
+        runs_directory=folder,
+        gate={"string_match": 0.5},
+        options=Options(repeats=5, concurrency=1),
+        **given,
+    )
+
+
+def test_asking_again_tells_noise_from_change(tmp_path: Path) -> None:
+    noise = dict.fromkeys(QUESTIONS[:4], 1)
+    before = repeated(tmp_path, noise)
+    assert before.counts.total == 90
+    # Figures are of samples: four of the eighteen score 4 of 5, and all of them pass.
+    (part,) = before.parts.values()
+    figure, rate = part.metrics["string_match"], part.metrics["pass_rate"]
+    assert (figure.value, figure.n_scored, rate.value, rate.n_scored) == (
+        pytest.approx((14 + 4 * 0.8) / 18),
+        18,
+        1.0,
+        18,
+    )
+    assert figure.interval is not None
+    assert figure.interval.high - figure.interval.low > 0.15  # not that of ninety scores
+    # The same agent again, its mistakes elsewhere: no question got worse, though one answer more is wrong.
+    same = verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[2:7], 1), baseline=before))
+    assert (same.word, same.exit_code) == ("undecided", 0)
+    # Two questions that are always wrong now are a change, where each was asked once they would not be shown:
+    # all five that pass fall to before with 1 of C(10, 5), for each of the two.
+    changed = verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[10:12], 5), baseline=before))
+    assert changed.regressions is not None
+    assert (changed.word, changed.regressions.word) == ("failed", "worse")
+    assert [sample for _, sample in changed.regressions.worse] == QUESTIONS[10:12]
+    assert changed.regressions.answers_passed == (86, 90, 80, 90)
+    # A baseline that asked once is compared with as well.
+    once = run(tmp_path, gate={"string_match": 0.5})
+    assert verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[:3], 5), baseline=once)).word == "failed"
+    assert verdict(repeated(tmp_path, {}, baseline=once)).word == "passed"
+
+
+def test_recorded_answers_are_not_asked_again(tmp_path: Path) -> None:
+    recorded = tmp_path / "answers.jsonl"
+    recorded.write_text("".join(json.dumps({"input": each, "answer": "yes"}) + "\n" for each in QUESTIONS))
+    with pytest.raises(UsageError, match="repeats: expected 1 for answers that are recorded, got 3"):
+        evaluate(rows(), target=recorded, metrics="string_match", options=Options(repeats=3))
+
+
+def in_repository(folder: Path, branch: str) -> None:
+    (folder / ".git" / "refs" / "heads").mkdir(parents=True, exist_ok=True)
+    (folder / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
+    (folder / ".git" / "refs" / "heads" / branch).write_text("0123abcd\n", encoding="utf-8")
+
+
+def test_a_branch_is_its_latest_complete_run_on_the_dataset_or_what_was_saved_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    in_repository(tmp_path, "main")
+    first = run(tmp_path / "runs", QUESTIONS[:9])
+    assert {name: first.head.configuration[name] for name in ("branch", "commit")} == {
+        "branch": "main",
+        "commit": "0123abcd",
+    }
+    latest = run(tmp_path / "runs", ())
+    in_repository(tmp_path, "change")
+    found = run(tmp_path / "runs", QUESTIONS[:5], baseline="main").regressions
+    assert found is not None
+    assert (found.baseline, found.word, len(found.worse)) == (latest.head.run_id, "worse", 5)
+    path = save_baseline(latest, "nightly")
+    assert path == Path("data", "evaluation", "results", "baseline_nightly.results.json")
+    for name in ("nightly", "main"):
+        found = run(tmp_path / "elsewhere", QUESTIONS[:5], baseline=name).regressions
+        assert found is not None
+        assert (found.baseline, found.word, len(found.worse)) == (path.name, "worse", 5)
+    with pytest.raises(UsageError, match="or branch of that name with a complete run of rows"):
+        run(tmp_path / "runs", baseline="release")
+    with pytest.raises(UsageError, match="baseline to save: expected a name of letters"):
+        save_baseline(latest, "../main")
+
+
+def test_a_saved_baseline_of_several_datasets_is_one_small_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        lines = "".join(json.dumps({**each, "context": ["x" * 1000]}) + "\n" for each in rows())
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n    metrics: [string_match]\n    thresholds: {string_match: 0.5}\n"
+        "    datasets: [{name: a, path: a.jsonl}, {name: b, path: b.jsonl}]\n    ciGate: true\n",
+        encoding="utf-8",
+    )
+    before = evaluate("agent.yaml", target=right_but(), runs_directory=tmp_path / "runs")
+    path = save_baseline(before, "main")
+    assert path.stat().st_size < 20_000
+    after = evaluate(
+        "agent.yaml", target=right_but(QUESTIONS[:2]), runs_directory=tmp_path / "runs", baseline="main"
+    )
+    assert after.regressions is not None
+    # Two answers of each dataset are four together, and fail together.
+    assert after.regressions.worse == (("a", "q0"), ("a", "q1"), ("b", "q0"), ("b", "q1"))
+    assert verdict(after).word == "failed"

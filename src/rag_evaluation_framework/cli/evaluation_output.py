@@ -31,6 +31,7 @@ from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.reports.terminal import plan_text
+from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 Given = Mapping[str, Any]
@@ -50,6 +51,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         run_timeout=given["run_timeout"],
         max_attempts=given["max_attempts"],
         allow_missing=given.get("allow_missing", False),
+        repeats=given["repeats"],
         history=given.get("history", "own"),
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
@@ -92,6 +94,8 @@ def _told(suite: Suite, given: Given) -> int:
 
 def _check(suite: Suite, given: Given) -> None:
     """Make sure, before the first request, that everything can be written."""
+    if given["save_baseline"] is not None:
+        check_writable([baseline_path(given["save_baseline"]).parent])
     out, names = given["out"], [dataset.name for dataset in suite.plan.datasets]
     if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
@@ -124,6 +128,8 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
             click.echo(mask(evaluation.render()))
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         _write_results(evaluation, suite, given["out"])
+        if given["save_baseline"] is not None and evaluation.outcome.completed:
+            save_baseline(evaluation, given["save_baseline"])
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))

@@ -121,6 +121,7 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    chosen["--repeats"] = given["repeats"]
     check_resumed_alone(given["resume"], chosen)
 
 
@@ -188,6 +189,13 @@ LIMITS: tuple[Option[Any], ...] = (
         "--seed",
         type=int,
         help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
+    ),
+    click.option(
+        "--repeats",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
+        "do.  [default: 1]",
     ),
     TIMEOUT,
     click.option(
@@ -267,6 +275,11 @@ GATE: tuple[Option[Any], ...] = (
         "--on-undecided",
         type=click.Choice(["pass", "fail"]),
         help="What becomes of a run that may be worse than the baseline or not.  [default: pass]",
+    ),
+    click.option(
+        "--save-baseline",
+        metavar="NAME",
+        help="Keep what later runs are compared with by --baseline NAME, in data/evaluation/results.",
     ),
 )
 OUTPUT: tuple[Option[Any], ...] = (

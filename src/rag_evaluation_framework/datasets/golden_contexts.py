@@ -13,7 +13,7 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, Golde
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Dataset, Sample
@@ -262,7 +262,7 @@ class _Sources:
             return Issue("context-outside", "a path inside the project", shown(file))
         for folder in self.folders:
             path = folder / name
-            if path.is_file():
+            if is_there(path) and path.is_file():
                 if not path.resolve().is_relative_to(folder.resolve()):
                     return Issue(
                         "context-outside", "a path inside the project", f"a link to {path.resolve()}"

@@ -6,6 +6,7 @@ sums up. A resume is the same job with ``resume``.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -146,6 +147,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         sample_size=job.sample_size,
         seed=job.seed,
         allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
     if resumed is not None:
@@ -157,12 +159,15 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
         _check_recorded(plan)
+    is_live = getattr(target, "is_live", True)
+    if choice.repeats > 1 and not is_live:
+        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
-    is_kept = directory is not None or resumed is not None or getattr(target, "is_live", True)
+    is_kept = directory is not None or resumed is not None or is_live
     kept = None if is_kept else _PassingFolder()
     return Suite(
         plan=plan,
@@ -179,6 +184,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         resumed=resumed,
         baseline=baseline,
         kept=kept,
+        repository=repository_state(Path.cwd()),
     )
 
 
@@ -343,3 +349,51 @@ def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
         except InputError as error:
             raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
+
+
+# Which branch and commit a folder stands at, read from the files of its repository. Where machines that build
+# check a commit out without its branch, they name the branch in the environment.
+
+_BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
+_HEADS = "ref: refs/heads/"
+
+
+def repository_state(folder: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return ``branch`` and ``commit``, as far as they are known; nothing outside of a repository."""
+    here = folder.resolve()
+    place = next((each / ".git" for each in (here, *here.parents) if (each / ".git").exists()), None)
+    if place is None:
+        return {}
+    if place.is_file():  # of a work tree, or of a repository inside another
+        place = place.parent / _first_line(place).removeprefix("gitdir: ")
+    head = _first_line(place / "HEAD")
+    if head.startswith(_HEADS):
+        branch: str | None = head.removeprefix(_HEADS)
+        commit = _commit_of(place, str(branch))
+    else:
+        given = os.environ if environment is None else environment
+        branch, commit = next((given[name] for name in _BRANCHES if given.get(name)), None), head
+    return {name: value for name, value in {"branch": branch, "commit": commit}.items() if value}
+
+
+def _commit_of(directory: Path, branch: str) -> str:
+    shared = _first_line(directory / "commondir")  # of a work tree
+    for place in (directory, *([directory / shared] if shared else [])):
+        if commit := _first_line(place / "refs" / "heads" / branch):
+            return commit
+        for line in _lines_of(place / "packed-refs"):
+            if line.endswith(f" refs/heads/{branch}"):
+                return line.partition(" ")[0]
+    return ""
+
+
+def _first_line(path: Path) -> str:
+    return next(iter(_lines_of(path)), "").strip()
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return the lines of a file; none of one that cannot be read."""
+    try:
+        return read_bytes(path).decode("utf-8", "replace").splitlines() if path.is_file() else []
+    except (OSError, RagEvalError):
+        return []

@@ -38,7 +38,7 @@ from rag_evaluation_framework.evaluation.secrets import (
     resolved,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.methods import JudgeSettings
@@ -232,7 +232,7 @@ class ManifestReader(YamlReader):
         except InputError as error:
             self.problems(place, error)
             return None
-        if path is not None and not path.exists():
+        if path is not None and not is_there(path):
             self.problem(place, "a file that exists", shown(written), code="missing-file")
             return None
         return path

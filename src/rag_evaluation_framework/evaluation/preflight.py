@@ -203,6 +203,8 @@ class Selection:
     drawn: frozenset[int] | None
     n_in_file: int
     n_matching: int
+    repeats: int = 1
+    """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
 
     def __call__(self) -> Iterator[Sample]:
         place = 0
@@ -211,10 +213,12 @@ class Selection:
                 continue
             if self.drawn is None or place in self.drawn:
                 yield sample
+                for number in range(2, self.repeats + 1):
+                    yield replace(sample, id=f"{sample.id}~{number}")
             place += 1
 
     def __len__(self) -> int:
-        return self.n_matching if self.drawn is None else len(self.drawn)
+        return self.repeats * (self.n_matching if self.drawn is None else len(self.drawn))
 
 
 def select_samples(
@@ -223,6 +227,7 @@ def select_samples(
     tags: Sequence[str] = (),
     sample_size: int | None = None,
     seed: int = 0,
+    repeats: int = 1,
 ) -> Selection:
     """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
     wanted = frozenset(tags)
@@ -242,7 +247,7 @@ def select_samples(
     drawn = None if sample_size is None else frozenset(place for _, place in nsmallest(sample_size, ranks))
     deque(ranks, maxlen=0)  # where nothing is drawn, they are only counted
     _refuse_nothing(n_in_file, n_matching, wanted, present)
-    return Selection(stream, wanted, drawn, n_in_file, n_matching)
+    return Selection(stream, wanted, drawn, n_in_file, n_matching, repeats)
 
 
 def _has_tag(sample: Sample, wanted: frozenset[str]) -> bool:
@@ -502,7 +507,11 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         methods, scorers = own, _scorers(entry, manifest, own)
     try:
         selection = select_samples(
-            source.stream, tags=choice.tags, sample_size=choice.sample_size, seed=choice.seed
+            source.stream,
+            tags=choice.tags,
+            sample_size=choice.sample_size,
+            seed=choice.seed,
+            repeats=choice.repeats,
         )
     except UsageError as error:
         raise UsageError(f"dataset {entry.name}: {error}") from None
@@ -514,7 +523,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
     located = () if contexts is None else contexts.truth
     missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
     calls = input_bytes = output_bytes = 0
-    for sample in selection():
+    for sample in replace(selection, repeats=1)():
         missing.look_at(sample)
         calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
@@ -527,9 +536,9 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         selection=selection,
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
         thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
-        calls=calls,
-        input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
-        output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
+        calls=choice.repeats * calls,
+        input_tokens=-(-choice.repeats * input_bytes // _BYTES_PER_TOKEN),
+        output_tokens=-(-choice.repeats * output_bytes // _BYTES_PER_TOKEN),
         incomplete=tuple(missing.issues()),
         is_golden=source.dialect in GOLDEN_DIALECTS,
         located=contexts,

@@ -46,7 +46,13 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
+from rag_evaluation_framework.results.baselines import (
+    Baseline,
+    averaged,
+    compared,
+    compared_metrics,
+    side_of,
+)
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     blame_of_all,
@@ -99,6 +105,8 @@ class Suite:
     resumed: RunGroup | None = None
     baseline: Baseline | None = None
     kept: Any = None
+    repository: Mapping[str, str] = field(default_factory=dict)
+    """The branch and the commit of the folder it is called in, as far as they are known."""
 
 
 def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
@@ -141,6 +149,7 @@ def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation])
             dataset.selection(),
             scorers=dataset.scorers,
             thresholds=dataset.thresholds,
+            repeats=suite.choice.repeats,
         )
         for dataset in suite.plan.datasets
     ]
@@ -255,7 +264,8 @@ def evaluation_of(
         folder=folder.path,
     )
     blame = _blamed(dataset, folder)
-    return with_pass_rate(replace(evaluation, blame=blame), passes)
+    whole = with_pass_rate(replace(evaluation, blame=blame), passes)
+    return averaged(whole, passes.bounds) if dataset.selection.repeats > 1 else whole
 
 
 def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Methods) -> Evaluation:
@@ -321,6 +331,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
+            **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
             **(
                 {"embedding_roles": roles}

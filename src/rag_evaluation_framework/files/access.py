@@ -419,6 +419,15 @@ def data_files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+def is_there(path: str | Path) -> bool:
+    """Tell whether there is anything at a path; a name that nothing can have leads nowhere."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def check_regular(path: Path, *, within: Path | None = None) -> None:
     """Raise unless a path is a regular file and, with ``within``, one that really is in that folder."""
     try:

@@ -48,6 +48,13 @@ class RunHead:
             if not isinstance(getattr(self, name), Mapping):
                 raise invalid(name, "an object", getattr(self, name))
 
+    @property
+    def repeats(self) -> int:
+        """How often each sample was asked."""
+        selection = self.configuration.get("selection")
+        written = selection.get("repeats") if isinstance(selection, Mapping) else None
+        return written if isinstance(written, int) else 1
+
 
 def package_versions() -> dict[str, str]:
     """Return the versions that are running now, as the ``packages`` of a head."""
@@ -130,6 +137,7 @@ class Options:
     room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
+    ``repeats`` is how often each sample is asked; ``None`` is what a manifest says, or once.
     ``rules`` are those of ranked runs: where any are given, targets are such runs. ``relevance_level``,
     ``complete``, ``max_depth`` and ``totals`` are what trec_eval's -l, -c and -M change and what it counts:
     the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
@@ -146,6 +154,7 @@ class Options:
     run_timeout: float | None = None
     max_attempts: int = 5
     allow_missing: bool = False
+    repeats: int | None = None
     history: History = "own"
     rules: Literal["ours", "trec_eval"] | None = None
     relevance_level: int = 1
@@ -160,9 +169,10 @@ class Options:
     resamples: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts", "workers", "relevance_level", "max_depth"):
+        whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")
+        for name in whole:
             value = getattr(self, name)
-            if value is None and name == "max_depth":
+            if value is None and name in ("max_depth", "repeats"):
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
@@ -422,12 +432,13 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleChoice:
-    """Which samples of each dataset are asked, and whether those that lack a field may be among them."""
+    """Which samples of each dataset are asked, how often, and whether those that lack a field may be."""
 
     tags: tuple[str, ...] = ()
     sample_size: int | None = None
     seed: int = 0
     allow_missing: bool = False
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.results.baselines import asked_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import BASELINE, GatedMetric, Regressions, Verdict
 
@@ -70,7 +71,7 @@ def _decided(evaluation: Evaluation) -> tuple[int, int] | None:
 
 def _passing(evaluation: Evaluation) -> str:
     passed, total = _decided(evaluation) or (0, 0)
-    all_of_them = evaluation.counts.total
+    all_of_them = evaluation.counts.total // evaluation.head.repeats
     others = f"; {all_of_them - total:,} of {all_of_them:,} have no threshold" if total < all_of_them else ""
     if passed == total:
         pass_all = counted(total, "answer passes", "answers pass")
@@ -89,6 +90,11 @@ def _failing(evaluation: Evaluation) -> str | None:
 def _moved(moved: Regressions) -> str:
     """Say how many answers got worse and better; without any, which metric fell."""
     worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
+    if moved.answers_passed is not None:
+        passed_before, before, passed_now, now = moved.answers_passed
+        of_now = counted(now, "answer passes", "answers pass")
+        several = f"{passed_now:,} of {of_now}, {passed_before:,} of {before:,} did before"
+        return f"{several}; {worse or 'none':} of {counted(moved.paired, 'question')} got worse"
     if worse:
         return f"{worse:,} of {paired} got worse and {better or 'none':} got better"
     fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
@@ -134,6 +140,8 @@ def way_on(evaluation: Evaluation) -> Iterator[str]:
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     if verdict.word == "undecided":
         yield "if your agent answers the same each time, --max-regressions 0 fails here"
+        if evaluation.head.repeats == 1:
+            yield "otherwise --repeats 5 asks each question five times and tells noise from change"
         if not verdict.fails_undecided:
             yield "--on-undecided fail stops every build in doubt"
     elif verdict.word == "not evaluated":
@@ -179,13 +187,15 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
         ids = {sample_id for dataset, sample_id in wanted if dataset == part.name}
         several = len(evaluation.parts) > 1
         for row in part.rows if ids else ():
-            if row.id in ids:
+            asked = asked_id(row.id) if part.head.repeats > 1 else row.id
+            # Of several answers one that does not pass is shown.
+            if asked in ids and ((part.name, asked) not in found or row.passes is False):
                 called = sample_name(row, by_line=part.kind != "golden")
                 origin = None if row.sample is None else row.sample.origin
-                found[part.name, row.id] = WorseAnswer(
+                found[part.name, asked] = WorseAnswer(
                     f"{name}, {called}" if several else called,
                     row.question,
-                    moved.answers.get((part.name, row.id)),
+                    moved.answers.get((part.name, asked)),
                     row.response.text if row.response.failure is None else row.error,
                     str(part.head.configuration.get("dataset_path")),
                     None if origin is None else origin.line,
@@ -219,12 +229,5 @@ def _moved_row(each: GatedMetric) -> list[str]:
     difference = each.difference
     ends = "" if each.interval is None else f" [{each.interval.low:+.4f}, {each.interval.high:+.4f}]"
     told = "–" if difference is None else f"{difference:+.4f}{ends}" if difference else "0"
-    return [
-        each.dataset,
-        each.metric,
-        figure(each.before),
-        figure(each.now),
-        told,
-        f"{each.n:,}",
-        each.finding,
-    ]
+    figures = [figure(each.before), figure(each.now), told, f"{each.n:,}"]
+    return [each.dataset, each.metric, *figures, each.finding]

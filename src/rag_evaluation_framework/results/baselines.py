@@ -15,14 +15,19 @@ from typing import Any, Protocol
 import msgspec
 
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import RagEvalError, UsageError
+from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
+from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.comparison import metric_sections
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import sample_passes
+from rag_evaluation_framework.results.gate import PassCounter, sample_passes
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
+from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     RunGroup,
@@ -32,7 +37,9 @@ from rag_evaluation_framework.results.run_folder import (
     tied_runs,
 )
 from rag_evaluation_framework.results.storage import rows_of_document
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Figure
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
+from rag_evaluation_framework.statistics.intervals import mean_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 RESULTS_DIRECTORY = Path("data", "evaluation", "results")
@@ -150,10 +157,9 @@ def side_of(
     """Pair a run of a dataset with the baseline's, sample by sample, both held to today's thresholds."""
     used, bounds = compared_metrics(scorers, thresholds)
     metrics = {scorer.name: scorer.higher_is_better for scorer in used}
-    earlier = before.head.configuration.get("repeats")
     return Side(
         dataset=dataset,
-        before=_standings(before.results(), bounds, metrics, isinstance(earlier, int) and earlier > 1),
+        before=_standings(before.results(), bounds, metrics, before.head.repeats > 1),
         after=_standings(after(), bounds, metrics, repeats > 1),
         metrics=metrics,
         thresholds=bounds,
@@ -200,7 +206,38 @@ def _together(standings: Sequence[Standing]) -> Standing:
             name: exact_mean([each.values[name] for each in standings if name in each.values])
             for name in names
         },
+        (sum(decided), len(decided)),
     )
+
+
+def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
+    """Return a run that asked each sample several times with figures over samples, not over answers.
+
+    A sample's score is the mean of its answers' scores, if most have one; it passes if most of them do.
+    """
+    columns, repeats = evaluation.columns, evaluation.head.repeats
+    figures: dict[str, Figure] = {}
+    for name in columns.values:
+        figure, scored = evaluation.metrics[name], columns.scored(name)
+        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
+        for sample_id, value in scored.items():
+            samples[asked_id(sample_id)].append(value)
+        means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
+        n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
+        figures[name] = replace(
+            figure,
+            value=exact_mean(means) if means else None,
+            interval=mean_interval(means, **evaluation.intervals) if means else None,
+            n_scored=len(means),
+            n_skipped=len(samples) - len(means) - n_failed,
+            n_failed=n_failed,
+        )
+    passes = PassCounter()
+    for standing in _standings((row.result for row in evaluation.rows), bounds, (), True).values():
+        passes.passed += standing.passes is True
+        passes.failed += standing.passes is False
+        passes.undecided += standing.passes is None
+    return replace(evaluation, metrics={**evaluation.metrics, **figures, PASS_RATE: passes.rate()})
 
 
 # Where a baseline is found.
@@ -301,7 +338,7 @@ class _Listed(msgspec.Struct):
 
 def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baseline | None:
     """Return the latest complete run or results file of a branch that has all the datasets."""
-    found: list[tuple[str, Callable[[], Baseline]]] = []
+    found: list[tuple[tuple[str, str], Callable[[], Baseline]]] = []
     for listed in list_runs(runs_directory):
         folder = listed.folder
         if folder is None or listed.state != "complete" or folder.head.configuration.get("branch") != name:
@@ -310,7 +347,8 @@ def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baselin
             continue  # another run leads it
         group = RunGroup(*tied_runs(folder, "evaluation"))
         if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
-            found.append((folder.head.started_at or "", lambda group=group: _of_group(group)))  # type: ignore[misc]
+            began = (folder.head.started_at or "", folder.head.run_id)
+            found.append((began, lambda group=group: _of_group(group)))  # type: ignore[misc]
     paths = sorted(RESULTS_DIRECTORY.glob("*.results.json")) if RESULTS_DIRECTORY.is_dir() else []
     for path in paths:
         try:
@@ -318,9 +356,61 @@ def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baselin
         except (msgspec.DecodeError, UnicodeDecodeError, RagEvalError):  # not a results file of ours
             continue
         if head.configuration.branch == name or path.name == f"{SAVED}{name}.results.json":
-            found.append((head.timestamp, lambda path=path: _of_file(path)))  # type: ignore[misc]
+            found.append(((head.timestamp, path.name), lambda path=path: _of_file(path)))  # type: ignore[misc]
     for _, opened in sorted(found, key=lambda each: each[0], reverse=True):
         baseline = opened()
         if set(datasets) <= baseline.runs.keys():
             return baseline
     return None
+
+
+# What is kept of an evaluation for later ones to be compared with.
+
+_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split", "pass")
+_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics")
+
+
+def baseline_path(name: str) -> Path:
+    """Return where a baseline of this name is kept; raise for one that could not be a file's."""
+    if not re.fullmatch(r"\w[\w.+-]{0,99}", name):
+        expected = "a name of letters, digits, '_', '-', '+' and '.'"
+        raise UsageError(f"baseline to save: expected {expected}, got {shown(name)}")
+    return RESULTS_DIRECTORY / f"{SAVED}{name}.results.json"
+
+
+def save_baseline(evaluation: Evaluation, name: str) -> Path:
+    """Write what a later run is compared with, questions, answers and scores: small enough to commit."""
+    path = baseline_path(name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused("write", path.parent, error) from error
+    write_bytes_atomically(path, strict_json.encode(_baseline_document(evaluation), indent=2) + b"\n")
+    return path
+
+
+def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
+    """Return a results document of few words; several datasets are its splits."""
+    parts = evaluation.runs
+    if evaluation.document is not None or len(parts) == 1:
+        documents = [results_document(evaluation if evaluation.document is not None else parts[0])]
+    else:
+        documents = [results_document(part) for part in parts]
+    whole = {name: value for name, value in documents[0].items() if name not in ("blame", PERFORMANCE)}
+    if len(documents) > 1:
+        whole["dataset_id"] = ", ".join(part.name for part in parts)
+        for section, _ in list(metric_sections(whole)):
+            # Figures of several datasets are not added up; that they were measured, and how, is kept.
+            whole[section] = {
+                metric: {**figure, "value": None, "confidence_interval": None}
+                for document in documents
+                for metric, figure in document.get(section, {}).items()
+                if isinstance(figure, Mapping)
+            }
+        whole.pop("summary", None)
+        for part, document in zip(parts, documents, strict=True):
+            for query in document["query_results"]:
+                query.update(query_id=f"{part.name}/{query['query_id']}", split=part.name)
+    queries = [query for document in documents for query in document["query_results"]]
+    whole["query_results"] = [{key: query[key] for key in _OF_A_QUERY if key in query} for query in queries]
+    return whole

@@ -44,32 +44,18 @@ class Gate:
     enabled: bool = True
 
     def __post_init__(self) -> None:
-        for name, value, is_right, expected in (
-            ("min_scored", self.min_scored, _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
-            ("max_errors", self.max_errors, _is_count(self.max_errors), "a whole number of at least 0"),
-            (
-                "max_drop",
-                self.max_drop,
-                self.max_drop is None or _is_number(self.max_drop, 0),
-                "a number of at least 0",
-            ),
-            (
-                "max_regressions",
-                self.max_regressions,
-                self.max_regressions is None or _is_count(self.max_regressions),
-                "a whole number of at least 0",
-            ),
-            ("on_undecided", self.on_undecided, self.on_undecided in ("pass", "fail"), "pass or fail"),
-            (
-                "confidence",
-                self.confidence,
-                self.confidence in ("mean", "lower-bound"),
-                "mean or lower-bound",
-            ),
-            ("waive", self.waive, not isinstance(self.waive, str), "a set of names"),
+        count, drop, regressions = "a whole number of at least 0", self.max_drop, self.max_regressions
+        for name, is_right, expected in (
+            ("min_scored", _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
+            ("max_errors", _is_count(self.max_errors), count),
+            ("max_drop", drop is None or _is_number(drop, 0), "a number of at least 0"),
+            ("max_regressions", regressions is None or _is_count(regressions), count),
+            ("on_undecided", self.on_undecided in ("pass", "fail"), "pass or fail"),
+            ("confidence", self.confidence in ("mean", "lower-bound"), "mean or lower-bound"),
+            ("waive", not isinstance(self.waive, str), "a set of names"),
         ):
             if not is_right:
-                raise UsageError(f"{name}: expected {expected}, got {shown(value)}")
+                raise UsageError(f"{name}: expected {expected}, got {shown(getattr(self, name))}")
 
     def decide(self, evaluation: Evaluation) -> Verdict:
         """Hold every part of an evaluation against its thresholds; all of them must be met."""

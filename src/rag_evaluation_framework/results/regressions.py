@@ -23,6 +23,7 @@ from rag_evaluation_framework.statistics.paired import (
     holm,
     largest_drop,
     paired_randomisation_test,
+    repeated_flips_p_value,
 )
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
@@ -34,11 +35,20 @@ Flip = Literal["worse", "better", "same", "new", "gone", "unpaired", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one sample stands in a run: whether it was answered, whether it passes, its scores by metric."""
+    """How one sample stands in a run: whether it was answered, whether it passes, its scores by metric.
+
+    ``answers`` says of one that was asked several times how many answers pass, and of how many that is known.
+    """
 
     answered: bool
     passes: bool | None
     values: Mapping[str, float]
+    answers: tuple[int, int] | None = None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many of its answers pass, and of how many that is known."""
+        return self.answers or (int(self.passes is True), int(self.passes is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +73,19 @@ class Side:
         declared = {threshold.metric for threshold in self.thresholds}
         return [metric for metric in self.metrics if metric in declared]
 
+    @property
+    def decides(self) -> bool:
+        """Whether thresholds decide how a sample moved; else its first metric does."""
+        return any(can_be_missed(each) for each in self.thresholds if each.metric in self.metrics)
+
+    def answers(self) -> list[tuple[int, int, int, int]]:
+        """Return of each sample in both runs how many answers passed before, of how many; and now."""
+        both = ((before, self._after(sample_id)) for sample_id, before in self.before.items())
+        return [(*before.counts, *after.counts) for before, after in both if after is not None]
+
     def movements(self) -> Iterator[tuple[str, Flip]]:
         """Yield for each sample of either run how it moved."""
-        decides = any(can_be_missed(each) for each in self.thresholds if each.metric in self.metrics)
+        decides = self.decides
         primary = next(iter(self.metrics), "")
         for sample_id, before in self.before.items():
             after = self._after(sample_id)
@@ -133,9 +153,12 @@ def regressions(
     worse, better = by_kind.get("worse", []), by_kind.get("better", [])
     unpaired = by_kind.get("unpaired", [])
     paired = len(worse) + len(better) + len(by_kind.get("same", []))
-    p_value = flips_p_value(len(worse), len(better))
-    flipped = bool(worse) and p_value <= FLIPS_LEVEL
-    improved = bool(better) and flips_p_value(len(better), len(worse)) <= FLIPS_LEVEL
+    repeated = _Repeated(sides)
+    p_value = repeated.p_value if repeated else flips_p_value(len(worse), len(better))
+    p_improved = 1.0 - repeated.p_value if repeated else flips_p_value(len(better), len(worse))
+    fell = repeated.fell if repeated else bool(worse)
+    flipped = fell and p_value <= FLIPS_LEVEL
+    improved = (repeated.rose if repeated else bool(better)) and p_improved <= FLIPS_LEVEL
     levels = tuple(LEVEL if shown else METRICS_LEVEL for shown in (flipped, improved))
     metrics = _gated_metrics(sides, levels, seed)
     findings = {each.finding for each in metrics}
@@ -145,14 +168,15 @@ def regressions(
         word = "worse"
     elif not paired or paired < min_paired * (paired + len(unpaired)):
         word, reason = "not evaluated", _unpaired(paired, len(unpaired))
-    elif not worse and not any(_fell(each, sides) for each in metrics):
+    elif not worse and not fell and not any(_fell(each, sides) for each in metrics):
         word = "better" if improved or "better" in findings else "no worse"
-    elif not _can_show(sides, paired):
+    elif not (repeated.would_fail if repeated else _can_show(sides, paired)):
         word = "not evaluated"
         reason = f"{counted(paired, 'answer')} cannot show a drop, whatever they say"
     else:
         word = "better" if improved else "undecided"
     numbers = range(1, paired - len(better) + 1)
+    flips = (n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL)
     return Regressions(
         baseline=baseline,
         word=word,
@@ -163,11 +187,42 @@ def regressions(
         gone=len(by_kind.get("gone", [])),
         paired=paired,
         p_value=p_value,
-        would_fail=next((n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL), None),
+        would_fail=repeated.would_fail if repeated else next(flips, None),
         metrics=metrics,
         drop=largest_drop(len(worse), len(better), paired) if paired else None,
         reason=reason,
+        answers_passed=repeated.passed if repeated else None,
     )
+
+
+class _Repeated:
+    """Samples that were asked several times in either run: how often they pass, before and now.
+
+    Answers are exchanged within each sample, which tells the noise of the agent from a change of it. It is
+    false where each was asked once, or where no threshold decides whether a sample passes.
+    """
+
+    def __init__(self, sides: Sequence[Side]) -> None:
+        answers = [each for side in sides if side.decides for each in side.answers()]
+        self._is_used = any(before > 1 or now > 1 for _, before, _, now in answers)
+        if not self._is_used:
+            return
+        before, asked_before, now, asked = (sum(column) for column in zip(*answers, strict=True))
+        self.passed = (before, asked_before, now, asked)
+        # What is expected of now if each sample passes as often as before, all its answers together.
+        expected = sum(
+            each[3] * (each[0] + each[2]) / (each[1] + each[3]) for each in answers if each[1] + each[3]
+        )
+        self.fell, self.rose = now < expected - 1e-9, now > expected + 1e-9
+        self.p_value = repeated_flips_p_value(answers)
+        # How many samples all of whose answers turned would have failed.
+        turned = [(each[1], each[1], 0, each[3]) for each in answers]
+        numbers = range(1, len(turned) + 1)
+        shown = (n for n in numbers if repeated_flips_p_value(turned[:n]) <= FLIPS_LEVEL)
+        self.would_fail = next(shown, None)
+
+    def __bool__(self) -> bool:
+        return self._is_used
 
 
 def _unpaired(paired: int, unpaired: int) -> str:

@@ -566,6 +566,7 @@ class RunGroup:
             sample_size=written.get("sample_size"),
             seed=self.leader.head.seed,
             allow_missing=bool(written.get("allow_missing")),
+            repeats=self.leader.head.repeats,
         )
 
     @property
@@ -593,6 +594,7 @@ def group_fields(
         "sample_size": choice.sample_size,
         "allow_missing": choice.allow_missing,
         "metrics": list(metrics),
+        **({"repeats": choice.repeats} if choice.repeats > 1 else {}),
     }
     fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
     return fields if leader is None else {**fields, "evaluation": leader.run_id}

@@ -25,7 +25,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
+from rag_evaluation_framework.files.access import is_there, named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
@@ -399,7 +399,7 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
 def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
     """Sum up a run on the disk; its rows have their samples where the dataset is there as it was."""
     recorded = folder.head.configuration.get("dataset_path")
-    source = dataset or (recorded if isinstance(recorded, str) and Path(recorded).exists() else None)
+    source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
     samples: Samples | None = None
     if source is not None:
         samples = partial(recognise(source).stream, Path(source))

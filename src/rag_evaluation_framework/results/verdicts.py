@@ -134,6 +134,8 @@ class Regressions:
     """The upper end of a one-sided 95 % interval of the drop in the share of passing samples."""
     reason: str | None = None
     """Why it is not evaluated, where it is not."""
+    answers_passed: tuple[int, int, int, int] | None = None
+    """Where samples were asked several times: answers that passed before, of how many; and now."""
     answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What the first samples that got worse were answered in the baseline."""
 
@@ -148,6 +150,7 @@ class Regressions:
             "verdict": self.word,
             **named,
             **counts,
+            "answers_passed": self.answers_passed,
             "largest_drop": self.drop,
             "reason": self.reason,
             "metrics": [each.to_dict() for each in self.metrics],

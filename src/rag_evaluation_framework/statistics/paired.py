@@ -7,6 +7,7 @@ two-sided, but for those that are asked to look one way.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from numbers import Real
@@ -112,6 +113,28 @@ def flips_p_value(worse: int, better: int) -> float:
     flips = worse + better
     above = sum(math.comb(flips, count) for count in range(worse + 1, flips + 1))
     return float((2 * above + math.comb(flips, worse)) / 2 ** (flips + 1))
+
+
+def repeated_flips_p_value(answers: Sequence[tuple[int, int, int, int]]) -> float:
+    """Return how likely so few passing answers are now, if each sample passes as often as before.
+
+    A sample is ``(passed before, asked before, passed now, asked now)``. Formula: ``P(S < s) + P(S = s) / 2``
+    for S the sum of hypergeometric numbers, one a sample: of all its answers that pass, how many are of now.
+    Where each was asked once in either run, it is that of :func:`flips_p_value`.
+
+    Source: Mantel and Haenszel, Statistical aspects of the analysis of data from retrospective studies of
+    disease, 1959; exact, by convolution.
+    """
+    distribution, low, now_passing = np.ones(1), 0, 0
+    for passed_before, before, passed_now, now in answers:
+        passing = passed_before + passed_now
+        least, most = max(0, passing - before), min(passing, now)
+        ways = [math.comb(now, k) * math.comb(before, passing - k) for k in range(least, most + 1)]
+        whole = math.comb(before + now, passing)
+        distribution = np.convolve(distribution, [way / whole for way in ways])
+        low, now_passing = low + least, now_passing + passed_now
+    place = now_passing - low
+    return float(distribution[:place].sum() + distribution[place] / 2)
 
 
 def largest_drop(worse: int, better: int, n: int, *, confidence: float = 0.95) -> float:

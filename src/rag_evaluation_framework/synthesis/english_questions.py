@@ -38,6 +38,8 @@ _FIRST_PERSONS = frozenset({"we", "you", "i", "there", "one"})
 _NO_OBJECTS = PREPOSITIONS | CONJUNCTIONS | ADVERBS | {"that", "free", "alone", "together", "home", "abroad"}
 _LONGEST_ANTECEDENT = 6
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
+# What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
+_LONGEST_SENTENCE = 1000
 
 
 def english_questions(statements: Iterable[Statement], known: frozenset[str]) -> Iterator[MadeQuestion]:
@@ -46,6 +48,9 @@ def english_questions(statements: Iterable[Statement], known: frozenset[str]) ->
     for statement in statements:
         if statement.paragraph != paragraph:
             paragraph, subjects = statement.paragraph, _Subjects()
+        if len(statement.text) > _LONGEST_SENTENCE:
+            subjects.forget()
+            continue
         yield from _Sentence(statement, known, subjects).questions()
 
 
