@@ -29,6 +29,7 @@ PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
     "judging/declining.py",
     "judging/mentions.py",
+    "judging/reference_match.py",
     "judging/relations.py",
     "text/numbers.py",
 }
@@ -51,6 +52,7 @@ OPENED_BY_HAND = {
             "judging/declining.py",
             "judging/lexical_support.py",
             "judging/mentions.py",
+            "judging/reference_match.py",
             "judging/methods.py",
             "judging/profanity.py",
             "models/prompts.py",

@@ -358,6 +358,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "offline-record": (_aligned_sources,),
     "qa-pair": (_aligned_sources,),
     "summary": (_aligned_sources,),
+    "retrieval-case": (_aligned_sources,),
     "langsmith-example": (_langsmith_spans,),
     "squad": (_squad_ids, _squad_answers),
 }
