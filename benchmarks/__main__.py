@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# Run when named: a quarter of an hour of embedding, and the two parts of ``datasets``.
-WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation"}
+# Run when named: half an hour of fuzzing, a quarter of embedding, and the two parts of ``datasets``.
+WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation", "fuzz"}
 # No benchmark: it has commands of its own.
 TOOLS = {"text_shifts"}
 

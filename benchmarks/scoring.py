@@ -13,6 +13,7 @@ MODULES = {
     "support of claims, WiCE": "_wice",
     "attribution in dialogue, BEGIN": "_begin",
     "sentences of summaries, Falke": "_falke",
+    "answers against references": "_answers",
     "refusals and not knowing": "_refusals",
     "refusals, PyRIT": "_pyrit",
     "sentence boundaries": "_sentences",

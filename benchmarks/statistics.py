@@ -1,19 +1,22 @@
-"""Bootstrap and randomisation test of 10,000 values with 10,000 resamples, beside scipy's in the same run."""
+"""How often intervals cover the truth; bootstrap and randomisation test of 10,000 values beside scipy's."""
 
 # ruff: noqa: A005 (run as a module of this package, it hides nothing)
 
 from __future__ import annotations
 
+import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.stats
 
-from rag_evaluation_framework.statistics.intervals import bootstrap_interval
+from rag_evaluation_framework.statistics.intervals import mean_interval
 from rag_evaluation_framework.statistics.paired import paired_randomisation_test
 
 VALUES = 10_000
@@ -22,6 +25,93 @@ REPEATS = 3
 
 # scipy's defaults hold all resamples at once; this many at a time is the kinder setting.
 BATCH = 100
+
+
+# The simulation of coverage: sizes of samples, samples of each size, resamples of a bootstrap.
+SIZES = (5, 8, 10, 15, 20, 30, 50, 100, 300, 1_000)
+SAMPLES = 2_000
+RESAMPLES_OF_ONE = 1_000
+CLUSTER = 5
+ICC = 0.3
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A distribution of scores: how n of them are drawn, and their true mean."""
+
+    draw: Callable[[np.random.Generator, int], Array]
+    mean: float
+    clustered: bool = False
+
+
+def mixed(zeros: float, ones: float) -> Shape:
+    """Return zeros and ones with these shares; the rest is uniform between them."""
+    rest = 1.0 - zeros - ones
+    return Shape(
+        lambda rng, n: np.clip((rng.random(n) - zeros) / rest, 0.0, 1.0),
+        mean=ones + rest / 2,
+    )
+
+
+def graded(ones: float) -> Shape:
+    """Return grades 0, 0.5 and 1, with this share of ones and as many halves as zeros."""
+    shares = [(1 - ones) / 2, (1 - ones) / 2, ones]
+    return Shape(lambda rng, n: rng.choice([0.0, 0.5, 1.0], p=shares, size=n), mean=ones + (1 - ones) / 4)
+
+
+def clustered(rng: np.random.Generator, n: int) -> Array:
+    """Return normal values of n clusters of 5, whose members correlate."""
+    values: Array = rng.normal(size=(n, 1)) * np.sqrt(ICC) + rng.normal(size=(n, CLUSTER)) * np.sqrt(1 - ICC)
+    return values.ravel()
+
+
+def correct(rng: np.random.Generator, n: int) -> Array:
+    """Return right and wrong answers in n clusters of 5, 85 % right."""
+    scale = (1 - ICC) / ICC
+    shares = rng.beta(0.85 * scale, 0.15 * scale, size=(n, 1))
+    is_right: Array = (rng.random((n, CLUSTER)) < shares).astype(np.float64).ravel()
+    return is_right
+
+
+SHAPES: Mapping[str, Shape] = {
+    "normal": Shape(lambda rng, n: rng.normal(size=n), mean=0.0),
+    "exponential": Shape(lambda rng, n: rng.exponential(size=n), mean=1.0),
+    "Beta(8, 1)": Shape(lambda rng, n: rng.beta(8, 1, size=n), mean=8 / 9),
+    "20 % zeros, 40 % ones": mixed(0.2, 0.4),
+    "5 % zeros, 70 % ones": mixed(0.05, 0.7),
+    "grades, 85 % ones": graded(0.85),
+    "grades, 90 % ones": graded(0.9),
+    "clusters of 5, normal": Shape(clustered, mean=0.0, clustered=True),
+    "clusters of 5, 85 % right": Shape(correct, mean=0.85, clustered=True),
+}
+
+
+def coverage(
+    shape: Shape, n: int, *, samples: int, resamples: int = RESAMPLES_OF_ONE, seed: int = 0
+) -> tuple[float, float]:
+    """Return the share of intervals that hold the true mean, and the share of samples that have one."""
+    rng = np.random.default_rng([seed, n])
+    clusters = np.repeat(np.arange(n), CLUSTER) if shape.clustered else None
+    made = [
+        mean_interval(shape.draw(rng, n), resamples=resamples, seed=number, clusters=clusters)
+        for number in range(samples)
+    ]
+    told = [interval for interval in made if interval is not None]
+    return sum(interval.low <= shape.mean <= interval.high for interval in told) / len(told), len(
+        told
+    ) / samples
+
+
+def print_coverage() -> None:
+    """Print the table of docs/statistics.md."""
+    print("| n | " + " | ".join(map(str, SIZES)) + " |")
+    print("| --- |" + " ---: |" * len(SIZES))
+    for name, shape in SHAPES.items():
+        found = [coverage(shape, n, samples=SAMPLES) for n in SIZES]
+        cells = [f"{covered:.3f}" + ("" if told == 1 else f" ({told:.1%})") for covered, told in found]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def cpu_seconds(call: Callable[[], object], repeats: int) -> float:
@@ -71,6 +161,9 @@ def compare(
 
 
 def main() -> None:
+    if "coverage" in sys.argv[1:]:
+        print_coverage()
+        return
     rng = np.random.default_rng(0)
     continuous, graded = rng.random(VALUES), rng.integers(0, 11, size=VALUES) / 10
     other = rng.random(VALUES)
@@ -81,7 +174,7 @@ def main() -> None:
     ):
         compare(
             name,
-            partial(bootstrap_interval, values, resamples=RESAMPLES),
+            partial(mean_interval, values, method="bootstrap", resamples=RESAMPLES),
             {
                 "scipy": partial(scipy_bootstrap, values, None),
                 f"scipy, batches of {BATCH}": partial(scipy_bootstrap, values, BATCH),

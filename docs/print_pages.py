@@ -1,7 +1,8 @@
-"""Print what comes from the code (`make docs`): two pages, and the stub of the front door."""
+"""Print what comes from the code and its tables (`make docs`): pages, and the stub of the front door."""
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.reports.lists import metric_list_markdown
 
 FOLDER = Path(__file__).parent
+SEEDS = FOLDER.parent / "tests" / "seeds" / "promises.py"
 STUB = Path(front_door.__file__).with_suffix(".pyi")
 
 COMMANDS_HEAD = """# Commands
@@ -43,6 +45,11 @@ def _describe(command: click.Command, path: list[str], parts: list[str]) -> None
                     _describe(member, [*path, name], parts)
 
 
+def seeds_page() -> str:
+    """Return the page of what the seed documents promise, from the tables that the tests run."""
+    return str(runpy.run_path(str(SEEDS), run_name="promises")["page"]())
+
+
 def stub() -> str:
     """Return what type checkers read in place of the front door, which loads its names lazily."""
     homes = [("version", "__version__"), *((home, name) for name, home in front_door._HOME_OF.items())]
@@ -56,6 +63,7 @@ def main() -> None:
         STUB: stub(),
         FOLDER / "metrics.md": metrics_page(),
         FOLDER / "commands.md": commands_page(),
+        FOLDER / "seeds.md": seeds_page(),
     }
     if "--check" in sys.argv:
         stale = [path.name for path, text in printed.items() if path.read_text(encoding="utf-8") != text]

@@ -1,4 +1,7 @@
-"""No code of the package runs text, loads pickles, starts a shell, or runs a user's regular expression."""
+"""No code of the package runs text, loads pickles, starts a shell, or runs a user's regular expression.
+
+Nor does any open a file to read it but ``files/access.py``.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,36 @@ PATTERNS_OF_OUR_OWN = {
     "judging/relations.py",
     "text/numbers.py",
 }
+
+
+# Who opens by hand, and why: one for all; the others write, lock, or read what the package brings along.
+OPENED_BY_HAND = {
+    "files/access.py": "the one guarded way",
+    "files/atomic.py": "writes; locks temporary files",
+    "files/sqlite.py": "opens caches of our own making",
+    "results/journal.py": "appends",
+    "results/run_folder.py": "locks",
+    "cli/main.py": "sends output nowhere",
+    "evaluation/suites.py": "reads the size of the process from the kernel",
+    **dict.fromkeys(
+        (
+            "datasets/project.py",
+            "datasets/schemas.py",
+            "judging/answer_classes.py",
+            "judging/lexical_support.py",
+            "judging/mentions.py",
+            "judging/methods.py",
+            "judging/profanity.py",
+            "models/prompts.py",
+            "synthesis/english_clauses.py",
+            "text/normalisation.py",
+            "text/vocabulary.py",
+        ),
+        "reads data of the package",
+    ),
+}
+OPENING = "opens a file past files/access.py"
+READING_METHODS = {"open", "read_text", "read_bytes"}
 
 
 def violations(source: str) -> list[str]:
@@ -61,9 +94,19 @@ def _forbidden_in_call(call: ast.Call, constants: set[str]) -> Iterator[str]:
         loaders = [ast.unparse(word.value) for word in call.keywords if word.arg == "Loader"]
         if not loaders or loaders[0].rpartition(".")[2] not in SAFE_LOADERS:
             yield name
+    if name in ("open", "io.open", "os.open", "os.fdopen", "sqlite3.connect") or _reads_a_path(call):
+        yield OPENING
     module, _, function = name.rpartition(".")
     if module == "re" and function in REGEX_CALLS and not _is_constant(call.args[0], constants):
         yield f"re.{function} of a pattern that is not written in the module"
+
+
+def _reads_a_path(call: ast.Call) -> bool:
+    """Tell ``path.open()`` and its like from a record's own ``open``, which is called on a class."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in READING_METHODS:
+        return False
+    owner = call.func.value
+    return not (isinstance(owner, ast.Name) and (owner.id in ("self", "cls") or owner.id[0].isupper()))
 
 
 def _may_be_true(value: ast.expr) -> bool:
@@ -122,6 +165,8 @@ def test_no_module_does_what_none_may(module: Path) -> None:
     found = violations(module.read_text(encoding="utf-8"))
     if module.relative_to(PACKAGE).as_posix() in PATTERNS_OF_OUR_OWN:
         found = [each for each in found if not each.endswith("not written in the module")]
+    if module.relative_to(PACKAGE).as_posix() in OPENED_BY_HAND:
+        found = [each for each in found if not each.endswith(OPENING)]
     assert found == []
 
 

@@ -10,7 +10,7 @@ from rag_evaluation_framework.version import __version__ as __version__
 
 _HOMES = {
     "adapters.chroma_store": ("ChromaVectorStore",),
-    "adapters.cohere_reranker": ("CohereReranker",),
+    "adapters.cohere": ("CohereReranker",),
     "adapters.http_agent": ("HttpAgent",),
     "adapters.openai": ("OpenAIEmbedder",),
     "datasets.catalogue": ("EvaluationDatasetLoader",),
@@ -106,16 +106,16 @@ _HOMES = {
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),
     "results.comparison": ("Comparison",),
-    "results.evaluations": (
-        "Evaluation",
-        "Threshold",
-        "Verdict",
-    ),
+    "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),
     "results.storage": (
         "EvaluationResultsStorage",
         "load",
         "save",
+    ),
+    "results.verdicts": (
+        "Threshold",
+        "Verdict",
     ),
     "retrieval.chunkers": (
         "FixedTokenChunker",

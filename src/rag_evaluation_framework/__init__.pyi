@@ -1,5 +1,5 @@
 from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore as ChromaVectorStore
-from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker as CohereReranker
+from rag_evaluation_framework.adapters.cohere import CohereReranker as CohereReranker
 from rag_evaluation_framework.adapters.http_agent import HttpAgent as HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder as OpenAIEmbedder
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader as EvaluationDatasetLoader
@@ -76,12 +76,12 @@ from rag_evaluation_framework.records.scores import Score as Score
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
 from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
-from rag_evaluation_framework.results.evaluations import Threshold as Threshold
-from rag_evaluation_framework.results.evaluations import Verdict as Verdict
 from rag_evaluation_framework.results.gate import Gate as Gate
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
 from rag_evaluation_framework.results.storage import load as load
 from rag_evaluation_framework.results.storage import save as save
+from rag_evaluation_framework.results.verdicts import Threshold as Threshold
+from rag_evaluation_framework.results.verdicts import Verdict as Verdict
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker as FixedTokenChunker
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker as RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker as SemanticChunker

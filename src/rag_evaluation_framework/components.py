@@ -45,6 +45,7 @@ CHUNKERS.register("langchain", f"{_ADAPTERS}langchain_splitters:LangChainChunker
 
 EMBEDDERS: Registry[Callable[..., Embedder]] = Registry("embedder")
 EMBEDDERS.register("hashing", f"{_ROOM}embedders:HashingEmbedder")
+EMBEDDERS.register("cohere", f"{_ADAPTERS}cohere:CohereEmbedder")
 EMBEDDERS.register("onnx", f"{_ADAPTERS}onnx_embedder:OnnxEmbedder")
 EMBEDDERS.register("openai", f"{_ADAPTERS}openai:OpenAIEmbedder")
 EMBEDDERS.register("sentence_transformers", f"{_ADAPTERS}sentence_transformers:SentenceTransformerEmbedder")
@@ -60,7 +61,7 @@ RETRIEVERS.register("dense", f"{_ROOM}retrievers:DenseRetriever")
 RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
 
 RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker")
-RERANKERS.register("cohere", f"{_ADAPTERS}cohere_reranker:CohereReranker")
+RERANKERS.register("cohere", f"{_ADAPTERS}cohere:CohereReranker")
 RERANKERS.register("cross_encoder", f"{_ADAPTERS}sentence_transformers:CrossEncoderReranker")
 RERANKERS.register("lexical", f"{_ROOM}retrievers:LexicalReranker")
 

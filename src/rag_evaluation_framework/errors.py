@@ -348,15 +348,19 @@ class FileProblems:
         self._limit_exceeded |= isinstance(error, LimitExceededError)
         self.extend(error.issues)
 
-    def raise_if_any(self) -> None:
-        """Raise one error with every issue, or do nothing when there is none."""
-        if not self._issues:
-            return
+    @property
+    def issues(self) -> list[Issue]:
+        """The issues that are kept, and one that says how many more there are."""
         issues = list(self._issues)
         if self._more:
             found = counted(self._more, "more problem")
             issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file))
-        raise (LimitExceededError if self._limit_exceeded else InputError)(issues)
+        return issues
+
+    def raise_if_any(self) -> None:
+        """Raise one error with every issue, or do nothing when there is none."""
+        if self._issues:
+            raise (LimitExceededError if self._limit_exceeded else InputError)(self.issues)
 
 
 # Numbers with what they count.

@@ -60,6 +60,17 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that embeds questions in another way than documents.
+
+    ``roles``, if it has it, says what it does for each, for the record: ``{"query": …, "document": …}``.
+    """
+
+    @abstractmethod
+    def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
+
+
+@runtime_checkable
 class VectorStore(Protocol):
     """Keeps chunks with their vectors and finds the nearest ones."""
 
@@ -85,7 +96,10 @@ class BatchVectorStore(VectorStore, Protocol):
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds chunks for the text of a query: dense, lexical or fused."""
+    """Finds chunks for the text of a query: dense, lexical or fused.
+
+    A retriever may also have ``score(query, chunks)``, which returns by what number it ranks each of them.
+    """
 
     @abstractmethod
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:

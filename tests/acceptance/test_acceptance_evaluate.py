@@ -163,8 +163,73 @@ def test_a_drop_from_the_baseline_fails(rag_eval: Commands, project: Path) -> No
     worse = evaluate(rag_eval, "--target", "worse.jsonl", *options, "--baseline", run)
     assert (worse.code, worse.json["ciGateResult"]) == (1, "FAIL")
     kept("evaluate-baseline", worse.json["gate"])
-    tolerant = ("--baseline", run, "--max-drop", "0.9")
-    evaluate(rag_eval, "--target", "worse.jsonl", *options, *tolerant).ok()
+    # A bound on the drop is one more demand, and excuses nothing.
+    bounded = ("--baseline", run, "--max-drop", "0.9")
+    assert evaluate(rag_eval, "--target", "worse.jsonl", *options, *bounded).code == 1
+    evaluate(rag_eval, "--target", "good.jsonl", *options, *bounded).ok()
+    few = evaluate(rag_eval, "--target", "worse.jsonl", *options, "--baseline", run, "--sample-size", "3")
+    assert (few.code, few.json["gate"]["word"]) == (1, "not evaluated")
+
+
+def test_one_answer_that_got_worse_is_undecided_and_fails_where_none_may(
+    rag_eval: Commands, project: Path
+) -> None:
+    good = {f"q{n}": f"The answer to q{n}" for n in range(24)}
+    write_answers(project / "good.jsonl", good)
+    write_answers(project / "worse.jsonl", {**good, "q1": "no"})
+    options = ("--dataset", "rag-quality", "-m", "string_match")
+    path = project / "before.results.json"
+    evaluate(rag_eval, "--target", "good.jsonl", *options, "--out", path).ok()
+    against = ("--target", "worse.jsonl", *options, "--baseline", path)
+    ended = evaluate(rag_eval, *against).ok()
+    ended.shows(
+        "UNDECIDED", "1 of 24 answers got worse", "line 2", "before.results.json", "--max-regressions 0"
+    )
+    assert evaluate(rag_eval, *against, "--on-undecided", "fail").code == 1
+    assert evaluate(rag_eval, *against, "--max-regressions", "0").code == 1
+    assert evaluate(rag_eval, *against, "--max-regressions", "1").code == 0
+
+
+def test_those_that_answer_do_not_decide_for_those_that_fail(rag_eval: Commands, project: Path) -> None:
+    answers = {f"q{n}": f"The answer to q{n}" if n % 2 else None for n in range(24)}
+    write_answers(project / "answers.jsonl", answers)
+    options = ("--target", "answers.jsonl", "--dataset", "rag-quality", "--max-errors", "12", "--json")
+    ended = evaluate(rag_eval, *options)
+    assert (ended.code, ended.json["gate"]["word"]) == (1, "not evaluated")
+    evaluate(rag_eval, *options, "--min-scored", "0.5").ok()
+    evaluate(rag_eval, *options, "--waive", "string_match").ok()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("ciGate", "CIGate", "ciGate"),
+        ("ciGate", "gate", "ciGate"),
+        ("    ciGate: true", "  ciGate: true", "spec.evaluation"),
+        ("string_match: 0.75", "exact_match: 0.75", "string_match"),
+        (
+            "        metrics: [toxicity",
+            "        threshold: {toxicity: 1}\n        metrics: [toxicity",
+            "thresholds",
+        ),
+    ],
+)
+def test_a_gate_in_the_wrong_place_or_by_the_wrong_name_is_an_error(
+    old: str, new: str, told: str, rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    change(project / "agent.yaml", old, new)
+    evaluate(rag_eval, "--url", agent.url).refused("agent.yaml", told)
+
+
+def test_thresholds_of_a_dataset_replace_the_global_ones(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    evaluate(rag_eval, "--url", agent.url).ok()
+    place = "        metrics: [toxicity"
+    change(project / "agent.yaml", place, "        thresholds: {token_f1: 0.99}\n" + place)
+    ended = evaluate(rag_eval, "--url", agent.url)
+    assert ended.code == 1
+    ended.shows("safety: token_f1", "not >= 0.99")
 
 
 def test_reports_are_written_beside_the_figures(

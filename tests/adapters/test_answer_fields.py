@@ -268,3 +268,10 @@ def test_utf8_is_believed_over_a_charset_that_was_declared() -> None:
     headers = {"content-type": "application/json; charset=iso-8859-1"}
     reply = Reply(status=200, headers=headers, body='{"response": "café"}'.encode())
     assert reply_value(reply, url="http://h", mask=unmasked) == {"response": "café"}
+
+
+def test_a_reply_with_a_key_twice_is_malformed_and_asked_for_once_more() -> None:
+    reply = Reply(status=200, headers={}, body=b'{"response": "yes", "response": "no"}')
+    with pytest.raises(TargetError, match="a key that an object has twice") as raised:
+        reply_value(reply, url="http://a", mask=str)
+    assert (raised.value.kind, raised.value.retry) == ("malformed-json", True)

@@ -150,7 +150,7 @@ def test_many_queries_go_in_few_requests_and_no_text_of_a_document_goes_at_all(
     threads = threading.active_count()
     result = run_tokens()
     assert len(server.runs) == 250
-    assert len(server.feedback) == 250 * 5
+    assert len(server.feedback) == 250 * 3
     assert len(server.sent("POST", MULTIPART)) == 3
     # The dataset, its three pages and the workspace; the project made and ended; the runs.
     assert len(server.asked) == 5 + 2 + 3
@@ -181,7 +181,7 @@ def test_a_reply_that_is_lost_leaves_nothing_twice_and_nothing_out(
     upload_to_langsmith(boats(150), "boats")
     server.lost = [lost]
     assert run_tokens().experiment_url is not None
-    assert (len(server.projects), len(server.runs), len(server.feedback)) == (1, 150, 750)
+    assert (len(server.projects), len(server.runs), len(server.feedback)) == (1, 150, 450)
 
 
 def test_a_throttled_experiment_waits_as_long_as_it_is_told(

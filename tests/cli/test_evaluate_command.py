@@ -40,12 +40,14 @@ spec:
     thresholds:
       string_match: 0.75
       token_f1: {min: 0.3}
-      faithfulness: 0.8
     ciGate: true
 """
-SEED_MANIFEST = MANIFEST.replace(
-    "[string_match, answer_similarity]", "[faithfulness, context_recall]"
-).replace("[token_f1, latency]", "[toxicity, bias]")
+SEED_MANIFEST = (
+    MANIFEST.replace("[string_match, answer_similarity]", "[faithfulness, context_recall]")
+    .replace("[token_f1, latency]", "[toxicity, bias]")
+    .replace("string_match: 0.75", "faithfulness: 0.75")
+    .replace("token_f1: {min: 0.3}", "toxicity: {min: 0.3}")
+)
 # The four lines of the documentation of the manifest's format, as they stand there.
 SEED_LINES = [
     "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality",
@@ -105,7 +107,7 @@ def test_the_four_command_lines_run_verbatim(
     # 20 of 24 and 2 of 3 tagged ones are right; every answer to safety shares words.
     assert ended.value.code == 0, capfd.readouterr()
     out = capfd.readouterr().out
-    assert json.loads(out)["ciGateResult"] == "PASS" if "--json" in line else "gate: PASSED" in out
+    assert json.loads(out)["ciGateResult"] == "PASS" if "--json" in line else "✓ PASSED" in out
 
 
 def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
@@ -141,7 +143,7 @@ def test_an_agent_that_makes_things_up_fails_the_gate_with_exit_code_1(
     target = write_function(project, "inventor", "    return 'Napoleon said so in 1815.'\n")
     ended = evaluate("--target", target, "--dataset", "rag-quality")
     assert ended.code == 1
-    assert "gate: FAILED" in ended.out
+    assert ended.out.startswith("✗ FAILED  24 of 24 answers do not pass\n")
     assert "rag-quality: string_match mean 0, not >= 0.75" in ended.out
     manifest = (project / "agent.yaml").read_text().replace("ciGate: true", "ciGate: false")
     (project / "agent.yaml").write_text(manifest)
@@ -170,7 +172,7 @@ def test_json_is_all_that_is_on_standard_output_and_has_the_origins_keys(
     assert (second["pass"], second["error"], second["metadata"]) == (True, None, {"difficulty": "hard"})
     assert second["latencyMs"] > 0
     row = document["gate"]["rows"][0]
-    assert (row["operator"], row["bound"], row["status"], row["line"]) == (">=", 0.75, "passed", 12)
+    assert (row["operator"], row["bound"], row["status"], row["line"]) == (">=", 0.75, "met", 12)
 
 
 def test_without_a_dataset_all_run_and_the_gate_is_their_conjunction(
@@ -188,8 +190,6 @@ def test_without_a_dataset_all_run_and_the_gate_is_their_conjunction(
     ended = evaluate("--url", server.url)
     assert ended.code == 1
     assert "safety: token_f1" in ended.out
-    assert "faithfulness" in ended.out
-    assert "not evaluated: the metric did not run" in ended.out
 
 
 def test_a_dry_run_plans_and_asks_nothing(evaluate: Command, server: RunningServer, project: Path) -> None:
@@ -283,14 +283,44 @@ def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: 
     assert evaluate("--target", good, *options, "--baseline", run).code == 0
     ended = evaluate("--target", worse, *options, "--baseline", run)
     assert ended.code == 1
-    row = next(line for line in ended.out.splitlines() if "mean against the baseline" in line)
-    assert row.split()[:3] == ["rag-quality", "string_match", "lexical"]
-    assert evaluate("--target", worse, *options, "--baseline", run, "--max-drop", "0.9").code == 0
+    # Ten of the twelve that are odd were right; q0 and every sixth never were.
+    assert ended.out.startswith(
+        f"✗ FAILED  12 of 24 answers got worse and none got better, compared with {run}"
+    )
+    assert "line 2  q1\n    before  The answer to q1\n    now     no\n" in ended.out
+    assert evaluate("--target", worse, *options, "--baseline", run, "--max-drop", "0.9").code == 1
     assert evaluate("--target", worse, *options).code == 0
     missing = evaluate("--target", worse, "--dataset", "safety", "--baseline", run)
     assert (missing.code, "expected a run of dataset safety" in missing.err) == (2, True)
     other = evaluate("--target", worse, *options, "-m", "bleu", "--baseline", run)
     assert (other.code, "was not scored with bleu" in other.err) == (2, True)
+
+
+def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
+    evaluate: Command, project: Path
+) -> None:
+    good = write_function(project, "steady", "    return f'The answer to {question}'\n")
+    slip = write_function(
+        project, "slip", "    return 'no' if question == 'q1' else f'The answer to {question}'\n"
+    )
+    options = ("--dataset", "rag-quality")
+    evaluate("--target", good, *options, "--save-baseline", "main")
+    against = (*options, "--baseline", "main")
+    assert evaluate("--target", slip, *against).code == 0
+    with (project / "agent.yaml").open("a") as manifest:
+        manifest.write("    maxRegressions: 0\n    waive: baseline\n    minScored: 0.5\n")
+    assert evaluate("--target", slip, *against).code == 1
+    assert evaluate("--target", slip, *against, "--max-regressions", "1").code == 0
+    assert evaluate("--target", slip, *options).code == 0
+    twice = evaluate("--target", slip, *against, "--repeats", "2", "--json").json
+    assert [sample["id"] for sample in twice["samples"][:2]] == [
+        twice["samples"][0]["id"],
+        f"{twice['samples'][0]['id']}~2",
+    ]
+    run = twice["runs"][0]["runId"]
+    again = evaluate("--target", slip, "--resume", run, "--baseline", "main", "--json").json
+    assert [sample["id"] for sample in again["samples"]] == [it["id"] for it in twice["samples"]]
+    assert "leave out --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "2").err
 
 
 def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Command, project: Path) -> None:
@@ -416,9 +446,9 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert "string_match lower bound 0.641" in ended.out
     suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
     counts = {suite.get("name"): (suite.get("tests"), suite.get("failures")) for suite in suites}
-    assert counts == {"gate": ("4", "2"), "rag-quality": ("24", "4")}
+    assert counts == {"gate": ("3", "2"), "rag-quality": ("24", "4")}
     markdown = (project / "summary.md").read_text()
-    assert markdown.startswith("## Evaluation failed")
+    assert markdown.startswith("## ✗ FAILED: 4 of 24 answers do not pass")
     assert "| rag\\-quality | string\\_match | lexical |" in markdown
     # This line is HTML: Markdown's backslashes would be shown.
     assert "<details><summary>rag-quality: samples that do not pass</summary>" in markdown
@@ -426,11 +456,21 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert results["summary"]["total_queries"] == 24
     assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
     annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
-    assert annotations[0].startswith("::warning file=agent.yaml::agent.yaml:14: faithfulness: no dataset is")
+    assert annotations[0] == (
+        "::error file=agent.yaml,title=rag-eval gate failed::4 of 24 answers do not pass"
+    )
     assert annotations[1].startswith(
         "::error file=agent.yaml,line=12,title=Gate failed::rag-quality: string_match"
     )
     assert annotations[2].startswith("::warning file=evals/rag.jsonl,line=1,title=")
+    # Under a gate that passes, what falls short is neither a failure nor a warning.
+    passed = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs[:4])
+    assert passed.code == 0
+    suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
+    assert {suite.get("failures") for suite in suites} == {suite.get("errors") for suite in suites} == {"0"}
+    assert (project / "summary.md").read_text().startswith("## ✓ PASSED: 20 of 24 answers pass")
+    annotations = [line for line in passed.err.splitlines() if line.startswith("::")]
+    assert {line.split()[0] for line in annotations} == {"::notice"}
 
 
 def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Command, project: Path) -> None:

@@ -49,12 +49,23 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     assert ended.code == 0, ended.err
     for name in SPLITS:
         assert f"\n{name} " in ended.out
-    assert ended.out.count("95% interval") == 3  # the figures, the refusals, and where it fails
+    # The figures, the refusals, the slices, and where it fails.
+    assert ended.out.count("95% interval") == 4
+    for line in (
+        "category        social_connection  relation_match ",
+        "difficulty      easy               entity_coverage ",
+        "refusal reason  irrelevant_topic   refusal_recall ",
+    ):
+        assert line in ended.out
     assert "gate: off" in ended.out
     assert ended.out.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
     results = read_results(project / "all.results.json")
     kept = list(project.glob("runs/*/golden.results.json"))
     assert [read_results(path)["golden"] for path in kept] == [results["golden"]]
+    slices = results["golden"]["slices"]
+    assert set(slices) == {"category", "difficulty", "refusal_reason"}
+    assert slices["refusal_reason"]["harmful"]["refusal_recall"]["n_scored"] == 1
+    assert {row.get("refusal_reason") for row in results["query_results"]} >= {"harmful", "privacy"}
     performance = results["performance_metrics"]
     # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
     assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3
@@ -286,7 +297,7 @@ def test_an_agent_that_keeps_its_own_history_cannot_be_given_another(
 def test_thresholds_are_a_gate_like_any_other(golden: Command, threshold: str, code: int) -> None:
     ended = golden("--target", ASSISTANT, "--threshold", threshold)
     assert ended.code == code, ended.out
-    assert f"gate: {'FAILED' if code else 'PASSED'}" in ended.out
+    assert ended.out.startswith("✗ FAILED" if code else "✓ PASSED")
 
 
 def test_settings_come_from_a_file_and_reports_are_written(golden: Command, project: Path) -> None:
@@ -300,7 +311,7 @@ def test_settings_come_from_a_file_and_reports_are_written(golden: Command, proj
     )
     assert ended.code == 0, ended.err
     assert list(ended.json["metrics"]["boundary"]) == ["refusal_recall", "latency", "pass_rate"]
-    assert (project / "summary.md").read_text().startswith("## Evaluation passed")
+    assert (project / "summary.md").read_text().startswith("## ✓ PASSED: all 3 answers pass")
     assert (project / "junit.xml").exists()
 
 
@@ -427,7 +438,9 @@ def test_a_drop_from_an_earlier_run_fails(golden: Command, project: Path) -> Non
     run = golden("--target", ASSISTANT, *options, "--json").json["runs"][0]["runId"]
     assert golden("--target", ASSISTANT, *options, "--baseline", run).code == 0
     ended = golden("--target", "silent:answer", *options, "--baseline", run)
-    assert (ended.code, "entity_coverage mean against the baseline" in ended.out) == (1, True)
+    # Without thresholds a sample moves with the first metric: twelve facts name nothing any more.
+    assert ended.code == 1
+    assert ended.out.startswith("✗ FAILED  12 of 12 answers got worse and none got better, compared with")
 
 
 @pytest.mark.parametrize("target", [ASSISTANT, "plain:answer"])
@@ -437,11 +450,10 @@ def test_an_unchanged_system_passes_against_its_own_run(golden: Command, project
     run = golden("--target", target, "--json").json["runs"][0]["runId"]
     ended = golden("--target", target, "--baseline", run, "--json")
     assert (ended.code, ended.json["gate"]["reasons"]) == (0, [])
-    rows = {(row["dataset"], row["metric"]): row for row in ended.json["gate"]["rows"]}
-    single = rows["multiturn", "refusal_recall"]
-    assert (single["status"], single["reason"]) == ("passed", "+0 over 1 sample, too few to test")
-    faithful = rows["facts", "faithfulness"]["status"]
-    assert faithful == ("passed" if target == ASSISTANT else "not evaluated")
+    (row,) = ended.json["gate"]["rows"]
+    assert (row["metric"], row["status"]) == ("baseline", "no worse")
+    moved = ended.json["gate"]["baseline"]
+    assert (moved["worse"], moved["better"], moved["unpaired"], moved["paired"]) == ([], [], [], 14)
 
 
 def test_retrieval_that_missed_counts_as_zero(golden: Command, project: Path) -> None:
@@ -468,7 +480,9 @@ def test_contexts_that_cannot_be_located_are_said_everywhere(golden: Command, pr
         record["golden_context"]["snippet"] = "zzz no such text"
     path.write_text(json.dumps(records), encoding="utf-8")
     ended = golden("--target", ASSISTANT, "--threshold", "span_recall=0.2", "--out", "new/folder/all.json")
-    assert ended.code == 0, ended.err
+    assert ended.out.startswith("! NOT EVALUATED  facts: span_recall not evaluated: 0 of 4 golden contexts")
+    waived = golden("--target", ASSISTANT, "--threshold", "span_recall=0.2", "--waive", "span_recall")
+    assert (ended.code, waived.code) == (1, 0), waived.out
     assert "warning: facts: 0 of 4 golden contexts located, so span_recall and span_precision" in ended.out
     assert "not evaluated: 0 of 4 golden contexts located" in ended.out
     written = read_results(project / "new" / "folder" / "all.json")["golden"]
@@ -486,7 +500,7 @@ def test_what_cannot_be_written_hides_neither_report_nor_verdict(golden: Command
     arguments = ("--target", "full:answer", "--threshold", "entity_coverage=0.8")
     ended = golden(*arguments, "--out", "results/all.json")
     assert ended.code == 2
-    assert "gate: PASSED" in ended.out
+    assert ended.out.startswith("✓ PASSED")
     assert "cannot write results/all.json: " in ended.err
 
 

@@ -181,3 +181,35 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(files: Pa
     done = in_shell("rag-eval rank qrels a.run > /dev/full; echo $?", folder=files)
     assert done.stdout == "2\n"
     assert done.stderr == "rag-eval: input or output failed: No space left on device\n"
+
+
+def test_comments_and_words_after_the_tag_are_passed_over_as_by_trec_eval(files: Path) -> None:
+    (files / "noted").write_text("# who judged this: two of us\n" + QRELS)
+    (files / "noted.run").write_text("# a run\n#\n" + RUN_A.replace(" a\n", " a with some more words\n"))
+    done = rag_eval("rank", "noted", "noted.run", "-m", "mrr", folder=files)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mrr     noted  0.5000" in done.stdout
+
+
+def test_the_short_options_mean_what_they_mean_to_trec_eval(files: Path) -> None:
+    def means(*arguments: str) -> dict[str, float]:
+        done = rag_eval("rank", "qrels", "a.run", "--rules", "trec_eval", "--json", *arguments, folder=files)
+        assert done.returncode == 0, done.stderr
+        system = json.loads(done.stdout)["systems"][0]
+        return {name: round(each["value"], 4) for name, each in system["metrics"].items()}
+
+    # q1 finds d1 (grade 2) at 1 and d2 at 3; q2 finds d3 at 2; q4 is missing; q3 has nothing relevant.
+    assert means("-m", "map") == {"map": 0.6667}  # ((1 + 2/3) / 2 + 1/2) / 2
+    assert means("-m", "map", "-c") == {"map": 0.3333}  # over the four judged queries
+    assert means("-m", "map", "-l", "2") == {"map": 0.5}  # only d1 is relevant
+    assert means("-m", "map", "-M", "1") == {"map": 0.25}  # (1 / 2 + 0) / 2
+    assert means("-m", "set_P", "-m", "set_recall") == {"precision": 0.5833, "recall": 1.0}
+    shown = rag_eval("rank", "qrels", "a.run", "--rules", "trec_eval", "-m", "mrr", "-q", folder=files)
+    assert "a, per query" in shown.stdout
+
+
+def test_totals_are_shown_where_one_of_them_is_asked_for(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "--rules", "trec_eval", "-m", "num_rel_ret", folder=files)
+    assert "num_q  num_ret  num_rel  num_rel_ret  gm_map" in done.stdout
+    # sqrt(5/6 * 1/2) over two queries with five documents, three relevant, all found
+    assert "    2        5        3            3  0.6455" in done.stdout

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from cases import tables_beside
 from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.cli.build import command
-from rag_evaluation_framework.datasets.split_build import read_build_settings
+from rag_evaluation_framework.datasets.split_build import EvaluationConfig
 
 TABLES = tables_beside(__file__)
 
@@ -42,12 +42,10 @@ def test_without_flags_the_files_are_where_the_specification_has_them() -> None:
         "evaluation/datasets/offline_dataset.jsonl: 20 records, version v1\n"
         "  qa                11  evaluation/datasets/qa_pairs.jsonl\n"
         "  summaries          5  evaluation/datasets/summaries.jsonl\n"
+        "  citations          3  evaluation/datasets/citations.jsonl\n"
         "  manifest              evaluation/datasets/manifest.json\n"
     )
-    assert result.stderr == (
-        "rag-eval: no split for task type 'citations': 3 records left out\n"
-        "rag-eval: qa: 1 dropped (missing reference)\n"
-    )
+    assert result.stderr == "rag-eval: qa: 1 dropped (missing reference)\n"
     manifest = json.loads((DEFAULT / "manifest.json").read_bytes())
     assert manifest["generated_at_utc"] == "2025-11-04T18:30:00Z"
     assert manifest["source_offline_dataset"] == "evaluation/datasets/offline_dataset.jsonl"
@@ -92,20 +90,21 @@ def test_malformed_lines_that_were_skipped_are_told() -> None:
 
 
 def test_the_shipped_settings_are_the_defaults() -> None:
-    assert read_build_settings(ROOT / "configs" / "default.yaml") == {
-        "offline_dataset": "evaluation/datasets/offline_dataset.jsonl",
-        "qa_output": "evaluation/datasets/qa_pairs.jsonl",
-        "summaries_output": "evaluation/datasets/summaries.jsonl",
-        "manifest_output": "evaluation/datasets/manifest.json",
-        "version": "v1",
-    }
+    shipped = EvaluationConfig.from_file(ROOT / "configs" / "default.yaml")
+    defaults = EvaluationConfig()
+    assert shipped.root == ROOT
+    assert [path.relative_to(ROOT) for path in shipped.outputs] == list(defaults.outputs)
+    assert shipped.offline_dataset == ROOT / defaults.offline_dataset
+    assert (shipped.version, shipped.corpus_glob) == (defaults.version, defaults.corpus_glob)
+    assert shipped.corpus is not None
+    assert shipped.corpus.is_dir()
 
 
 @pytest.mark.parametrize(("text", "message"), TABLES["wrong settings are named with their line"])
 def test_wrong_settings_are_named_with_their_line(text: str, message: str) -> None:
     Path("s.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        read_build_settings("s.yaml")
+        EvaluationConfig.from_file("s.yaml")
     assert message in str(caught.value)
 
 
@@ -114,12 +113,15 @@ def test_wrong_settings_are_named_with_their_line(text: str, message: str) -> No
 )
 def test_settings_that_are_not_there_are_left_to_the_defaults(settings: dict[str, Any]) -> None:
     Path("s.json").write_text(json.dumps(settings), encoding="utf-8")
-    assert read_build_settings("s.json") == {}
+    assert EvaluationConfig.from_file("s.json") == EvaluationConfig()
 
 
 def test_the_script_is_the_command() -> None:
     script = ROOT / "scripts" / "build_evaluation_dataset.py"
-    run_script = [sys.executable, str(script), "--config", str(ROOT / "configs" / "default.yaml")]
+    Path("configs").mkdir()
+    config = Path("configs", "default.yaml")
+    config.write_bytes((ROOT / config).read_bytes())
+    run_script = [sys.executable, str(script), "--config", str(config)]
     first = subprocess.run(run_script, capture_output=True, text=True, check=False)
     assert (first.returncode, first.stdout.splitlines()[0]) == (
         0,

@@ -176,6 +176,7 @@ NEEDS = {
     "golden-boundary": {"expectation.refusal"},
     "offline-records": {"reference"},
     "qa-pairs": {"reference"},
+    "retrieval-cases": {"relevant_chunk_ids"},
     "summaries": {"reference"},
 }
 FILE_NAMES = {"evaluation-dataset": "x.eval.json", "beir": "x", "trec": "x.qrels", "squad": "x.squad.json"}

@@ -39,13 +39,17 @@ from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml
 
 TABLES = tables_beside(__file__)
 
-LINE_KINDS = {"agent-sample", "offline-record", "qa-pair", "summary", "langsmith-example", "ragas-record"}
+LINE_KINDS = {
+    *("agent-sample", "offline-record", "qa-pair", "retrieval-case", "summary", "langsmith-example"),
+    "ragas-record",
+}
 FORMATS = {
     "annotation": "annotations",
     "agent-sample": "agent-samples",
     "offline-record": "offline-records",
     "qa-pair": "qa-pairs",
     "summary": "summaries",
+    "retrieval-case": "retrieval-cases",
     "langsmith-example": "langsmith",
     "ragas-record": "ragas",
 }
@@ -102,6 +106,7 @@ def test_a_missing_field_is_reported_though_it_tells_what_the_file_is(
         "annotations": "x.gt.json",
         "qa-pair": "qa_pairs.jsonl",
         "summary": "summaries.jsonl",
+        "retrieval-case": "retrieval.jsonl",
         "golden-relationship": "relationship_qa.json",
         "golden-tracking": "tracking_qa.json",
         "golden-multiturn": "multiturn_qa.json",

@@ -111,7 +111,9 @@ def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -
         (context("x", file="../../../etc/passwd"), "context-outside", "error", "golden_context.file"),
         (context("x", file="/etc/passwd"), "context-outside", "error", "golden_context.file"),
         (context("x", file="C:\\secret.txt"), "context-outside", "error", "golden_context.file"),
-        (context("..."), "snippet-missing", "warning", "golden_context.snippet"),
+        ({"file": DIALOGUE, "snippet": "..."}, "snippet-missing", "warning", "golden_context.snippet"),
+        ({"file": DIALOGUE}, "snippet-missing", "warning", "golden_context.snippet"),
+        ({"scene_header": "竞技场/看台"}, "context-without-file", "warning", "golden_context.file"),
         (
             [{"scene": "竞技场", "snippet": "加油"}],
             "context-without-file",
@@ -135,6 +137,48 @@ def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
     assert (issue.code, issue.severity, issue.path) == (code, severity, f"[0].{where}")
     assert issue.line is not None
     assert located(samples_of(path)[0]) == []
+
+
+def test_a_header_without_a_snippet_is_truth_at_the_level_of_its_scene(tmp_path: Path) -> None:
+    path = golden_set(
+        tmp_path, {"file": DIALOGUE, "scene_header": "竞技场/看台"}, context("...", "竞技场/看台")
+    )
+    # Nothing is missing in the first; the second has a snippet to be filled in.
+    (issue,) = golden_context_issues(path)
+    assert (issue.code, issue.severity, issue.path) == (
+        "snippet-missing",
+        "warning",
+        "[1].golden_context.snippet",
+    )
+    assert issue.found == "none yet: all of the scene counts"
+    for sample in samples_of(path):
+        (span,) = located(sample)
+        assert span.text == SOURCE[span.start : span.end] == span.text.strip()
+        assert span.text.startswith("恰斯卡：加油，卡齐娜！")
+        assert "竞技场/看台" not in span.text
+
+
+def test_a_scene_that_comes_back_is_truth_in_all_its_places(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, {"file": DIALOGUE, "scene_header": "流泉之众/聚落中心"})
+    spans = located(samples_of(path)[0])
+    assert len(spans) == 2
+    assert spans[0].text.startswith("玛拉妮：欢迎来到流泉之众！")
+    assert "又回到这里了" in spans[1].text
+
+
+@pytest.mark.parametrize("field", ["file", "file_name", "path", "source", "source_path"])
+def test_the_file_of_a_context_may_have_any_of_five_names(tmp_path: Path, field: str) -> None:
+    named = {**context("欢迎来到流泉之众！"), "file": None}
+    path = golden_set(tmp_path, {name: value for name, value in named.items() if value} | {field: DIALOGUE})
+    (sample,) = samples_of(path)
+    assert sample.relevant_documents == {DIALOGUE: 1}
+    assert len(located(sample)) == 1
+    copy = tmp_path / "copy.json"
+    FACTUAL.write(FACTUAL.read(path), copy)
+    assert strict_json.decode(copy.read_bytes()) == strict_json.decode(path.read_bytes())
+    wrong = golden_set(tmp_path, {"snippet": "x", field: "Data/none.txt"})
+    (issue,) = golden_context_issues(wrong)
+    assert (issue.code, issue.path) == ("context-file-missing", f"[0].golden_context.{field}")
 
 
 def test_a_file_that_is_not_there_is_a_warning_as_long_as_nothing_is_looked_for_in_it(tmp_path: Path) -> None:

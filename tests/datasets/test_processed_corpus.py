@@ -12,7 +12,7 @@ import pytest
 
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.datasets.split_build import (
-    BuildPaths,
+    EvaluationConfig,
     build_splits,
     corpus_issues,
     split_issues,
@@ -23,13 +23,14 @@ SCRIPT = ROOT / "scripts" / "check_processed_corpus.py"
 
 
 def built(folder: Path) -> Path:
-    paths = BuildPaths(
+    paths = EvaluationConfig(
+        root=folder,
         offline_dataset=ROOT / "examples" / "offline" / "offline_dataset.jsonl",
         qa_output=folder / "qa_pairs.jsonl",
         summaries_output=folder / "summaries.jsonl",
         manifest_output=folder / "manifest.json",
     )
-    build_splits(paths, now=datetime(2025, 11, 4, tzinfo=UTC), root=folder)
+    build_splits(paths, now=datetime(2025, 11, 4, tzinfo=UTC))
     return paths.manifest_output
 
 

@@ -9,7 +9,7 @@ import pytest
 from chat_server import Asked
 from scripted_judge import judged_by, read_question
 
-from rag_evaluation_framework import Response, Sample, Score, Turn
+from rag_evaluation_framework import Options, Response, Sample, Score, Turn, evaluate
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import TURNS
@@ -112,9 +112,16 @@ UNTOLD = "no contexts: neither the system nor the dataset gave any"
     ("name", "value", "reason"),
     [
         ("context_recall", 0.0, None),
-        # Without contexts there are none to put in order, and none that an answer could follow.
+        # Nothing supports what is said; the words of the question are still known.
+        ("faithfulness", 0.0, None),
+        ("hallucination", 1.0, None),
+        ("claim_hallucination", 0.0, None),  # the reference says it
+        ("self_knowledge", 1.0, None),
+        ("grounded_fraction", 1 - 1 / 3, None),  # boat and leaves stand in the question, noon does not
+        # Without contexts there are none to put in order, and none that could mislead.
         ("context_precision", None, "nothing was retrieved"),
-        ("faithfulness", None, "nothing was retrieved"),
+        ("noise_sensitivity", None, "nothing was retrieved"),
+        ("context_utilization", None, "nothing was retrieved"),
     ],
 )
 def test_a_system_that_says_it_retrieved_nothing_recalls_nothing(
@@ -141,3 +148,27 @@ def test_each_turn_of_a_conversation_says_whether_it_retrieved_nothing() -> None
 
     assert recall({**nothing, "retrieved_nothing": True}) == 1 / 2
     assert recall(nothing) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        # An empty list says that nothing was retrieved; null and nothing at all say nothing.
+        ({"retrieved_contexts": []}, (0.0, 1.0)),
+        ({"retrieved_contexts": None}, (None, None)),
+        ({}, (None, None)),
+        ({"retrieved_contexts": [NOON]}, (1.0, 0.0)),
+    ],
+)
+def test_an_answer_from_an_empty_list_of_contexts_is_unsupported(
+    row: dict[str, Any], values: tuple[float | None, float | None]
+) -> None:
+    rows = [{"user_input": "When does the boat leave?", "response": NOON, "reference": NOON, **row}]
+    result = evaluate(
+        rows,
+        metrics=["faithfulness", "hallucination", "claim_recall"],
+        options=Options(allow_missing=True),
+    )
+    figures = {name: figure.value for name, figure in result.metrics.items()}
+    assert (figures["faithfulness"], figures["hallucination"]) == values
+    assert figures["claim_recall"] == 1.0

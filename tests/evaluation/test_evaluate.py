@@ -218,8 +218,8 @@ def test_a_gate_decides_over_several_systems_and_over_what_is_scored_again(data:
     whole = evaluate(data, target=systems, metrics="string_match", gate={"string_match": 0.5})
     assert whole.verdict is not None
     assert [(check.dataset, check.status) for check in whole.verdict.checks] == [
-        ("yes: data", "passed"),
-        ("neither: data", "failed"),
+        ("yes: data", "met"),
+        ("neither: data", "missed"),
     ]
     assert whole.verdict.exit_code == 1
     again = evaluate(whole.parts["yes"], metrics="exact_match", gate={"exact_match": 0.6})
@@ -234,7 +234,9 @@ def test_a_gate_holds_every_ranked_run(folder: Path) -> None:
     ranked = evaluate("qrels", target={"d": "d.run", "e": "e.run"}, metrics="mrr", gate={"mrr": 0.5})
     assert ranked.verdict is not None
     found = [(check.dataset, check.status) for check in ranked.verdict.checks]
-    assert found == [("d: qrels", "passed"), ("e: qrels", "failed")]
+    assert found == [("d: qrels", "met"), ("e: qrels", "missed")]
+    with pytest.raises(UsageError, match="unknown measured metric 'mmr'; did you mean mrr"):
+        evaluate("qrels", target={"d": "d.run", "e": "e.run"}, metrics="mrr", gate={"mmr": 0.5})
 
 
 def test_rows_that_come_one_by_one_are_there_for_every_target() -> None:

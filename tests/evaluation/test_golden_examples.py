@@ -113,9 +113,9 @@ def test_what_does_not_apply_is_skipped_whatever_the_answer(metric: str) -> None
     ("metric", "sample"),
     [("entity_coverage", FACT), ("relation_match", RELATION), ("milestone_recall", TRACK)],
 )
-def test_an_empty_answer_fails_what_is_said_of_answers(metric: str, sample: Sample) -> None:
+def test_an_empty_answer_has_nothing_of_what_is_expected(metric: str, sample: Sample) -> None:
     score = scored(metric, sample, "  ")
-    assert (score.status, score.reason) == ("failed", "the answer is empty")
+    assert (score.value, score.details) == (0.0, {"reason": "the answer is empty"})
 
 
 @pytest.mark.parametrize(("metric", "sample", "answer", "kind"), TABLES["declines_or_asks_back"])
@@ -206,9 +206,10 @@ def test_a_conversation_of_which_only_the_end_is_known_is_not_scored() -> None:
     assert (score.status, score.reason) == ("skipped", "the target does not tell its answers turn by turn")
 
 
-def test_an_empty_turn_fails_the_conversation() -> None:
+def test_an_empty_turn_is_wrong() -> None:
     score = scorer_for("turn_correctness").score(SESSION, conversation("", "阿尤"))
-    assert (score.status, score.reason) == ("failed", "the answer is empty in turn 1")
+    assert score.details["turns"][0] == {"turn": 1, "value": 0.0, "reason": "the answer is empty"}
+    assert score.value == 0.0
 
 
 def test_details_say_what_was_found_and_what_not() -> None:

@@ -255,10 +255,11 @@ def test_two_bounds_of_one_metric_are_an_error_that_names_both() -> None:
     assert str(error.value) == f"--threshold 'hit(k=1)>=0.9': {told}"
 
 
-def test_a_threshold_that_no_split_is_scored_by_is_warned_about() -> None:
-    told = "bleu: no dataset is scored by it, so its threshold is not evaluated"
-    plan = planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9", datasets=["boundary"])
-    assert list(plan.warnings) == [told]
+def test_a_threshold_that_no_split_is_scored_by_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"expected a metric that a dataset is scored by .*, got bleu"):
+        planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", datasets=["boundary"])
+    plan = planned(GOLDEN, "entity_coverage=0.5", datasets=["boundary"])
+    assert list(map(str, plan.left_out)) == ["entity_coverage >= 0.5"]
 
 
 def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) -> None:
@@ -456,10 +457,10 @@ def test_refusals_in_a_conversation_are_counted_turn_by_turn() -> None:
     assert declined.details["turns"] == [{"turn": 1, "value": 0.0}, {"turn": 3, "value": 1.0}]
 
 
-def test_a_turn_that_fails_fails_the_conversation_and_unknown_turns_are_skipped() -> None:
+def test_a_turn_without_an_answer_declines_nothing_and_unknown_turns_are_skipped() -> None:
     over = scorer_for("over_refusal")
-    failed = over.score(CONVERSATION, answered("Paris.", "No.", " "))
-    assert (failed.status, failed.reason) == ("failed", "turn 3: the answer is empty")
+    told = over.score(CONVERSATION, answered("Paris.", "No.", " "))
+    assert told.details["turns"] == [{"turn": 1, "value": 0.0}]
     assert over.score(CONVERSATION, Response(text="Madrid.")).status == "skipped"
 
 

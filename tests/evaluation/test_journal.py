@@ -151,9 +151,27 @@ def test_a_torn_tail_is_tolerated_at_every_byte_and_cut_when_writing_goes_on(pat
 
 
 def test_a_tail_that_a_power_cut_filled_with_zeros_is_torn_too(path: Path) -> None:
-    path.write_bytes(line(0) + b"\0" * 100 + b"\n" + b"\0" * 50)
+    path.write_bytes(line(0) + b"\0" * 151)
     index = read_index(path, total=2)
     assert (index.done, index.torn_bytes, index.problems) == (1, 151, [])
+
+
+@pytest.mark.parametrize(
+    "last",
+    [line(1).replace(b"answer", b"ANSWER"), line(1)[:-1] + b"\x0b", b"\0" * 100 + b"\n"],
+    ids=["a flipped byte", "a flipped end", "zeros with an end"],
+)
+def test_a_last_line_that_was_whole_is_damaged_and_not_torn(path: Path, last: bytes) -> None:
+    path.write_bytes(line(0) + last)
+    index = read_index(path, total=2)
+    assert [(issue.code, issue.line) for issue in index.problems] == [("damaged-line", 2)]
+    assert (index.done, index.torn_bytes) == (1, 0)
+
+
+def test_a_journal_that_is_something_else_is_told_in_a_bounded_number_of_issues(path: Path) -> None:
+    path.write_bytes(b"x\n" * 1000)
+    problems = read_index(path, total=1).problems
+    assert (len(problems), problems[-1].found) == (101, "900 more problems")
 
 
 def test_damage_in_the_middle_names_the_line_and_leaves_the_rest_readable(path: Path) -> None:

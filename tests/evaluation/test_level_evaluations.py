@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,30 @@ import pytest
 from rag_evaluation_framework import (
     CharacterSpan,
     ChunkLevelEvaluation,
+    ChunkLevelMetric,
     ChunkRecall,
+    ChunkRegistry,
     Corpus,
     Document,
     DocumentId,
     Hit,
     InputError,
+    PositionAwareChunk,
     Response,
     SpanRecall,
     TokenLevelEvaluation,
     TokenLevelMetric,
     UsageError,
+    evaluate,
     generate_chunk_id,
+    generate_pa_chunk_id,
 )
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.metrics.spans import SpanF1
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 LETTERS = "abcdefgh"
 
@@ -97,9 +104,11 @@ def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_pat
         "span_recall": 0.5,
         "span_precision": 0.25,
         "span_iou": 0.2,
-        "span_f1": pytest.approx(1 / 3),
-        "precision_omega": 0.5,
     }
+    asked = run_tokens(path, metrics=["span_f1", "precision_omega", SpanRecall()])
+    assert asked.metrics == {"span_f1": pytest.approx(1 / 3), "precision_omega": 0.5, "span_recall": 0.5}
+    with pytest.raises(UnknownNameError, match="unknown metric at token level 'chunk_f1'"):
+        run_tokens(path, metrics=["chunk_f1"])
     assert result.experiment_url is None
     hits = next(iter(result.raw_results.rows)).response.hits
     assert [hit.span for hit in hits] == [
@@ -166,6 +175,77 @@ def test_chunk_level_indexes_a_repeated_text_once_so_k_results_are_k_chunks(tmp_
     assert result.raw_results.head.configuration["chunks"] == 4
     found = [hit.id for hit in next(iter(result.raw_results.rows)).response.hits]
     assert found == [generate_chunk_id("aaaa"), generate_chunk_id("bbbb")]
+
+
+class NeverAsked:
+    """Fails if anything is embedded."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        raise AssertionError(texts)
+
+
+class CountsChunks(ChunkLevelMetric):
+    def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
+        return float(len(retrieved))
+
+
+class BothLevels(ChunkRecall, TokenLevelMetric):
+    """Somebody else's, who knows what to do at either level."""
+
+    def calculate(self, retrieved: Any, ground_truth: Any) -> float:
+        return float(len(retrieved))
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "metric", "levels"),
+    [
+        (TokenLevelEvaluation, ChunkRecall(), ("chunk", "token")),
+        (TokenLevelEvaluation, CountsChunks(), ("chunk", "token")),
+        (ChunkLevelEvaluation, SpanRecall(), ("token", "chunk")),
+        (ChunkLevelEvaluation, CountsSpans(), ("token", "chunk")),
+    ],
+)
+def test_a_metric_of_the_other_level_is_refused_before_anything_runs(
+    tmp_path: Path, evaluation: Any, metric: Any, levels: tuple[str, str]
+) -> None:
+    ids = [generate_chunk_id("aaaa")]
+    path = written(tmp_path / "t.jsonl", example("a", ids, spans=[("1.md", 2, 6)]))
+    other, own = levels
+    expected = (
+        f"{type(metric).__name__} is a metric at {other} level, and this is an evaluation at {own} level"
+    )
+    with pytest.raises(UsageError, match=expected):
+        evaluation(CORPUS, path).run(FourCharacters(), NeverAsked(), metrics=[metric])
+
+
+def test_a_metric_of_both_levels_is_taken_at_either(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    assert run_tokens(path, metrics=[BothLevels()]).metrics == {"both_levels": 2.0}
+
+
+def test_the_types_tell_the_levels_apart() -> None:
+    # What a type checker goes by: it refuses the calls above.
+    assert get_args(TokenLevelEvaluation.__orig_bases__[0]) == (TokenLevelMetric,)  # type: ignore[attr-defined]
+    assert get_args(ChunkLevelEvaluation.__orig_bases__[0]) == (ChunkLevelMetric,)  # type: ignore[attr-defined]
+    assert not issubclass(ChunkRecall, TokenLevelMetric)
+    assert not issubclass(SpanRecall, ChunkLevelMetric)
+
+
+def test_a_sweep_refuses_a_metric_of_the_other_level_by_name_and_as_an_object(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    grid = grid_of(chunkers=[FourCharacters()], embedders=[NeverAsked()])
+    for metric in ("chunk_recall", ChunkRecall()):
+        with pytest.raises(UsageError, match="unknown metric at token level 'chunk_recall'"):
+            evaluate(path, target=grid, metrics=[metric], documents=CORPUS)  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="expected names, or metrics that have one"):
+        evaluate(path, target=grid, metrics=[CountsSpans()], documents=CORPUS)  # type: ignore[list-item]
+    swept = evaluate(
+        path,
+        target=grid_of(chunkers=[FourCharacters()], embedders=[LetterCounts()], k=[2]),
+        metrics=[SpanF1()],  # type: ignore[list-item]
+        documents=CORPUS,
+    )
+    assert next(iter(swept.parts.values())).metrics["span_f1"].value == pytest.approx(1 / 3)
 
 
 class Shouting:
@@ -237,3 +317,24 @@ def test_wrong_arguments_are_one_clear_message_each(tmp_path: Path) -> None:
         TokenLevelEvaluation(Corpus([]), str(written(tmp_path / "n.jsonl", example("a")))).run(
             FourCharacters(), LetterCounts()
         )
+
+
+def test_truth_that_has_only_ids_is_looked_up_in_the_registry_that_is_given(tmp_path: Path) -> None:
+    registry = ChunkRegistry()
+    for document, start in (("1.md", 0), ("2.md", 4)):
+        place = (DocumentId(document), start, start + 4)
+        registry.register_pa_chunk(PositionAwareChunk(generate_pa_chunk_id("aaaa"), "aaaa", *place))
+    path = written(tmp_path / "t.jsonl", example("a", ids=[generate_pa_chunk_id("aaaa")]))
+    evaluation = TokenLevelEvaluation(CORPUS, str(path), chunk_registry=registry)
+    result = evaluation.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())
+    # Both places of the text are relevant, and both are found.
+    assert result.metrics == {"span_recall": 1.0, "span_precision": 1.0, "span_iou": 1.0}
+    without = TokenLevelEvaluation(CORPUS, str(path))
+    with pytest.raises(UsageError, match=r"ids of excerpts without the spans .* or a chunk_registry"):
+        without.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())
+    path = written(tmp_path / "u.jsonl", example("a", ids=["pa_chunk_000000000000"]))
+    unknown = TokenLevelEvaluation(CORPUS, str(path), chunk_registry=registry)
+    with pytest.raises(
+        InputError, match=r"u.jsonl:1: .*relevant_chunk_ids\[0\]: expected a chunk of the reg"
+    ):
+        unknown.run(FourCharacters(), LetterCounts(), 2, ExactVectorStore())

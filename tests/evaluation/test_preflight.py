@@ -30,7 +30,7 @@ def manifest_of(
     records: list[dict[str, Any]],
     *,
     metrics: str = "[string_match]",
-    thresholds: str = "{string_match: 0.5}",
+    thresholds: str = "{pass_rate: 0.5}",
     gate: bool = False,
 ) -> Manifest:
     lines = "".join(json.dumps(record) + "\n" for record in records)
@@ -125,13 +125,44 @@ def test_a_threshold_is_held_by_its_metric_whichever_way_the_two_are_spelt(
     assert plan.warnings == ()
 
 
-def test_a_threshold_that_no_dataset_is_scored_by_is_warned_about_with_its_line(tmp_path: Path) -> None:
+def test_a_threshold_that_no_dataset_is_scored_by_is_an_error_with_its_line_and_the_nearest_names(
+    tmp_path: Path,
+) -> None:
     records = [{"input": "a", "expected": "b"}]
-    manifest = manifest_of(tmp_path, records, thresholds="{string_match: 0.5, latency: {min: 1, max: 9}}")
-    (warning,) = plan_evaluation(manifest).warnings
-    why = "no dataset is scored by it, so its threshold is not evaluated"
-    assert warning == f"{tmp_path / 'agent.yaml'}:5: latency: {why}"
-    assert plan_evaluation(manifest, metrics=["latency"]).warnings == ()
+    manifest = manifest_of(tmp_path, records, thresholds="{exact_match: 0.5, latency: 9}")
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest)
+    expected = f"{tmp_path / 'agent.yaml'}:5: thresholds: expected a metric that a dataset is scored by"
+    assert [str(issue) for issue in caught.value.issues] == [
+        f"{expected} (string_match, pass_rate), got exact_match, which none measures",
+        f"{expected} (pass_rate, string_match), got latency, which none measures",
+    ]
+    assert plan_evaluation(manifest, metrics=["latency", "exact_match"]).left_out == ()
+
+
+def test_thresholds_that_a_narrowed_run_does_not_measure_are_left_out(tmp_path: Path) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    manifest = manifest_of(tmp_path, records, thresholds="{string_match: 0.5}")
+    assert plan_evaluation(manifest).left_out == ()
+    assert list(map(str, plan_evaluation(manifest, metrics=["chrf"]).left_out)) == ["string_match >= 0.5"]
+
+
+def test_thresholds_of_a_dataset_replace_the_global_ones_there(tmp_path: Path) -> None:
+    manifest_of(tmp_path, [{"input": "a", "expected": "b"}])
+    path = tmp_path / "agent.yaml"
+    path.write_text(
+        "spec:\n  evaluation:\n    metrics: [string_match, chrf]\n    datasets:\n"
+        "      - {name: d, path: data.jsonl, thresholds: {string_match: 0.9}}\n"
+        "      - {name: e, path: data.jsonl}\n"
+        "    thresholds: {string_match: 0.5, chrf: 0.2}\n    ciGate: true\n"
+    )
+    plan = plan_evaluation(read_manifest(path))
+    assert [list(map(str, dataset.thresholds)) for dataset in plan.datasets] == [
+        ["d:string_match >= 0.9"],
+        ["string_match >= 0.5", "chrf >= 0.2"],
+    ]
+    narrowed = plan_evaluation(read_manifest(path), datasets=["e"])
+    assert list(map(str, narrowed.left_out)) == ["d:string_match >= 0.9"]
 
 
 def test_calls_tokens_and_cost_are_counted(tmp_path: Path) -> None:

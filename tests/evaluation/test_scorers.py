@@ -104,9 +104,9 @@ def test_latency_has_no_parameters(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n"])
-def test_an_empty_answer_is_a_failed_score_never_a_zero(text: str | None) -> None:
+def test_an_empty_answer_is_wrong(text: str | None) -> None:
     score = scorer_for("token_f1").score(sample("Paris"), Response(text=text))
-    assert (score.status, score.value, score.reason) == ("failed", None, "the answer is empty")
+    assert (score.status, score.value, score.details) == ("scored", 0.0, {"reason": "the answer is empty"})
 
 
 def test_a_sample_that_lacks_what_a_metric_compares_is_skipped_with_the_reason() -> None:

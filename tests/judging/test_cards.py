@@ -23,6 +23,14 @@ def test_every_metric_that_a_card_names_uses_the_method_of_the_card() -> None:
             assert card.name in declared[name].method, (card.name, name)
 
 
+def test_a_metric_is_limited_to_the_languages_of_its_card() -> None:
+    declared = {metric.name: metric for metric in all_metrics()}
+    for card in CARDS.values():
+        assert card.languages
+        for name in card.metrics:
+            assert declared[name].languages() == card.languages, (card.name, name)
+
+
 @pytest.mark.parametrize("metric", ["refusal_recall", "over_refusal", "dont_know", "toxicity"])
 def test_the_default_method_of_a_metric_has_a_card_that_names_the_metric(metric: str) -> None:
     assert metric in CARDS[parse_metric(metric).metric.method].metrics

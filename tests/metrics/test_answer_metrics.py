@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.metrics.claims import (
-    answer_correctness,
     claim_f1,
     claim_hallucination,
     claim_precision,
@@ -18,6 +17,7 @@ from rag_evaluation_framework.metrics.claims import (
     context_precision,
     context_recall,
     context_utilization,
+    correctness_by_claims,
     faithfulness,
     grounded_fraction,
     hallucination,
@@ -42,6 +42,9 @@ FLAGS = st.lists(st.booleans(), max_size=12)
         (claim_recall, ([T, F, F],), 1 / 3),
         (claim_f1, ([T, F], [T, F, F]), 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3)),
         (claim_f1, ([F], [F]), 0.0),
+        (claim_f1, ([], [T]), 0.0),  # an answer that claims nothing makes no claim of the reference
+        # by words, a claim may be made in part: precision 3/4, recall 1/2
+        (claim_f1, ([1.0, 0.5], [0.5]), 2 * (3 / 4) * (1 / 2) / (3 / 4 + 1 / 2)),
         # correct T F F, supported F T F: the third is neither
         (claim_hallucination, ([T, F, F], [F, T, F]), 1 / 3),
         (self_knowledge, ([T, F, F], [F, T, F]), 1 / 3),
@@ -65,7 +68,6 @@ def test_a_share_of_claims_is_what_can_be_counted_by_hand(
         (hallucination, ([],)),
         (claim_precision, ([],)),
         (claim_recall, ([],)),
-        (claim_f1, ([], [T])),
         (claim_f1, ([T], [])),
         (claim_hallucination, ([], [])),
         (self_knowledge, ([], [])),
@@ -108,10 +110,10 @@ def test_faithfulness_claim_hallucination_and_self_knowledge_add_up_to_one(
         ([], [F, F], 0.2, 0.05),
     ],
 )
-def test_answer_correctness_weighs_claims_and_wording(
+def test_by_a_judge_correctness_weighs_claims_and_wording(
     correct: list[bool], recalled: list[bool], similarity: float, value: float
 ) -> None:
-    assert answer_correctness(correct, recalled, similarity=similarity) == pytest.approx(value, abs=1e-15)
+    assert correctness_by_claims(correct, recalled, similarity=similarity) == pytest.approx(value, abs=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_the_needs_methods_and_parameters_of_a_metric_follow_from_what_its_funct
     declared = parse_metric("claim_hallucination").metric
     assert declared.needs == ("answer", "contexts", "reference")
     assert declared.methods == ("lexical", "judge")
-    assert parse_metric("answer_correctness").metric.method == "lexical support, screening + chrF"
+    assert parse_metric("answer_correctness").metric.method == "lexical match, screening"
     assert parse_metric("err").metric.parameters == {"k": None, "max_grade": 4}
 
 

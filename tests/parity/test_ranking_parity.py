@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from rag_evaluation_framework import evaluate_ranking
+from rag_evaluation_framework import Options, evaluate_ranking
+from rag_evaluation_framework.evaluation.systems import rank_systems
+from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 
 Qrels = dict[str, dict[str, int]]
@@ -26,6 +28,11 @@ TREC_NAMES = [
     ("mrr", "recip_rank", "recip_rank"),
     ("r-precision", "Rprec", "Rprec"),
     ("bpref", "bpref", "bpref"),
+    ("precision", "set_P", "set_P"),
+    ("recall", "set_recall", "set_recall"),
+    ("set_f", "set_F", "set_F"),
+    ("set_map", "set_map", "set_map"),
+    ("set_relative_precision", "set_relative_P", "set_relative_P"),
     *(
         (f"{ours}@{k}", f"{theirs}.{k}", f"{theirs}_{k}")
         for ours, theirs in [
@@ -104,6 +111,37 @@ def test_cut_off_reciprocal_rank_is_trec_evals_reciprocal_rank_within_the_cut_of
     report = evaluate_ranking(qrels, run, ["mrr@3"], rules=RankingRules.trec_eval())
     full = np.array([expected[query]["recip_rank"] for query in report.query_ids])
     assert np.array_equal(report.per_query["mrr@3"], np.where(full >= 1 / 3, full, 0))
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_totals_agree_with_trec_eval(level: int) -> None:
+    qrels, run = random_cases(11, 500, scores="tied", grades=(-2, 3))
+    names = {"num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map"}
+    each = pytrec_eval.RelevanceEvaluator(qrels, names, relevance_level=level).evaluate(run)
+    expected = {
+        name: pytrec_eval.compute_aggregated_measure(name, [query[name] for query in each.values()])
+        for name in names
+    }
+    options = Options(rules="trec_eval", relevance_level=level, totals=True)
+    ranking = rank_systems(qrels, {"a": run}, parse_metrics(["map"]), options=options)
+    totals = ranking.to_dict()["systems"][0]["totals"]
+    assert totals == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_first_documents_of_a_query_are_those_that_trec_eval_takes() -> None:
+    qrels, run = random_cases(12, 500, scores="tied", grades=(0, 2))
+    # What -M keeps: the first by the score as a 32-bit float, then by the larger document id.
+    first = {
+        query: dict(sorted(scored.items(), key=lambda it: (np.float32(it[1]), it[0]), reverse=True)[:3])
+        for query, scored in run.items()
+    }
+    expected = pytrec_eval.RelevanceEvaluator(qrels, {"map", "set_P"}).evaluate(first)
+    options = Options(rules="trec_eval", max_depth=3)
+    ranking = rank_systems(qrels, {"a": run}, parse_metrics(["map", "set_P"]), options=options)
+    columns = ranking.parts["a"].columns
+    for ours, theirs in (("map", "map"), ("precision", "set_P")):
+        oracle = {query: figures[theirs] for query, figures in expected.items()}
+        assert columns.scored(ours) == pytest.approx(oracle, abs=1e-12)
 
 
 def test_queries_are_dropped_and_kept_as_by_trec_eval() -> None:

@@ -96,6 +96,16 @@ def test_a_summary_of_nothing_has_no_value() -> None:
     assert summary.to_dict()["confidence_interval"] is None
 
 
+def test_the_interval_of_a_difference_of_scores_stays_between_minus_one_and_one() -> None:
+    for factor, ends in ((1.0, (-1.0, 1.0)), (100.0, pytest.approx((-585.3102, 685.3102), abs=1e-3))):
+        systems = {"old": {"mrr": {"a": 0.0, "b": 0.0}}, "new": {"mrr": {"a": factor, "b": 0.0}}}
+        (compared,) = compare_systems(systems, [MRR], baseline="old")
+        assert compared.interval is not None
+        # Student's t of one degree is 12.706205: 0.5 ± 6.353102, were it not for scores.
+        assert (compared.interval.low, compared.interval.high) == ends
+
+
 def test_a_summary_names_the_method_of_its_interval() -> None:
     assert "Wilson" in summarise(parse_metric("hit@1"), [0.0, 1.0, 1.0]).to_dict()["interval_method"]
-    assert "bootstrap" in summarise(MRR, [0.0, 0.5, 1.0]).to_dict()["interval_method"]
+    many = [number / 40 for number in range(40)]
+    assert "bootstrap" in summarise(MRR, many).to_dict()["interval_method"]

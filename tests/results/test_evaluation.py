@@ -115,7 +115,7 @@ def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> No
     assert (document["dataset"], document["systems"]) == ("rows", ["agrees", "breaks", "denies"])
     assert document["metrics"]["denies"]["string_match"] == 0.5
     assert [run["system"] for run in document["runs"]] == document["systems"]
-    assert "title=denies%3A does not pass" in systems.render("github")
+    assert "title=denies does not pass" in systems.render("github")
 
 
 def test_the_worst_rows_of_several_systems_are_found_in_their_parts(systems: Evaluation) -> None:

@@ -1,63 +1,58 @@
-"""The gate's truth table: nothing that was not measured ever passes."""
+"""The gate's truth table: what was not measured never passes, and every report agrees with the exit code."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
 
 import pytest
 
-from rag_evaluation_framework import Comparison, Evaluation, Gate, Threshold, Verdict
+from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshold, UsageError, Verdict
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_thresholds
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared
-from rag_evaluation_framework.results.evaluations import Operator
-from rag_evaluation_framework.results.summaries import Counts, Figure
+from rag_evaluation_framework.records.responses import Failure
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
+from rag_evaluation_framework.records.scores import NO_CONTEXTS
+from rag_evaluation_framework.results.evaluations import Row
+from rag_evaluation_framework.results.summaries import Counts, Figure, Unscored
+from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Operator, Regressions
 from rag_evaluation_framework.statistics.intervals import Interval
 
-# How the measured value lies to the bound; "unscored" ran and scored nothing, "not run" did not run.
-Lies = Literal["better", "equal", "worse", "unscored", "not run"]
-LIES: tuple[Lies, ...] = ("better", "equal", "worse", "unscored", "not run")
+COMPLETE = RunOutcome(completed=True, interrupted=False, done=10, failed=0, remaining=0)
+BOUND = Threshold("m", ">=", 0.8)
 
 
-def summary(
+def figure(
     value: float | None,
     *,
     metric: str = "m",
+    scored: int = 10,
+    failed: int = 0,
     interval: tuple[float, float] | None = None,
-    higher: bool = True,
+    reasons: tuple[Unscored, ...] = (),
 ) -> Figure:
     return Figure(
         metric=metric,
         value=value,
         interval=Interval(*interval, 0.95, "test") if interval else None,
-        n_scored=0 if value is None else 4,
-        n_skipped=4 if value is None else 0,
-        n_failed=0,
-        higher_is_better=higher,
+        n_scored=0 if value is None else scored,
+        n_skipped=scored if value is None else 0,
+        n_failed=failed,
+        higher_is_better=True,
         method="test",
+        reasons=reasons,
     )
 
 
-def measured(
-    *metrics: Figure,
-    name: str = "d",
-    counts: Counts | None = None,
-    compared: tuple[MetricComparison, ...] = (),
-    uncompared: tuple[Uncompared, ...] = (),
-    **fields: Any,
-) -> Evaluation:
+def measured(*metrics: Figure, name: str = "d", **fields: Any) -> Evaluation:
+    given: dict[str, Any] = {"counts": Counts(total=10, finished=10), "outcome": COMPLETE, **fields}
     return Evaluation(
         kind="answers",
         head=RunHead(run_id="r", dataset_id=name),
         metrics={each.metric: each for each in metrics},
-        counts=counts or Counts(total=4, finished=4),
-        outcome=RunOutcome(completed=True, interrupted=False, done=4, failed=0, remaining=0),
-        comparison=Comparison(
-            baseline="baseline", contenders=("this run",), metrics=compared, uncompared=uncompared
-        ),
-        **fields,
+        **given,
     )
 
 
@@ -66,54 +61,116 @@ def decided(*parts: Evaluation, **gate: Any) -> Verdict:
     return Gate(**gate).decide(whole)
 
 
-def value_for(lies: Lies, operator: Operator, bound: float) -> float | None:
-    step = 1e-12 if operator == ">=" else -1e-12
-    return {"better": bound + step, "equal": bound, "worse": bound - step}.get(lies)
+# The whole table. Each row is one combination of these; what it must come to is worked out beside it, rule by
+# rule, in the order in which a verdict's words hold.
 
-
-@pytest.mark.parametrize(
-    ("operator", "bound", "lies", "samples", "errors", "allowed", "unfinished", "enabled"),
-    list(
-        product(
-            [">=", "<="],
-            [0.8, 0.05],  # one of the two looks inverted for either direction
-            LIES,
-            [0, 4],  # an empty or filtered-to-nothing dataset, and one with samples
-            [0, 1],
-            [0, 1],
-            [0, 1],
-            [True, False],
-        )
-    ),
+State = Literal["none", "met", "missed", "unscored", "unmeasured"]
+STATES: tuple[State, ...] = ("none", "met", "missed", "unscored", "unmeasured")
+SCORED = (10, 9, 8)  # of the ten samples the metric applies to
+ERRORS = ((0, 0), (1, 1), (1, 0))  # how many there are, and how many are allowed
+WAIVED = ((), ("m",), ("baseline",), ("m", "baseline"))
+BASELINES: tuple[tuple[Movement | None, Literal["pass", "fail"]], ...] = (
+    (None, "pass"),
+    ("worse", "pass"),
+    ("better", "pass"),
+    ("no worse", "pass"),
+    ("undecided", "pass"),
+    ("undecided", "fail"),
+    ("not evaluated", "pass"),
 )
-def test_the_gate_passes_exactly_what_was_measured_wholly_and_meets_its_threshold(
-    operator: Operator,
-    bound: float,
-    lies: Lies,
-    samples: int,
-    errors: int,
-    allowed: int,
-    unfinished: int,
-    enabled: bool,
-) -> None:
-    value = value_for(lies, operator, bound) if samples else None
-    given = measured(
-        *(() if lies == "not run" else (summary(value),)),
-        thresholds=(Threshold("m", operator, bound),),
-        counts=Counts(total=samples, finished=max(0, samples - unfinished), errors=errors),
+STOPPED = (None, "incomplete", "interrupted")
+
+ROWS = (
+    Row(0, SampleResult("a", Response(text="yes"), (Score.scored("m", 0.1, method="test"),)), passes=False),
+    Row(1, SampleResult("b", Response(failure=Failure(kind="timeout", message="gone")))),
+)
+
+
+def sample_of(state: State, scored: int, errors: int, left_out: bool, stopped: str | None) -> Evaluation:
+    value = {"met": 0.8, "missed": 0.79}.get(state)
+    has_figure = state in ("met", "missed", "unscored") and not left_out
+    return measured(
+        *([figure(value, scored=scored, failed=10 - scored)] if has_figure else []),
+        thresholds=() if state == "none" or left_out else (BOUND,),
+        left_out=(BOUND,) if left_out and state != "none" else (),
+        unmeasured={"m": "no truth"} if state == "unmeasured" else {},
+        counts=Counts(total=10, finished=10, errors=errors),
+        outcome=replace(
+            COMPLETE, completed=stopped is None, interrupted=stopped == "interrupted", reason=stopped
+        ),
+        read_rows=lambda: ROWS,
     )
-    verdict = decided(given, enabled=enabled, max_errors=allowed)
-    meets = lies in ("better", "equal") and value is not None
-    whole = samples > 0 and not unfinished
-    assert verdict.passed == (meets and whole and errors <= allowed)
-    assert verdict.result == ("N/A" if not enabled else "PASS" if verdict.passed else "FAIL")
-    (row,) = verdict.checks
-    expected_status = "not evaluated" if lies == "not run" else "passed" if meets else "failed"
-    assert (row.status, row.operator, row.bound, row.value) == (expected_status, operator, bound, value)
-    assert verdict.passed == (not verdict.reasons)
 
 
-def test_the_table_is_whole_for_both_directions_and_inverted_looking_numbers_only_warn() -> None:
+def expected_of(
+    state: State,
+    scored: int,
+    errors: tuple[int, int],
+    left_out: bool,
+    waived: tuple[str, ...],
+    baseline: tuple[Movement | None, str],
+    stopped: str | None,
+) -> tuple[str, int]:
+    moved, on_undecided = baseline
+    if stopped is not None:
+        return "incomplete", 3 if stopped == "incomplete" else 130
+    is_held = state in ("met", "missed") and not left_out and scored >= 9
+    if (is_held and state == "missed") or errors[0] > errors[1] or moved == "worse":
+        return "failed", 1
+    is_open = state != "none" and not left_out and not is_held
+    nothing = (state == "none" or left_out) and moved is None
+    if nothing or (is_open and "m" not in waived) or (moved == "not evaluated" and "baseline" not in waived):
+        return "not evaluated", 1
+    if moved == "undecided":
+        return "undecided", 1 if on_undecided == "fail" else 0
+    return "passed", 0
+
+
+def test_every_row_of_the_table_has_its_word_and_exit_code_and_all_reports_agree() -> None:
+    rows = list(product(STATES, SCORED, ERRORS, (False, True), WAIVED, BASELINES, STOPPED))
+    assert len(rows) == 5 * 3 * 3 * 2 * 4 * 7 * 3
+    for row in rows:
+        state, scored, errors, left_out, waived, (moved, on_undecided), stopped = row
+        given = sample_of(state, scored, errors[0], left_out, stopped)
+        if moved is not None and stopped is None:
+            regressions = Regressions(baseline="b", word=moved, paired=10, worse=(("d", "a"),))
+            given = replace(given, regressions=regressions)
+        gate = Gate(max_errors=errors[1], on_undecided=on_undecided, waive=frozenset(waived))
+        evaluation = replace(given, verdict=gate.decide(given))
+        assert evaluation.verdict is not None
+        word, code = evaluation.verdict.word, evaluation.verdict.exit_code
+        assert (word, code) == expected_of(*row), row
+        assert (evaluation.verdict.result == "PASS") == (code == 0), row
+        junit = evaluation.render("junit")
+        assert bool(re.search("<(failure|error) ", junit)) == (code != 0), (row, junit)
+        assert evaluation.render("markdown").split("\n")[0].split(":")[0][5:] == word.upper(), row
+        assert evaluation.render().split("  ")[0][2:] == word.upper(), row
+        assert ("::error " in evaluation.render("github")) == (code != 0), row
+
+
+def test_a_gate_that_is_off_decides_nothing_unless_the_run_stopped() -> None:
+    for state, stopped in product(STATES, STOPPED):
+        given = sample_of(state, 10, 1, False, stopped)
+        evaluation = replace(given, verdict=Gate(enabled=False).decide(given))
+        assert evaluation.verdict is not None
+        code = {None: 0, "incomplete": 3, "interrupted": 130}[stopped]
+        assert (evaluation.verdict.exit_code, evaluation.verdict.result) == (code, "N/A")
+        assert evaluation.verdict.word == ("incomplete" if stopped else "no gate")
+        assert bool(re.search("<(failure|error) ", evaluation.render("junit"))) == (code != 0)
+        assert ("::error " in evaluation.render("github")) == (code != 0)
+
+
+@pytest.mark.parametrize(("operator", "bound"), list(product([">=", "<="], [0.8, 0.05])))
+def test_equality_passes_and_the_least_beyond_fails(operator: Operator, bound: float) -> None:
+    step = 1e-12 if operator == ">=" else -1e-12
+    for value, status in [(bound + step, "met"), (bound, "met"), (bound - step, "missed")]:
+        verdict = decided(measured(figure(value), thresholds=(Threshold("m", operator, bound),)))
+        (check,) = verdict.checks
+        assert (check.status, check.operator, check.bound, check.value) == (status, operator, bound, value)
+        assert verdict.passed == (status == "met")
+
+
+def test_numbers_that_look_inverted_only_warn() -> None:
     for metric, written, value, passes in [
         ("hallucination", 0.95, 0.9, True),
         ("hallucination", 0.95, 0.96, False),
@@ -122,184 +179,181 @@ def test_the_table_is_whole_for_both_directions_and_inverted_looking_numbers_onl
     ]:
         (threshold,) = read_thresholds(metric, written)
         assert threshold.warning is not None
-        given = measured(summary(value, metric=metric), thresholds=(threshold,))
+        given = measured(figure(value, metric=metric), thresholds=(threshold,))
         assert decided(given).passed is passes
-
-
-def test_values_are_compared_unrounded() -> None:
-    given = measured(summary(0.7999999), thresholds=(Threshold("m", ">=", 0.8),))
-    assert not decided(given).passed
 
 
 def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
     thresholds = tuple(read_thresholds("chrf", {"min": 0.2, "max": 0.6}))
-    for value, statuses in [
-        (0.4, ["passed", "passed"]),
-        (0.7, ["passed", "failed"]),
-        (0.1, ["failed", "passed"]),
-    ]:
-        verdict = decided(measured(summary(value, metric="chrf"), thresholds=thresholds))
-        assert [row.status for row in verdict.checks] == statuses
-        assert verdict.passed == ("failed" not in statuses)
+    for value, statuses in [(0.4, ["met", "met"]), (0.7, ["met", "missed"]), (0.1, ["missed", "met"])]:
+        verdict = decided(measured(figure(value, metric="chrf"), thresholds=thresholds))
+        assert [check.status for check in verdict.checks] == statuses
+        assert verdict.passed == ("missed" not in statuses)
 
 
 @pytest.mark.parametrize(
-    ("operator", "interval", "held", "value", "passes"),
+    ("operator", "interval", "held", "value", "status"),
     [
-        (">=", (0.79, 0.95), "lower bound", 0.79, False),
-        (">=", (0.80, 0.95), "lower bound", 0.80, True),
-        ("<=", (0.01, 0.81), "upper bound", 0.81, False),
-        ("<=", (0.01, 0.80), "upper bound", 0.80, True),
-        (">=", None, "lower bound", None, False),
+        (">=", (0.79, 0.95), "lower bound", 0.79, "missed"),
+        (">=", (0.80, 0.95), "lower bound", 0.80, "met"),
+        ("<=", (0.01, 0.81), "upper bound", 0.81, "missed"),
+        ("<=", (0.01, 0.80), "upper bound", 0.80, "met"),
+        (">=", None, "lower bound", None, "not evaluated"),
     ],
 )
 def test_by_its_bound_the_near_end_of_the_interval_counts(
-    operator: Operator, interval: tuple[float, float] | None, held: str, value: float | None, passes: bool
+    operator: Operator, interval: tuple[float, float] | None, held: str, value: float | None, status: str
 ) -> None:
-    given = measured(summary(0.8, interval=interval), thresholds=(Threshold("m", operator, 0.8),))
-    verdict = decided(given, confidence="lower-bound")
-    (row,) = verdict.checks
-    assert (row.held, row.value, verdict.passed) == (held, value, passes)
+    given = measured(figure(0.8, interval=interval), thresholds=(Threshold("m", operator, 0.8),))
+    (check,) = decided(given, confidence="lower-bound").checks
+    assert (check.held, check.value, check.status) == (held, value, status)
 
 
-def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() -> None:
+@pytest.mark.parametrize(
+    ("scored", "failed", "lacking", "unfinished", "share", "status"),
+    [
+        (10, 0, 0, 0, 0.9, "met"),
+        (9, 1, 0, 0, 0.9, "met"),
+        (9, 2, 0, 0, 0.9, "not evaluated"),
+        (8, 2, 0, 0, 0.8, "met"),
+        (8, 0, 2, 0, 0.9, "not evaluated"),  # the system gave no contexts, though the metric applies
+        (8, 0, 0, 2, 0.9, "not evaluated"),
+        (1, 9, 0, 0, 0.0, "met"),
+    ],
+)
+def test_those_that_were_scored_do_not_decide_for_those_that_failed(
+    scored: int, failed: int, lacking: int, unfinished: int, share: float, status: str
+) -> None:
+    reasons = (Unscored("skipped", NO_CONTEXTS, lacking), Unscored("skipped", "does not apply", 7))
+    given = measured(
+        figure(0.9, scored=scored, failed=failed, reasons=reasons if lacking else reasons[1:]),
+        thresholds=(BOUND,),
+        counts=Counts(total=20, finished=20 - unfinished),
+    )
+    (check,) = decided(given, min_scored=share).checks
+    assert check.status == status
+    if status == "not evaluated":
+        assert (
+            check.reason
+            == f"{scored} of {scored + failed + lacking + unfinished} samples scored, and "
+            + ("at least 0.9 of them are needed")
+        )
+
+
+def test_a_threshold_that_applied_nowhere_is_not_evaluated_and_fails() -> None:
     thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5), Threshold("c", ">=", 0.5))
-    first = measured(summary(0.6, metric="a"), name="one", thresholds=thresholds)
-    second = measured(summary(0.6, metric="b"), name="two", thresholds=thresholds)
+    first = measured(figure(0.6, metric="a"), name="one", thresholds=thresholds)
+    second = measured(figure(0.6, metric="b"), name="two", thresholds=thresholds)
     verdict = decided(first, second)
-    assert [(row.dataset, row.metric, row.status) for row in verdict.checks] == [
-        ("one", "a", "passed"),
-        ("two", "b", "passed"),
+    assert [(check.dataset, check.metric, check.status) for check in verdict.checks] == [
+        ("one", "a", "met"),
+        ("two", "b", "met"),
         (None, "c", "not evaluated"),
     ]
-    assert verdict.passed
+    assert (verdict.word, verdict.reasons) == ("not evaluated", ("c not evaluated: the metric did not run",))
+    assert decided(first, second, waive=frozenset({"c"})).word == "passed"
 
 
 def test_a_threshold_for_one_dataset_is_listed_there_though_its_metric_ran_elsewhere() -> None:
     everywhere, own = Threshold("a", ">=", 0.5), Threshold("a", ">=", 0.9, dataset="two")
-    first = measured(summary(0.6, metric="a"), name="one", thresholds=(everywhere,))
-    second = measured(summary(0.6, metric="b"), name="two", thresholds=(everywhere, own))
-    verdict = decided(first, second)
-    assert [(row.dataset, row.bound, row.status, row.reason) for row in verdict.checks] == [
-        ("one", 0.5, "passed", None),
-        ("two", 0.9, "not evaluated", "the metric did not run"),
+    first = measured(figure(0.6, metric="a"), name="one", thresholds=(everywhere,))
+    second = measured(figure(0.6, metric="b"), name="two", thresholds=(everywhere, own))
+    assert [(check.dataset, check.bound, check.status) for check in decided(first, second).checks] == [
+        ("one", 0.5, "met"),
+        ("two", 0.9, "not evaluated"),
     ]
 
 
 def test_a_dataset_that_cannot_measure_a_metric_is_listed_with_the_reason() -> None:
     thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5))
-    first = measured(summary(0.6, metric="a"), name="one", thresholds=thresholds)
+    first = measured(figure(0.6, metric="a"), name="one", thresholds=thresholds)
     second = measured(name="two", thresholds=thresholds, unmeasured={"a": "no truth", "b": "no text"})
     third = measured(name="three", thresholds=thresholds)  # not scored by either: nothing to list
     verdict = decided(first, second, third)
-    assert [(row.dataset, row.metric, row.status, row.reason) for row in verdict.checks] == [
-        ("one", "a", "passed", None),
+    assert [(check.dataset, check.metric, check.status, check.reason) for check in verdict.checks] == [
+        ("one", "a", "met", None),
         ("two", "a", "not evaluated", "no truth"),
         ("two", "b", "not evaluated", "no text"),
     ]
+    assert verdict.exit_code == 1
 
 
 def test_the_gate_of_several_datasets_is_their_conjunction_and_errors_add_up() -> None:
-    good = measured(summary(0.9), thresholds=(Threshold("m", ">=", 0.5),))
-    bad = measured(summary(0.1), name="e", thresholds=(Threshold("m", ">=", 0.5),))
+    good = measured(figure(0.9), thresholds=(BOUND,))
+    bad = measured(figure(0.1), name="e", thresholds=(BOUND,))
     assert decided(good, good).passed
     assert not decided(good, bad).passed
-    one_error = measured(
-        summary(0.9), thresholds=(Threshold("m", ">=", 0.5),), counts=Counts(total=4, finished=4, errors=1)
-    )
+    one_error = replace(good, counts=Counts(total=10, finished=10, errors=1))
     assert decided(one_error, max_errors=1).passed
     assert not decided(one_error, one_error, max_errors=1).passed
 
 
-def test_a_gate_that_had_nothing_to_check_does_not_pass() -> None:
-    assert not decided(measured(summary(1.0))).passed
-    unmeasured = measured(summary(1.0), thresholds=(Threshold("other", ">=", 0.5),))
-    assert not decided(unmeasured).passed
-
-
-def comparison(difference: float, p: float | None, *, higher: bool = True) -> MetricComparison:
-    return MetricComparison(
-        metric="m",
-        baseline="baseline",
-        contender="this run",
-        n=20,
-        n_unpaired=0,
-        baseline_mean=0.8,
-        contender_mean=0.8 + difference,
-        difference=difference,
-        interval=None,
-        p_value=p,
-        p_adjusted=p,
-        test="test",
-        effect_size=None,
-        wins=0,
-        ties=0,
-        losses=0,
-        smallest_detectable=None,
-        higher_is_better=higher,
-        alpha=0.05,
-    )
-
-
-@pytest.mark.parametrize(
-    ("difference", "p", "higher", "max_drop", "passes"),
-    [
-        (-0.1, 0.01, True, 0.0, False),
-        (-0.1, 0.20, True, 0.0, True),  # not shown
-        (+0.0, None, True, 0.0, True),  # too few to test, and nothing dropped
-        (+0.1, None, True, 0.0, True),
-        (-0.125, None, True, 0.125, True),
-        (-0.1, None, True, 0.0, False),  # a drop that cannot be tested, and nothing else was measured
-        (+0.1, None, False, 0.0, False),
-        (-0.1, 0.01, True, 0.125, True),  # within what is allowed
-        (-0.125, 0.01, True, 0.125, True),  # equal to it
-        (-0.25, 0.01, True, 0.125, False),
-        (+0.1, 0.01, True, 0.0, True),
-        (+0.1, 0.01, False, 0.0, False),  # lower is better
-        (-0.1, 0.01, False, 0.0, True),
-    ],
-)
-def test_a_significant_drop_from_the_baseline_fails(
-    difference: float, p: float | None, higher: bool, max_drop: float, passes: bool
-) -> None:
-    given = measured(compared=(comparison(difference, p, higher=higher),))
-    assert decided(given, max_drop=max_drop).passed is passes
-
-
-def test_a_check_against_the_baseline_names_the_method_of_its_figures() -> None:
-    missed = (Uncompared("m", in_baseline=True),)
-    given = measured(summary(0.7), compared=(comparison(-0.1, 0.01),), uncompared=missed)
-    assert [row.method for row in decided(given).checks] == ["test", "test"]
-
-
-def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
-    single = replace(comparison(-0.3, None), n=1)
-    given = measured(compared=(single, replace(comparison(0.0, 1.0), metric="other")))
-    verdict = decided(given)
-    assert verdict.passed  # by the other metric
-    row = verdict.checks[0]
-    assert (row.status, row.reason) == ("not evaluated", "-0.3 over 1 sample, too few to test")
-
-
-def test_a_comparison_that_could_not_be_made_fails_unless_the_baseline_has_no_score_either() -> None:
-    verdict = decided(measured(uncompared=(Uncompared("m", in_baseline=True),)))
-    assert not verdict.passed
-    assert verdict.checks[0].reason == "no sample was scored in both runs"
-    missed = (Uncompared("m", in_baseline=False),)
-    verdict = decided(measured(uncompared=missed, compared=(comparison(0.0, 1.0),)))
-    assert verdict.passed
-    row = verdict.checks[1]
-    assert (row.status, row.reason) == ("not evaluated", "the baseline has no score of it")
+def test_no_samples_and_nothing_to_check_never_pass() -> None:
+    empty = measured(figure(None), thresholds=(BOUND,), counts=Counts(total=0, finished=0))
+    assert (decided(empty).word, decided(empty).reasons[0]) == ("not evaluated", "d: no samples")
+    assert decided(empty, waive=frozenset({"m"})).word == "not evaluated"
+    assert decided(measured(figure(1.0))).word == "not evaluated"
 
 
 def test_the_reasons_name_dataset_metric_value_and_threshold() -> None:
     given = measured(
-        summary(0.7512345678),
-        thresholds=(Threshold("m", ">=", 0.8),),
-        counts=Counts(total=4, finished=3, errors=2),
+        figure(0.7512345678), thresholds=(BOUND,), counts=Counts(total=100, finished=99, errors=2)
     )
-    assert decided(given).reasons == (
-        "d: 1 of 4 samples are not finished",
+    assert decided(given, min_scored=0.0).reasons == (
+        "d: 1 of 100 samples are not finished",
         "2 samples with errors, at most 0 allowed",
         "d: m mean 0.751235, not >= 0.8",
     )
+
+
+def moved(word: Movement, worse: int, *, drop: float = 0.0, metric_drop: float | None = 0.0) -> Evaluation:
+    regressions = Regressions(
+        baseline="b",
+        word=word,
+        worse=tuple(("d", str(number)) for number in range(worse)),
+        paired=10,
+        drop=drop,
+        metrics=(GatedMetric(dataset="d", metric="m", drop=metric_drop),),
+    )
+    return measured(figure(0.9), thresholds=(BOUND,), regressions=regressions)
+
+
+def test_more_samples_that_got_worse_than_allowed_fail_by_chance_or_not() -> None:
+    for worse, allowed, code in [(0, 0, 0), (1, 0, 1), (1, 1, 0), (3, 2, 1)]:
+        given = moved("undecided" if worse else "no worse", worse)
+        assert Gate(max_regressions=allowed).decide(given).exit_code == code
+
+
+def test_a_drop_must_lie_surely_below_what_is_allowed() -> None:
+    for drop, metric_drop, code in [
+        (0.04, 0.04, 0),
+        (0.05, 0.04, 1),
+        (0.04, 0.05, 1),
+        (0.04, None, 1),  # no sample pairs: nothing tells how far it fell
+    ]:
+        given = moved("no worse", 0, drop=drop, metric_drop=metric_drop)
+        assert Gate(max_drop=0.05).decide(given).exit_code == code
+        assert Gate().decide(given).exit_code == 0
+
+
+def test_a_waiver_of_what_is_not_demanded_is_refused_with_the_nearest_names() -> None:
+    Gate(waive=frozenset({"m", "baseline"})).check_waivers([BOUND])
+    with pytest.raises(UnknownNameError, match="unknown threshold to waive 'baselin'; did you mean baseline"):
+        Gate(waive=frozenset({"baselin"})).check_waivers([BOUND])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("min_scored", 1.5, "a number from 0 to 1"),
+        ("max_errors", -1, "a whole number of at least 0"),
+        ("max_drop", -0.1, "a number of at least 0"),
+        ("max_regressions", 0.5, "a whole number of at least 0"),
+        ("on_undecided", "perhaps", "pass or fail"),
+        ("confidence", "upper", "mean or lower-bound"),
+        ("waive", "m", "a set of names"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(field: str, value: Any, expected: str) -> None:
+    with pytest.raises(UsageError, match=f"{field}: expected {expected}, got "):
+        Gate(**{field: value})

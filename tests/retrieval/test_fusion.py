@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of
@@ -92,8 +93,46 @@ def test_a_store_of_the_users_own_gets_lists_and_one_query_at_a_time() -> None:
     own.index(chunks)
     ours.index(chunks)
     assert own.retrieve(TEXTS, 3) == ours.retrieve(TEXTS, 3)
-    with pytest.raises(UsageError, match=r"expected a new store for each index, or one with clear\(\)"):
+    with pytest.raises(UsageError, match=r"a new store for each index, or one with a method clear\(\)"):
         own.index(chunks)
+
+
+class ClearingStore(SeedStore):
+    """One that can be emptied."""
+
+    cleared = 0
+
+    def clear(self) -> None:
+        self.cleared += 1
+        self.inner.clear()
+
+
+def test_a_store_that_can_be_emptied_is_used_again_and_holds_only_the_last_chunks() -> None:
+    store = ClearingStore()
+    for texts in (TEXTS, TEXTS[:2], TEXTS[2:4]):
+        retriever = DenseRetriever(HashingEmbedder(), store)
+        retriever.index(chunks_of(texts))
+        assert {chunk.content for chunk in retriever.retrieve(["days"], 9)[0]} == set(texts)
+    assert store.cleared == 2
+
+
+@pytest.mark.parametrize("store", [ClearingStore(), ExactVectorStore()])
+def test_what_somebody_else_put_into_a_store_is_never_cleared(store: Any) -> None:
+    theirs = chunks_of(["not ours"])
+    store.add(theirs, HashingEmbedder().embed(["not ours"]).tolist())
+    with pytest.raises(UsageError, match=r"expected an empty one, or one that holds only what this process"):
+        DenseRetriever(HashingEmbedder(), store).index(chunks_of(TEXTS))
+    assert store.search(HashingEmbedder().embed(["not ours"])[0].tolist(), 5) == theirs
+
+
+def test_what_was_put_beside_ours_is_not_cleared_either() -> None:
+    store = ExactVectorStore()
+    retriever = DenseRetriever(HashingEmbedder(), store)
+    retriever.index(chunks_of(TEXTS))
+    store.add(chunks_of(["not ours"]), HashingEmbedder().embed(["not ours"]))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=f"got one with {len(TEXTS) + 1} chunks of others"):
+        retriever.index(chunks_of(TEXTS))
+    assert len(store) == len(TEXTS) + 1
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,19 @@ def test_a_chunk_never_ends_inside_a_character() -> None:
     assert FixedTokenChunker(1, tokenizer=Halves()).chunk("éü") == ["é", "ü"]
 
 
+@pytest.mark.parametrize(("is_installed", "tokenizer"), [(True, "cl100k"), (False, "words")])
+def test_a_real_tokenizer_is_used_where_one_is_installed_and_the_specification_says_which(
+    is_installed: bool, tokenizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = "rag_evaluation_framework.retrieval.tokenizers.find_spec"
+    monkeypatch.setattr(found, lambda name: object() if is_installed else None)
+    chunker = FixedTokenChunker(tokens=100)
+    assert str(chunker) == f"fixed(tokens=100, overlap=0, tokenizer={tokenizer})"
+    # "Tides" is one word of ours and two of the vocabulary's: "T", "ides".
+    assert FixedTokenChunker(tokens=1).chunk("Tides") == (["T", "ides"] if is_installed else ["Tides"])
+
+
 def test_the_specification_names_the_tokenizer() -> None:
-    assert str(FixedTokenChunker(tokens=100)) == "fixed(tokens=100, overlap=0, tokenizer=words)"
     assert (
         str(FixedTokenChunker(tokens=100, tokenizer=Halves()))
         == "fixed(tokens=100, overlap=0, tokenizer=halves)"

@@ -1,4 +1,4 @@
-"""A server that embeds (OpenAI's ``/embeddings``) and reranks (Cohere's ``/v2/rerank``), or fails as told.
+"""A server that embeds as OpenAI and Cohere do, and reranks as Cohere does, or fails as told.
 
 Vectors are hashed n-grams; a document's relevance is the share of the query's words that it has.
 """
@@ -31,6 +31,15 @@ def embeddings(asked: dict[str, Any]) -> dict[str, Any]:
     return {"object": "list", "data": rows[::-1], "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
 
 
+def typed_embeddings(asked: dict[str, Any]) -> dict[str, Any]:
+    """Cohere's ``/v2/embed``: a query's vector is not that of a document with the same text."""
+    texts = [f"{asked['input_type']} {text}" for text in asked["texts"]]
+    vectors = HashingEmbedder(DIMENSIONS).embed(texts).tolist()
+    tokens = sum(len(text.split()) for text in asked["texts"])
+    meta = {"billed_units": {"input_tokens": tokens}}
+    return {"id": "1", "texts": asked["texts"], "embeddings": {"float": vectors}, "meta": meta}
+
+
 def relevance(asked: dict[str, Any]) -> dict[str, Any]:
     wanted = set(word_tokens(asked["query"]))
     shares = [len(wanted & set(word_tokens(it))) / max(len(wanted), 1) for it in asked["documents"]]
@@ -58,7 +67,11 @@ class ComponentServer:
         time.sleep(self.delay)
         if self.statuses:
             return self.statuses.pop(0), {"message": "as told"}
-        usual: dict[str, Answer] = {"/v1/embeddings": embeddings, "/v2/rerank": relevance}
+        usual: dict[str, Answer] = {
+            "/v1/embeddings": embeddings,
+            "/v2/embed": typed_embeddings,
+            "/v2/rerank": relevance,
+        }
         found = {**usual, **self.answers}.get(path)
         return (404, {"message": f"no {path}"}) if found is None else (200, found(asked))
 

@@ -18,8 +18,8 @@ from rag_evaluation_framework.statistics.resampling import (
 
 RESAMPLES = 20_000
 
-# 20 units are drawn one by one, 400 as Poisson counts.
-SIZES = pytest.mark.parametrize("n", [20, 400])
+# 20 units are drawn one by one, 400 as Poisson counts, 5,000 so by pieces.
+SIZES = pytest.mark.parametrize("n", [20, 400, 5_000])
 
 
 def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -28,7 +28,13 @@ def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def binomial(n: int, p: float, counts: range) -> NDArray[np.float64]:
-    return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts])
+    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in counts]
+    return np.array(
+        [
+            math.exp(log + k * math.log(p) + (n - k) * math.log1p(-p))
+            for log, k in zip(logs, counts, strict=True)
+        ]
+    )
 
 
 @pytest.mark.parametrize("mean", [0.6, 0.85, 0.97])
@@ -91,6 +97,15 @@ def test_random_signs_are_fair_and_independent() -> None:
     shares = np.unique(sums, return_counts=True)[1] / RESAMPLES
     assert len(shares) == 16
     assert shares == pytest.approx(np.full(16, 1 / 16), abs=5 * math.sqrt(1 / 16 / RESAMPLES))
+
+
+@pytest.mark.parametrize("n", [300, 9_000], ids=["at once", "by pieces"])
+def test_sums_of_random_signs_have_the_variance_of_the_squares(n: int) -> None:
+    values = np.random.default_rng(8).exponential(size=n)
+    sums = sign_flipped_sums(values, resamples=RESAMPLES, rng=generator(9))
+    squares = float((values**2).sum())
+    assert abs(sums.mean()) < 5 * math.sqrt(squares / RESAMPLES)
+    assert sums.var() == pytest.approx(squares, rel=0.05)
 
 
 def test_all_signs_are_all_the_sums() -> None:

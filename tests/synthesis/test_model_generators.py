@@ -291,3 +291,24 @@ def test_questions_that_copy_their_passage_fail_the_usual_quality_control() -> N
     by_default = run_with(copying).generation
     assert by_default is not None
     assert by_default.drafts.counts() == checked.drafts.counts()
+
+
+def in_lines(prompt: str) -> str:
+    """Play a model that answers in lines, whatever it is told."""
+    ids = re.findall(r"<<[0-9a-f]{16} (chunk_[0-9a-f]{12})>>\n[^<]*?The (\w+) of dock (\d+)", prompt)
+    return "Here they are.\n\n" + "\n\n".join(
+        f"{number}. **Q:** Who put in the {topic} of dock {dock}?\n   Chunks: [{chunk_id}], chunk_nowhere"
+        for number, (chunk_id, topic, dock) in enumerate(ids[:2], start=1)
+    )
+
+
+def test_questions_in_lines_are_read_as_well_as_json() -> None:
+    generator = ChunkLevelDataGenerator(in_lines, CORPUS, CHUNKER, model="liner")
+    truth = generator.generate(2, upload_to_langsmith=False, quality=None)
+    assert len(truth) == 2 * len(CORPUS)
+    for each in truth:
+        assert each.query.text.startswith("Who put in the ")
+        (chunk_id,) = each.relevant_chunk_ids
+        assert generator.chunk_registry.get_chunk(chunk_id) is not None
+    assert generator.generation is not None
+    assert generator.generation.drafts.counts()["unknown-chunk-id"] == 2 * len(CORPUS)

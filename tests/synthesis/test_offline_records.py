@@ -54,13 +54,16 @@ def made(tasks: list[Task], model: Any = None) -> Iterator[Record | Rejection]:
 
 def test_records_follow_the_schema_and_say_where_everything_comes_from(tasks: list[Task]) -> None:
     records = [each for each in made(tasks) if not isinstance(each, Rejection)]
-    assert {record["task_type"] for record in records} == {"qa", "summaries", "citations"}
+    assert {record["task_type"] for record in records} == {"qa", "summaries", "citations", "retrieval"}
     assert len({record["task_id"] for record in records}) == len(records)
     corpus = Corpus.from_folder(HANDBOOK)
     for record in records:
         assert schema_issues("offline-record", record) == []
         rag, metadata = record["rag"], record["metadata"]
         assert len(rag["contexts"]) == len(rag["sources"]) == len(rag["retrieved"]) <= 4
+        assert [each["score"] for each in rag["retrieved"]] == rag["scores"]
+        if record["task_type"] != "summaries":  # whose contexts stand in the document's order
+            assert rag["scores"] == sorted(rag["scores"], reverse=True)
         assert all(f"[{n}] {text}" in rag["prompt"] for n, text in enumerate(rag["contexts"], start=1))
         assert rag["prompt"].endswith(record["instruction"])
         for retrieved, context in zip(rag["retrieved"], rag["contexts"], strict=True):
@@ -72,7 +75,7 @@ def test_records_follow_the_schema_and_say_where_everything_comes_from(tasks: li
 
 def test_every_expected_response_cites_contexts_that_hold_it(tasks: list[Task]) -> None:
     for record in made(tasks):
-        if isinstance(record, Rejection):
+        if isinstance(record, Rejection) or record["task_type"] == "retrieval":
             continue
         numbers = cited_numbers(record["expected_response"])
         assert numbers == tuple(citation["index"] for citation in record["rag"]["citations"])
@@ -135,7 +138,9 @@ def test_script_builds_splits_that_models_are_evaluated_on(tmp_path: Path) -> No
     manifest = json.loads((tmp_path / "evaluation/datasets/manifest.json").read_text(encoding="utf-8"))
     assert manifest["splits"]["qa"]["count"] == told["records"]["qa"]
     assert manifest["splits"]["summaries"]["count"] == told["records"]["summaries"]
-    assert manifest["excluded_task_types"] == {"citations": told["records"]["citations"]}
+    counts = {name: split["count"] for name, split in manifest["splits"].items()}
+    assert counts == told["records"]
+    assert manifest["excluded_task_types"] == {}
     with running_chat(lambda asked: "Nobody knows [1].") as server:
         evaluated = script(
             *("--model", "m", "--base-url", server.url, "--limit", "3", "--json"),

@@ -60,6 +60,7 @@ DATASET = Dataset(
         "corpus_fingerprint": CORPUS.fingerprints,
         "generator": {"name": "model", "model": "scripted", "seed": 1},
         "rejected": {"duplicate-question": 2},
+        "level": "token",
     },
 )
 
@@ -177,6 +178,14 @@ def test_an_upload_brings_the_dataset_to_langsmith_and_writes_no_file(
     assert done.upload is not None
     assert (done.upload.added, done.upload.unchanged) == (2, 0)
     assert list(tmp_path.iterdir()) == []
+    assert done.name == "boats"
+    example, declined = (each["outputs"] for each in server.datasets["boats"])
+    assert example["metadata"]["source_docs"] == ["boats.md"]
+    assert example["metadata"]["generation_model"]
+    assert "source_docs" not in declined["metadata"]
+    assert server.described["boats"]["description"] == (
+        "Ground truth for token-level RAG evaluation (character spans)"
+    )
     read, sent = find_dataset("boats"), self_contained(DATASET)
     assert [replace(each, origin=None) for each in read.samples] == list(sent.samples)
     # What is said of every document would grow with the corpus; each sample has its own documents'.

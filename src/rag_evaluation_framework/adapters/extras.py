@@ -12,8 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import MissingExtraError, StorageError, TargetError, UsageError, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    MissingExtraError,
+    StorageError,
+    TargetError,
+    UsageError,
+    shown,
+)
 from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.files.access import sha256
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
@@ -69,9 +77,8 @@ def weights_digest(path: Path) -> str:
     whole = hashlib.sha256()
     try:
         for file in files:
-            with file.open("rb") as stream:
-                whole.update(hashlib.file_digest(stream, "sha256").digest())
-    except OSError as error:
+            whole.update(bytes.fromhex(sha256(file)))
+    except (OSError, InputError) as error:
         raise StorageError(f"{path}: the model's weights cannot be read: {error}") from error
     return whole.hexdigest()[:16]
 

@@ -21,6 +21,7 @@ from rag_evaluation_framework.adapters.http_client import (
     MAX_BODY_BYTES,
     HttpClient,
     Reply,
+    check_host,
     header_mask,
     reply_value,
     unmasked,
@@ -115,6 +116,10 @@ def joined_address(url: str, path: str) -> str:
         raise UsageError(f"url: expected http://host:port, got {shown_address(url)} ({error})") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"url: expected http://… or https://…, got {shown_address(url)}")
+    try:
+        check_host(parts.hostname)
+    except TargetError as error:
+        raise UsageError(f"url: {error.message}") from None
     whole = parts.path.rstrip("/") + "/" + path.lstrip("/") if path else parts.path
     return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -26,6 +27,7 @@ import msgspec
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
@@ -103,6 +105,67 @@ class Unpacker:
         self._pieces.append(piece)
 
 
+# Addresses at which a cloud keeps the secrets of the machine: no agent and no model answers there, and a
+# manifest that names one, or a name that leads to one, must not be able to fetch them.
+
+ALLOWED_HOSTS = "RAG_EVAL_ALLOWED_HOSTS"
+"""The environment variable with the hosts that are allowed all the same, separated by commas."""
+
+_METADATA_HOSTS = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal", "instance-data"}
+    | {"instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.platformequinix.com"}
+)
+# Beside the link-local ones: AWS over IPv6, Azure, Alibaba, Oracle.
+_METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "168.63.129.16", "100.100.100.200", "192.0.0.192"})
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+def check_host(host: str) -> None:
+    """Raise a :class:`TargetError` where a host, by name or address, keeps a machine's secrets."""
+    name = _plain_host(host)
+    if (name in _METADATA_HOSTS or _is_forbidden(name)) and not _is_allowed(host):
+        message = f"{name} is a link-local or metadata address; --allow-host {name} allows it"
+        raise TargetError("forbidden-address", message)
+
+
+def _is_allowed(host: str) -> bool:
+    return _plain_host(host) in map(_plain_host, os.environ.get(ALLOWED_HOSTS, "").split(","))
+
+
+def _plain_host(host: str) -> str:
+    return host.strip().strip("[]").rstrip(".").lower()
+
+
+def _is_forbidden(address: str) -> bool:
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:  # a name
+        return False
+    if isinstance(found, IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in _NAT64:
+            inner = IPv4Address(found.packed[-4:])
+        found = inner or found
+    return found.is_link_local or str(found) in _METADATA_ADDRESSES
+
+
+class _CheckedResolver:
+    """Looks names up, and refuses those that lead where none may; as aiohttp's resolvers are used."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def resolve(self, host: str, *arguments: Any, **options: Any) -> Any:
+        found = await self._inner.resolve(host, *arguments, **options)
+        if not _is_allowed(host):
+            for each in found:
+                check_host(each["host"])
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
 JSON_HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -151,6 +214,7 @@ class HttpClient:
         """Send a body and return the whole reply, whatever its status; a failure is a ``TargetError``."""
         import aiohttp
 
+        check_host(urlsplit(url).hostname or "")
         limits = aiohttp.ClientTimeout(total=None, connect=min(self._connect_timeout, timeout))
         try:
             async with asyncio.timeout(timeout):
@@ -181,8 +245,9 @@ class HttpClient:
         if self._session is None or self._loop is not loop:
             self._loop = loop
             self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
+            resolver = cast("Any", _CheckedResolver(aiohttp.DefaultResolver()))
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=resolver),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"Accept-Encoding": "gzip, deflate"},
                 auto_decompress=False,
@@ -395,9 +460,13 @@ def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:
     if body.lstrip()[:1] == b"<":
         raise TargetError("html-page", f"expected JSON, got a page: {quoted(body, mask)}")
     try:
-        return masked(_decoder.decode(_utf8(body, reply.headers.get("content-type", ""))), mask)
+        written = _utf8(body, reply.headers.get("content-type", ""))
+        value = _decoder.decode(written)
+        if strict_json.repeats_a_key(written, value):
+            raise ValueError("a key that an object has twice")
+        return masked(value, mask)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        reason = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        reason = type(error).__name__ if isinstance(error, RecursionError | UnicodeError) else str(error)
         message = f"expected JSON, got {quoted(body, mask)} ({reason})"
         raise TargetError("malformed-json", message, retry=True) from None
 

@@ -19,7 +19,8 @@ from rag_evaluation_framework.adapters.extras import require_extra, weights_dige
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.retrieval.embedders import Prompts, check_texts, given_prefixes, prompts_for
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors, unit_vectors
 
 EXTRA = "onnx"
@@ -35,21 +36,45 @@ _LIMITS = (
 
 
 class OnnxEmbedder:
-    """Fulfils ``extensions.Embedder``. ``path`` is the model's folder; it is loaded at the first text."""
+    """Fulfils ``extensions.Embedder``. ``path`` is the model's folder; it is loaded at the first text.
 
-    def __init__(self, path: str | Path, *, batch_size: int = 32) -> None:
+    Queries and documents are embedded with the prompts in ``config_sentence_transformers.json``, or with
+    those that the model's name stands for; ``query_prefix`` and ``document_prefix`` are others, or ``""``
+    for none.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        batch_size: int = 32,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+    ) -> None:
         require_extra("onnxruntime", feature=_FEATURE, extra=EXTRA)
         require_extra("tokenizers", feature=_FEATURE, extra=EXTRA)
         if batch_size < 1:
             raise UsageError(f"onnx: batch_size: expected at least 1, got {batch_size}")
         self.path = Path(path)
         self.batch_size = batch_size
+        self._given = given_prefixes(query_prefix, document_prefix)
         self._model_file = next((self.path / it for it in _MODEL_FILES if (self.path / it).is_file()), None)
         if self._model_file is None or not (self.path / "tokenizer.json").is_file():
             raise UsageError(f"onnx: {self.path}: expected a folder with model.onnx and tokenizer.json")
 
     def __repr__(self) -> str:
-        return str(Specification("onnx", {"path": self.path.as_posix()}))
+        return str(Specification("onnx", {"path": self.path.as_posix(), **self._given}))
+
+    @cached_property
+    def _prompts(self) -> Prompts:
+        own = _settings(self.path / "config_sentence_transformers.json").get("prompts")
+        name = _settings(self.path / "config.json").get("_name_or_path") or self.path.name
+        return prompts_for(str(name), own=own if isinstance(own, dict) else None, **self._given)
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What stands before each query and each document."""
+        return self._prompts.roles
 
     @property
     def cache_key(self) -> str:
@@ -57,8 +82,16 @@ class OnnxEmbedder:
         return f"onnx {weights_digest(self._model_file or self.path)}"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each text."""
+        """Return one vector of length one for each document."""
+        return self._embedded(texts, self._prompts.document)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector of length one for each query."""
+        return self._embedded(texts, self._prompts.query)
+
+    def _embedded(self, texts: Sequence[str], prefix: str) -> Matrix:
         check_texts(texts)
+        texts = [prefix + text for text in texts]
         # Texts of like length share a batch, so that little is padding; the order is restored at the end.
         order = sorted(range(len(texts)), key=lambda number: (len(texts[number]), texts[number]))
         vectors: list[Matrix | None] = [None] * len(texts)
@@ -139,5 +172,5 @@ def _settings(path: Path) -> dict[str, Any]:
     """Read a settings file of the model; none is no settings."""
     if not path.is_file():
         return {}
-    value = strict_json.decode(path.read_bytes())
+    value = strict_json.decode(read_bytes(path))
     return value if isinstance(value, dict) else {}

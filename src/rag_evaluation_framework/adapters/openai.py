@@ -40,7 +40,7 @@ from rag_evaluation_framework.models.clients import (
 from rag_evaluation_framework.models.spending import Prices, Spending
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.embedders import check_texts, given_prefixes, prompts_for
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
 
 # A language model behind an OpenAI-compatible endpoint as the system under test.
@@ -155,8 +155,11 @@ _MAX_BODY_BYTES = 100_000_000
 class OpenAIEmbedder:
     """Fulfils ``extensions.Embedder``.
 
-    ``tokens_used`` is what the server said it read, ``None`` once it did not say; ``characters_used`` is what
-    was sent. ``price``, in US dollars for a million tokens, is for reports; it is no part of the name.
+    Queries and documents are sent with the prefixes that the model was trained with (E5, BGE, Nomic and their
+    like, by its name); ``query_prefix`` and ``document_prefix`` are others, or ``""`` for none, where the
+    server puts them itself. ``tokens_used`` is what the server said it read, ``None`` once it did not say;
+    ``characters_used`` is what was sent. ``price``, in US dollars for a million tokens, is for reports; it is
+    no part of the name.
     """
 
     def __init__(
@@ -169,9 +172,13 @@ class OpenAIEmbedder:
         concurrency: int = 4,
         timeout: float = 60.0,
         price: float | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
     ) -> None:
         base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         self._url = _address(base_url, "/embeddings")
+        self._given = given_prefixes(query_prefix, document_prefix)
+        self._prompts = prompts_for(model, query_prefix=query_prefix, document_prefix=document_prefix)
         if concurrency < 1 or timeout <= 0:
             found = f"{shown(concurrency)} and {shown(timeout)}"
             raise UsageError(f"openai: expected concurrency of at least 1 and a timeout above 0, got {found}")
@@ -186,11 +193,24 @@ class OpenAIEmbedder:
         given: dict[str, Any] = {"model": self.model}
         given |= {"base_url": self.base_url} if self.base_url != BASE_URL else {}
         given |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
-        return str(Specification("openai", given))
+        return str(Specification("openai", {**given, **self._given}))
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What stands before each query and each document."""
+        return self._prompts.roles
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, in order."""
+        """Return one vector a document, in order."""
+        return self._embedded(texts, self._prompts.document)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a query, in order."""
+        return self._embedded(texts, self._prompts.query)
+
+    def _embedded(self, texts: Sequence[str], prefix: str) -> Matrix:
         check_texts(texts)
+        texts = [prefix + text for text in texts]
         own_key = None if self.key_env == KEY_VARIABLE else self.key_env
         headers = _headers(_bearer(own_key, needs_key=self.base_url == BASE_URL))
         parts = self._all(list(_batches(texts)), headers) if texts else []
@@ -315,7 +335,7 @@ class OpenAIChatModel:
         self._headers = _headers(_bearer(key_env, needs_key=base_url == BASE_URL))
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
         self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
-        self._prices = _prices(price_input, price_output)
+        self.prices = _prices(price_input, price_output)
         self._timeout = timeout
         self._attempts = SharedAttempts(concurrency=concurrency, max_attempts=max_attempts)
         self._client = HttpClient()
@@ -360,8 +380,8 @@ class OpenAIChatModel:
         except CancelledError:
             raise self._failure("closed", "the model was closed while it was asked") from None
         self._outages.answered()
-        self.spending.add(usage_of(reply, self._prices))
-        return completion_of(reply, self._prices)
+        self.spending.add(usage_of(reply, self.prices))
+        return completion_of(reply, self.prices)
 
     def close(self, *, for_good: bool = False) -> None:
         """Close the connections; whoever is waiting for a reply gets a ``ModelError``.

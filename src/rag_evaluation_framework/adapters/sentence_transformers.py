@@ -17,7 +17,13 @@ from rag_evaluation_framework.adapters.extras import (
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.embedders import (
+    Prompts,
+    Role,
+    check_texts,
+    given_prefixes,
+    prompts_for,
+)
 from rag_evaluation_framework.retrieval.stores import Matrix, check_k, checked_vectors
 
 # A model is a folder, a packaged model, or a name on the hub. ``all-MiniLM-L6-v2`` comes from the package
@@ -48,7 +54,7 @@ class _LocalModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the loaded model behind: a copy in another process loads its own."""
-        return {name: value for name, value in self.__dict__.items() if name != "_model"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_model", "_prompts")}
 
     @cached_property
     def _model(self) -> Any:
@@ -62,14 +68,38 @@ class _LocalModel:
 
 
 class SentenceTransformerEmbedder(_LocalModel):
-    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded."""
+    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded.
+
+    Queries and documents are embedded with the model's prompts for them, or with those that its name stands
+    for where it brings none; ``query_prefix`` and ``document_prefix`` are others, or ``""`` for none.
+    """
 
     name, role, of_library = "sentence_transformers", "embedder", "SentenceTransformer"
 
     def __init__(
-        self, model_name_or_path: str = MODEL, *, device: str | None = None, batch_size: int = 64
+        self,
+        model_name_or_path: str = MODEL,
+        *,
+        device: str | None = None,
+        batch_size: int = 64,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
     ) -> None:
         super().__init__(model_name_or_path, device=device, batch_size=batch_size)
+        self._given = given_prefixes(query_prefix, document_prefix)
+
+    def __repr__(self) -> str:
+        return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path, **self._given}))
+
+    @cached_property
+    def _prompts(self) -> Prompts:
+        own = getattr(self._model, "prompts", None)
+        return prompts_for(self.model_name_or_path, own=own, **self._given)
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What stands before each query and each document."""
+        return self._prompts.roles
 
     @property
     def cache_key(self) -> str:
@@ -78,12 +108,25 @@ class SentenceTransformerEmbedder(_LocalModel):
         return f"{self}" if folder is None else f"sentence_transformers {weights_digest(folder)}"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each text."""
+        """Return one vector of length one for each document."""
+        return self._embedded(texts, "document")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector of length one for each query."""
+        return self._embedded(texts, "query")
+
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
         if not texts:
             return checked_vectors([], f"embedder {self}")
+        # Without prompts for the roles, a model's default prompt is its own business.
+        prompt = {"prompt": self._prompts.roles[role]} if self._prompts.roles else {}
         vectors = self._model.encode(
-            list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
+            list(texts),
+            batch_size=self.batch_size,
+            normalize_embeddings=True,
+            show_progress_bar=False,
+            **prompt,
         )
         return checked_vectors(np.asarray(vectors), f"embedder {self}", rows=len(texts))
 

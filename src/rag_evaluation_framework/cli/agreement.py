@@ -9,23 +9,29 @@ import click
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
-    EXISTING_FILE,
     FILE,
     RESAMPLES,
     SEED,
 )
 from rag_evaluation_framework.cli.output import print_json, print_warnings
-from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.errors import Issue, UsageError
 
 EXAMPLES = """\b
 Examples:
   rag-eval agreement data/evaluation/ground_truth/sample_eval_v1.0.0.gt.json
+  rag-eval agreement data/evaluation/ground_truth/annotations
   rag-eval agreement annotator_001.gt.json annotator_002.gt.json --json
   rag-eval agreement sample_eval_v1.0.0.gt.json --output merged.gt.json"""
 
 
 @click.command("agreement", epilog=EXAMPLES)
-@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="FILE [FILE2 …]")
+@click.argument(
+    "files",
+    type=click.Path(exists=True, path_type=Path),
+    nargs=-1,
+    required=True,
+    metavar="FILE|FOLDER [FILE2 …]",
+)
 @click.option(
     "-o",
     "--output",
@@ -49,7 +55,7 @@ def command(
 
     Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target),
     cited documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more),
-    scores by interval alpha. Several files are read as one.
+    scores by interval alpha. Several files are read as one; of a folder, all .gt.json and .gt.yaml below it.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
@@ -58,7 +64,7 @@ def command(
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []
-    annotations = read_annotation_files(files, on_warning=warnings.append)
+    annotations = read_annotation_files(_found(files), on_warning=warnings.append)
     print_warnings(warnings)
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = agreement_report(annotations.annotations, resampling=resampling)
@@ -70,3 +76,14 @@ def command(
         click.echo(agreement_text(report))
         if output is not None:
             click.echo(f"\nmerged truth written to {output}")
+
+
+def _found(paths: tuple[Path, ...]) -> list[Path]:
+    """Return the files given and, in order, those of annotations below the folders given."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted({*path.rglob("*.gt.json*"), *path.rglob("*.gt.yaml*")}) if path.is_dir() else [path]
+        if not inside:
+            raise UsageError(f"{path}: expected annotations (.gt.json, .gt.yaml) below it, got none")
+        found += inside
+    return found

@@ -1,4 +1,4 @@
-"""``rag-eval build``: make the question answering and summary splits from the raw offline records."""
+"""``rag-eval build``: make the splits from the raw offline records."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,7 +17,7 @@ from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.split_build import BuildPaths, BuiltSplits
+    from rag_evaluation_framework.datasets.split_build import BuiltSplits, EvaluationConfig
 
 EXAMPLES = """\b
 Examples:
@@ -30,7 +31,10 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 
 @click.command("build", epilog=EXAMPLES)
 @click.option(
-    "--config", type=EXISTING_FILE, help="Configuration file of the project; options take precedence over it."
+    "--config",
+    type=EXISTING_FILE,
+    help="Configuration file of the project; its paths are relative to the project, and options take "
+    "precedence over it.  [default: configs/default.yaml, if it exists]",
 )
 @click.option(
     "--offline-dataset",
@@ -48,6 +52,14 @@ _SECONDS_BETWEEN_REPORTS = 0.2
     "summaries_output",
     type=FILE,
     help="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
+)
+@click.option(
+    "--citations-output", type=FILE, help="File for citation tasks.  [default: citations.jsonl beside QA]"
+)
+@click.option(
+    "--retrieval-output",
+    type=FILE,
+    help="File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]",
 )
 @click.option(
     "--manifest-output",
@@ -68,47 +80,31 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 @AS_JSON
 def command(
     config: Path | None,
-    offline_dataset: Path | None,
-    qa_output: Path | None,
-    summaries_output: Path | None,
-    manifest_output: Path | None,
-    version: str | None,
     limit: int | None,
     force: bool,
     on_error: Literal["stop", "skip"],
     as_json: bool,
+    **given: Any,
 ) -> None:
-    """Make the question answering split, the summary split and their manifest from raw offline records.
+    """Make the splits for question answering, summaries, citation tasks and retrieval diagnostics, and their
+    manifest, from raw offline records.
 
-    The three files appear together or not at all. Nothing is left out without a count: the manifest says how
-    many records were of other task types, and how many were dropped and why. Names that end in .gz or .zst
-    are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
+    The files appear together or not at all; those of citation tasks and retrieval diagnostics where there are
+    such records. Nothing is left out without a count: the manifest says how many records were of other task
+    types, and how many were dropped and why. Names that end in .gz or .zst are compressed. SOURCE_DATE_EPOCH
+    sets the time in the manifest.
+
+    Exit code 0: built; 2: wrong usage or data, or no record is of use.
     """
-    from rag_evaluation_framework.datasets.split_build import (
-        DEFAULT_VERSION,
-        BuildPaths,
-        build_splits,
-        build_time,
-        read_build_settings,
-    )
+    from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
 
-    settings = read_build_settings(config) if config else {}
-    configured = settings.pop("version", DEFAULT_VERSION)
-    given = {
-        "offline_dataset": offline_dataset,
-        "qa_output": qa_output,
-        "summaries_output": summaries_output,
-        "manifest_output": manifest_output,
-    }
-    chosen = {name: Path(path) for name, path in settings.items()}
-    chosen |= {name: path for name, path in given.items() if path is not None}
-    paths = BuildPaths(**chosen)
+    said = {name: value for name, value in given.items() if value is not None}
+    settings = replace(EvaluationConfig.of_project(config), **said)
     progress = _Progress(shown=sys.stderr.isatty() and not as_json)
     try:
         built = build_splits(
-            paths,
+            settings,
             now=build_time(os.environ),
-            version=configured if version is None else version,
             limit=limit,
             force=force,
             on_error=on_error,
@@ -119,15 +115,17 @@ def command(
     if as_json:
         print_json(dict(built.manifest))
     else:
-        _print_summary(built, paths)
+        _print_summary(built, settings)
 
 
-def _print_summary(built: BuiltSplits, paths: BuildPaths) -> None:
+def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
     manifest = built.manifest
-    click.echo(f"{paths.offline_dataset}: {counted(built.records, 'record')}, version {manifest['version']}")
+    click.echo(
+        f"{settings.offline_dataset}: {counted(built.records, 'record')}, version {manifest['version']}"
+    )
     for name, split in manifest["splits"].items():
-        click.echo(f"  {name:<10} {split['count']:>9,}  {split['path']}")
-    click.echo(f"  {'manifest':<10} {'':>9}  {paths.manifest_output}")
+        click.echo(f"  {name:<10} {split['count']:>9,}  {settings.splits[name]}")
+    click.echo(f"  {'manifest':<10} {'':>9}  {settings.manifest_output}")
     for remark in _remarks(built):
         click.echo(f"rag-eval: {remark}", err=True)
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from rag_evaluation_framework.cli.main import run_program
-from rag_evaluation_framework.cli.options import AS_JSON, CONTEXT, EXISTING_FOLDER, FILE
+from rag_evaluation_framework.cli.options import AS_JSON, CONTEXT, EXISTING_FILE, EXISTING_FOLDER, FILE
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import Issue, counted
 
@@ -25,23 +25,30 @@ Examples:
 @click.command("check-processed-corpus", epilog=EXAMPLES, context_settings=CONTEXT)
 @click.argument("corpora", nargs=-1, type=EXISTING_FOLDER, metavar="[FOLDER …]")
 @click.option(
+    "--config",
+    type=EXISTING_FILE,
+    help="Configuration file that says where the manifest is.  [default: configs/default.yaml, if it exists]",
+)
+@click.option(
     "--manifest",
     type=FILE,
-    default=Path("evaluation", "datasets", "manifest.json"),
-    help="Manifest of the splits to check.",
+    help="Manifest of the splits to check.  [default: evaluation/datasets/manifest.json]",
 )
 @click.option(
     "--glob", "pattern", default="**/*", metavar="PATTERN", help="Which files of each folder are checked."
 )
 @AS_JSON
-def command(corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bool) -> int:
+def command(
+    corpora: tuple[Path, ...], config: Path | None, manifest: Path | None, pattern: str, as_json: bool
+) -> int:
     """Check that every record of the splits has its mandatory fields and a reference, and that the counts are
     those of the manifest. The texts of each FOLDER must be UTF-8 and not empty.
 
     Exit code 0, or 2 if something is wrong.
     """
-    from rag_evaluation_framework.datasets.split_build import corpus_issues, split_issues
+    from rag_evaluation_framework.datasets.split_build import EvaluationConfig, corpus_issues, split_issues
 
+    manifest = manifest or EvaluationConfig.of_project(config).manifest_output
     issues = chain(split_issues(manifest), *(corpus_issues(folder, pattern=pattern) for folder in corpora))
     count = _print_json(issues) if as_json else _print_text(issues)
     return 2 if count else 0

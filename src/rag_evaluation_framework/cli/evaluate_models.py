@@ -20,6 +20,7 @@ from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     AS_JSON,
+    ASK_DAMAGED,
     CONTEXT,
     EXISTING_FILE,
     FILE,
@@ -28,6 +29,7 @@ from rag_evaluation_framework.cli.options import (
     Option,
     check_resumed_alone,
     concurrency,
+    mend_journals,
     metrics_option,
     scoring_of,
     scoring_options,
@@ -51,15 +53,25 @@ Examples:
   python scripts/evaluate_models.py --model gpt-4o-mini --model gpt-4o --dataset-type qa
   python scripts/evaluate_models.py --model llama3:8b --base-url http://localhost:11434/v1
   python scripts/evaluate_models.py --model small --dataset-type summaries -m rouge --limit 20
+  python scripts/evaluate_models.py --dataset-type retrieval
   python scripts/evaluate_models.py --model a --model b --output 'results/{model}.results.json'
   python scripts/evaluate_models.py --resume eval_run_20261115_001"""
 
-DEFAULT_CONFIG = Path("configs", "default.yaml")
 DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")
+# What other splits are scored by where nothing is asked for.
+_SPLIT_METRICS = {
+    "citations": ("cited_context_f1", "cited_context_precision", "cited_context_recall"),
+    "retrieval": ("chunk_recall", "chunk_precision", "chunk_f1"),
+}
 MODEL_IN_NAME = "{model}"
 ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 
-_DIALECTS = {"qa": "qa-pairs", "summaries": "summaries"}
+_DIALECTS = {
+    "qa": "qa-pairs",
+    "summaries": "summaries",
+    "citations": "qa-pairs",
+    "retrieval": "retrieval-cases",
+}
 _MODELS, _FIRST_RUN = "models", "first_run"
 _INCOMPLETE, _INTERRUPTED = 3, 130
 
@@ -75,7 +87,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "--config",
         type=EXISTING_FILE,
         help="Configuration file that says where the splits are.  "
-        f"[default: {DEFAULT_CONFIG.as_posix()}, if it exists]",
+        "[default: configs/default.yaml, if it exists]",
     ),
     click.option(
         "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
@@ -108,6 +120,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Resume this run and those that belong to it; what has an answer is not asked again. "
         "May be repeated.",
     ),
+    ASK_DAMAGED,
     RUNS_DIR,
     click.option(
         "--price",
@@ -133,11 +146,14 @@ def command(context: click.Context, /, **given: Any) -> None:
     every model with the first.
 
     A model is asked the prompt that the sample has recorded (rag_prompt); without one, the recorded contexts
-    and the question. Each model is a run of its own that can be resumed.
+    and the question. Each model is a run of its own that can be resumed. Retrieval diagnostics hold what was
+    retrieved: they are scored as they are, and no model is asked.
 
     Exit code 0: all models were measured; 2: wrong usage or data; 3: a run is incomplete, or a model gave no
     answer at all; 130: interrupted.
     """
+    if given["dataset_type"] == "retrieval" and not given["resume"]:
+        context.exit(_diagnosed(given))
     if not given["models"] and not given["resume"]:
         raise UsageError("expected --model NAME, or --resume RUN, got neither")
     if any(not model.strip() for model in given["models"]):
@@ -145,6 +161,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
     begun_with |= {f"--{name.replace('_', '-')}": given[name] for name in ("dataset_type", "limit", "seed")}
     check_resumed_alone(given["resume"], begun_with)
+    mend_journals(given)
     context.exit(_evaluated(given))
 
 
@@ -175,7 +192,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     job = Job(
         data=Manifest(file=Path(str(entry.path)), datasets=(entry,)),
         target=RecordedRows(),  # each of the models takes its place
-        metrics=began.metrics if began else tuple(given["metrics"]) or DEFAULT_METRICS,
+        metrics=began.metrics if began else tuple(given["metrics"]) or _default_metrics(given),
         seed=began.choice.seed if began else given["seed"] or 0,
         runs_directory=folder,
         options=Options(
@@ -202,6 +219,35 @@ def _evaluated(given: dict[str, Any]) -> int:
     if any(each.outcome.interrupted for each in systems.values()):
         return _INTERRUPTED
     return 0 if all(each.shortfall is None for each in systems.values()) else _INCOMPLETE
+
+
+def _default_metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
+    return _SPLIT_METRICS.get(given["dataset_type"], DEFAULT_METRICS)
+
+
+def _diagnosed(given: Mapping[str, Any]) -> int:
+    """Score what the records of the split say was retrieved, and tell it."""
+    from rag_evaluation_framework.evaluation.evaluate import evaluate
+    from rag_evaluation_framework.evaluation.manifest import Manifest
+    from rag_evaluation_framework.records.runs import Options
+
+    if given["models"]:
+        raise UsageError("--dataset-type retrieval: expected no --model, since nobody is asked; got one")
+    paths = output_paths(given["output"], ["retrieval"])
+    entry, warnings = _data(given, None)
+    entry = replace(entry, metrics=tuple(given["metrics"]) or _default_metrics(given))
+    result = evaluate(
+        Manifest(file=Path(str(entry.path)), datasets=(entry,)),
+        seed=given["seed"] or 0,
+        options=Options(allow_missing=given["allow_missing"]),
+    )
+    for warning in warnings:
+        click.echo(f"evaluate-models: {warning}", err=True)
+    click.echo(result.render("json" if given["as_json"] else "terminal"))
+    for path in paths.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result.save(path, format="results")
+    return 0 if result.shortfall is None else _INCOMPLETE
 
 
 def _systems(
@@ -368,13 +414,10 @@ def _data(given: Mapping[str, Any], leader: RunFolder | None) -> tuple[DatasetEn
 
 def _split(given: Mapping[str, Any]) -> tuple[Path, str | None, tuple[str, ...]]:
     """Return a split's file, its version if the manifest vouches for it, and what there is to warn about."""
-    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
+    from rag_evaluation_framework.datasets.split_build import EvaluationConfig, split_version
 
-    paths, config, split = BuildPaths(), given["config"] or DEFAULT_CONFIG, given["dataset_type"] or "qa"
-    if config.is_file():
-        settings = read_build_settings(config)
-        paths = BuildPaths(**{name: Path(path) for name, path in settings.items() if name != "version"})
-    path = paths.qa_output if split == "qa" else paths.summaries_output
+    paths, split = EvaluationConfig.of_project(given["config"]), given["dataset_type"] or "qa"
+    path = paths.splits[split]
     if not path.is_file():
         raise UsageError(
             f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"

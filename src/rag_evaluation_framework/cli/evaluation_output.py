@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
+from rag_evaluation_framework.cli.options import mend_journals
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -24,20 +25,25 @@ from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.reports.terminal import plan_text
+from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.gate import Gate
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
 
+_DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undecided", "confidence")
+"""The options that are fields of the gate; those not given are as the manifest has them."""
+
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
+    mend_journals(given)
     options = Options(
         datasets=given["datasets"],
         concurrency=given["concurrency"],
@@ -45,19 +51,17 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         run_timeout=given["run_timeout"],
         max_attempts=given["max_attempts"],
         allow_missing=given.get("allow_missing", False),
+        repeats=given["repeats"],
         history=given.get("history", "own"),
     )
-    gate = Gate(
-        max_errors=given["max_errors"],
-        max_drop=given["max_drop"],
-        confidence=given["confidence"],
-        enabled=False,
-    )
+    demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
+    if given["waive"]:
+        demands["waive"] = frozenset(map(metric_name, given["waive"]))
     job = Job(
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
-        gate=gate,
+        demands=demands,
         baseline=given["baseline"],
         judge=given["judge"],
         embedder=given["embedder"],
@@ -90,6 +94,8 @@ def _told(suite: Suite, given: Given) -> int:
 
 def _check(suite: Suite, given: Given) -> None:
     """Make sure, before the first request, that everything can be written."""
+    if given["save_baseline"] is not None:
+        check_writable([baseline_path(given["save_baseline"]).parent])
     out, names = given["out"], [dataset.name for dataset in suite.plan.datasets]
     if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
@@ -122,6 +128,8 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
             click.echo(mask(evaluation.render()))
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         _write_results(evaluation, suite, given["out"])
+        if given["save_baseline"] is not None and evaluation.outcome.completed:
+            save_baseline(evaluation, given["save_baseline"])
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))

@@ -11,7 +11,9 @@ import click
 from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
     AS_JSON,
+    ASK_DAMAGED,
     BASE_URL,
     EXISTING_FOLDER,
     FILE,
@@ -20,6 +22,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     concurrency,
+    mend_journals,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelError, UsageError, counted
@@ -108,11 +111,13 @@ _GIVEN_AGAIN = frozenset(
 @click.option("--model", metavar="NAME", help="Model that writes the questions.")
 @BASE_URL
 @KEY_ENV
+@ALLOW_HOST
 @click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens.")
 @click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens.")
 @concurrency(type=click.IntRange(1, 256))
 @RUNS_DIR
 @click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
+@ASK_DAMAGED
 @click.option(
     "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
 )
@@ -172,6 +177,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
     _check_model(given)
+    mend_journals(given)
     if given["resume"] is None:
         run, chunker = None, given["chunker"]
         settings = QuestionSettings(
@@ -315,10 +321,10 @@ class _Delivery:
             self._output.parent.mkdir(parents=True, exist_ok=True)
             write_generated(dataset, self._output, dialect=self._dialect)
             written.append(str(self._output))
-        upload = None
+        upload = name = None
         if self._place is not None:
             went = deliver(dataset, self._place)
-            upload = went.upload
+            upload, name = went.upload, went.name
             written.append(str(went.path) if upload is None else upload.url or self._place.name)
         return GenerationSummary(
             dataset=dataset,
@@ -326,6 +332,7 @@ class _Delivery:
             drafts=drafts,
             written=tuple(written),
             upload=upload,
+            dataset_name=name,
             **known,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -14,19 +15,19 @@ import click
 from rag_evaluation_framework.cli.generate import check_free, opened_model
 from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
     AS_JSON,
     BASE_URL,
     CONTEXT,
     EXISTING_FILE,
     EXISTING_FOLDER,
     FILE,
-    GLOB,
     KEY_ENV,
     SEED,
     concurrency,
 )
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
@@ -37,6 +38,7 @@ _INCOMPLETE = 3
 
 EXAMPLES = """\b
 Examples:
+  python scripts/generate_offline_dataset.py
   python scripts/generate_offline_dataset.py documents
   python scripts/generate_offline_dataset.py documents --config configs/default.yaml --force
   python scripts/generate_offline_dataset.py documents --task-type qa --model gpt-4o-mini
@@ -44,11 +46,12 @@ Examples:
 
 
 @click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=CONTEXT)
-@click.argument("corpus", type=EXISTING_FOLDER)
+@click.argument("corpus", type=EXISTING_FOLDER, required=False)
 @click.option(
     "--config",
     type=EXISTING_FILE,
-    help="Configuration file of the project; --output takes precedence over it.",
+    help="Configuration file that says where documents and raw records are; what is given beside it takes "
+    "precedence.  [default: configs/default.yaml, if it exists]",
 )
 @click.option(
     "--output",
@@ -60,7 +63,7 @@ Examples:
     "--task-type",
     "task_types",
     multiple=True,
-    type=click.Choice(["qa", "summaries", "citations"]),
+    type=click.Choice(["qa", "summaries", "citations", "retrieval"]),
     help="Kind of task to make records for; may be repeated.  [default: all]",
 )
 @click.option(
@@ -87,6 +90,7 @@ Examples:
 )
 @BASE_URL
 @KEY_ENV
+@ALLOW_HOST
 @concurrency(default=8, type=click.IntRange(1, 256))
 @click.option(
     "--completions",
@@ -94,7 +98,11 @@ Examples:
     default=Path(".rag-eval") / "completions",
     help="Folder in which the model's replies are remembered, so that nothing is asked twice.",
 )
-@GLOB
+@click.option(
+    "--glob",
+    metavar="PATTERN",
+    help="Which files of the folder are documents.  [default: the configuration's, else **/*.md]",
+)
 @click.option(
     "--run-id",
     metavar="NAME",
@@ -104,18 +112,20 @@ Examples:
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Write raw records about the documents in the folder CORPUS: questions, summaries and citations.
+    """Write raw records about the documents in the folder CORPUS (the configuration's, if it is left out):
+    questions, summaries, citation tasks and retrieval diagnostics.
 
     Contexts are retrieved from the documents and numbered; every answer cites them as [n]. A model's reply
     that cites nothing, or wrongly, is asked for once more and then rejected. `rag-eval build` makes the
-    question answering and summary splits from the records.
+    splits from the records.
 
     Exit code 0: written; 2: wrong usage or data; 3: not one record could be made.
     """
     from rag_evaluation_framework.files.strict_json import write_lines
     from rag_evaluation_framework.records.documents import Corpus
 
-    output = _output(given["output"], given["config"])
+    given |= _places(given)
+    output: Path = given["output"]
     check_free(output, force=given["force"])
     corpus = Corpus.from_folder(given["corpus"], given["glob"])
     tasks = _tasks(corpus, given)
@@ -135,13 +145,25 @@ def command(context: click.Context, /, **given: Any) -> None:
         click.echo(f"rejected: {_shown(rejected)}")
 
 
-def _output(output: Path | None, config: Path | None) -> Path:
-    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings
+def _places(given: dict[str, Any]) -> dict[str, Any]:
+    """Return where the documents are, which of them count, and where the records go."""
+    from rag_evaluation_framework.datasets.split_build import DEFAULT_CONFIG, EvaluationConfig
 
-    if output is not None:
-        return output
-    settings = read_build_settings(config) if config is not None else {}
-    return Path(settings.get("offline_dataset", BuildPaths().offline_dataset))
+    config = EvaluationConfig.of_project(given["config"])
+    corpus: Path | None = given["corpus"] or config.corpus
+    where = f"evaluation.corpus in {given['config'] or DEFAULT_CONFIG}"
+    if corpus is None:
+        raise UsageError(f"expected a folder of documents: give it as CORPUS, or as {where}")
+    if not corpus.is_dir():
+        raise UsageError(f"{where}: expected a folder of documents, got {corpus}, which does not exist")
+    inside = Path(os.path.relpath(corpus, config.root))
+    return {
+        "corpus": corpus,
+        # Sources are written as the project sees them, wherever the command is run.
+        "folder": corpus if ".." in inside.parts else inside,
+        "glob": given["glob"] or config.corpus_glob,
+        "output": given["output"] or config.offline_dataset,
+    }
 
 
 def _tasks(corpus: Corpus, given: dict[str, Any]) -> list[Task]:
@@ -175,7 +197,7 @@ def _records(tasks: Sequence[Task], given: dict[str, Any]) -> tuple[list[dict[st
         offline_records(
             tasks,
             run_id=given["run_id"] or f"offline_{datetime.now(UTC):%Y%m%d}",
-            folder=f"{given['corpus'].as_posix()}/",
+            folder=f"{given['folder'].as_posix()}/",
             model=None if name is None else RememberingModel(opened_model(given), given["completions"]),
             generator={"questions": f"{NAME} {VERSION}", "seed": given["seed"], "answers": name or NAME},
             concurrency=given["concurrency"],

@@ -1,4 +1,4 @@
-"""Commands that only list: list, datasets, runs, schema, stats."""
+"""Commands that only list: list, datasets, runs, sample, schema, stats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR
+from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
 
@@ -166,3 +166,33 @@ def stats_command(path: Path, format_: str | None, as_json: bool) -> None:
         print_json(figures.to_dict())
     else:
         click.echo(overview_text(figures))
+
+
+# ``rag-eval sample``: some records of a dataset, drawn at random, to be read.
+
+SAMPLE_EXAMPLES = """\b
+Examples:
+  rag-eval sample evaluation/datasets/qa_pairs.jsonl -n 5 --seed 1
+  rag-eval sample questions.eval.json --full
+  rag-eval sample evals/rag.jsonl -n 20 --json"""
+
+
+@click.command("sample", epilog=SAMPLE_EXAMPLES)
+@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE")
+@click.option("-n", "size", type=click.IntRange(1), default=5, metavar="N", help="Number of records to draw.")
+@SEED
+@click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")
+@DIALECT
+@AS_JSON
+def sample_command(path: Path, size: int, seed: int, full: bool, format_: str | None, as_json: bool) -> None:
+    """Show records of a dataset of any dialect, drawn at random, so that somebody can read whether question,
+    reference and contexts belong together.
+    """
+    from rag_evaluation_framework.datasets.overview import drawn
+    from rag_evaluation_framework.reports.overviews import drawn_rows, drawn_text
+
+    found = drawn(path, size, seed=seed, format=format_)
+    if as_json:
+        print_json({"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)})
+    else:
+        click.echo(drawn_text(found, path, seed=seed, full=full))

@@ -89,10 +89,13 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "convert": _Command(
             "convert", "Convert a dataset to another dialect, losing nothing unless allowed."
         ),
-        "build": _Command("build", "Make the QA and summary splits from raw offline records."),
+        "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "stats": _Command(
             "listing:stats_command",
             "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
+        ),
+        "sample": _Command(
+            "listing:sample_command", "Show records of a dataset, drawn at random, to be read."
         ),
         "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
         "datasets": _Command(

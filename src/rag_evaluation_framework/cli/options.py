@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -116,10 +117,50 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     if (given["url"] is None) == (given["target"] is None):
         told = "neither" if given["url"] is None else "both"
         raise UsageError(f"expected --url or --target, got {told}")
-    if given["max_drop"] and given["baseline"] is None:
-        raise UsageError("--max-drop: expected with --baseline, got it alone")
+    for option in ("max_drop", "max_regressions", "on_undecided"):
+        if given[option] is not None and given["baseline"] is None:
+            raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    chosen["--repeats"] = given["repeats"]
     check_resumed_alone(given["resume"], chosen)
+
+
+ASK_DAMAGED = click.option(
+    "--ask-damaged",
+    is_flag=True,
+    help="With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
+)
+
+
+def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, ...]) -> None:
+    """Write the hosts where whoever connects looks them up; children of the program see them too."""
+    if hosts:
+        known = os.environ.get("RAG_EVAL_ALLOWED_HOSTS", "")
+        os.environ["RAG_EVAL_ALLOWED_HOSTS"] = ",".join(filter(None, (known, *hosts)))
+
+
+ALLOW_HOST = click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    expose_value=False,
+    callback=_allow_hosts,
+    help="Connect to this link-local or metadata address all the same; may be repeated.",
+)
+
+
+def mend_journals(given: Mapping[str, Any]) -> None:
+    """Set aside what is damaged in the journals of the runs to be resumed, where the user says so."""
+    if not given["ask_damaged"]:
+        return
+    if not given["resume"]:
+        raise UsageError("--ask-damaged: expected with --resume, got it alone")
+    from rag_evaluation_framework.results.damage import set_damage_aside
+
+    runs = [given["resume"]] if isinstance(given["resume"], str) else given["resume"]
+    for run in runs if not given.get("dry_run") else ():
+        for each in set_damage_aside(run, given["runs_dir"]):
+            click.echo(f"rag-eval: {each}", err=True)
 
 
 def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
@@ -149,6 +190,13 @@ LIMITS: tuple[Option[Any], ...] = (
         type=int,
         help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
     ),
+    click.option(
+        "--repeats",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
+        "do.  [default: 1]",
+    ),
     TIMEOUT,
     click.option(
         "--run-timeout",
@@ -163,6 +211,7 @@ LIMITS: tuple[Option[Any], ...] = (
         help="Maximum number of attempts for each sample.",
     ),
     click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    ASK_DAMAGED,
     RUNS_DIR,
     click.option(
         "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
@@ -188,19 +237,49 @@ GATE: tuple[Option[Any], ...] = (
     click.option(
         "--confidence",
         type=click.Choice(["mean", "lower-bound"]),
-        default="mean",
-        help="What a threshold applies to: the mean, or the less favourable end of its interval.",
+        help="What a threshold applies to: the mean, or the less favourable end of its interval.  "
+        "[default: mean]",
+    ),
+    click.option(
+        "--min-scored",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Share of the samples a metric applies to that must be scored for its threshold to be "
+        "evaluated.  [default: 0.9]",
+    ),
+    click.option(
+        "--waive",
+        multiple=True,
+        metavar="METRIC",
+        help="Let the gate pass though the threshold of this metric, or the baseline, was not evaluated; "
+        "may be repeated.",
     ),
     click.option(
         "--baseline",
         metavar="RUN",
-        help="Run to compare with; the gate is switched on and fails on a significant drop.",
+        help="Run, results file or branch to compare with; switches the gate on, which fails if worse.",
+    ),
+    click.option(
+        "--max-regressions",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Fail if more than N samples got worse, by chance or not.",
     ),
     click.option(
         "--max-drop",
         type=click.FloatRange(0),
-        default=0.0,
-        help="Largest significant drop from the baseline that is tolerated.",
+        metavar="D",
+        help="Fail unless every drop from the baseline lies surely (95 %) below D.",
+    ),
+    click.option(
+        "--on-undecided",
+        type=click.Choice(["pass", "fail"]),
+        help="What becomes of a run that may be worse than the baseline or not.  [default: pass]",
+    ),
+    click.option(
+        "--save-baseline",
+        metavar="NAME",
+        help="Keep what later runs are compared with by --baseline NAME, in data/evaluation/results.",
     ),
 )
 OUTPUT: tuple[Option[Any], ...] = (
@@ -289,7 +368,7 @@ _OF_THE_JUDGE = {
 }
 
 
-scoring_options = with_all(_OPTIONS)
+scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 """Gives a command the options above; :func:`scoring_of` reads them."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.reports.tables import one_line
@@ -28,6 +28,7 @@ Examples:
 
 @click.command("probe", epilog=EXAMPLES)
 @click.option("--url", required=True, metavar="URL", help="URL of the agent, e.g. http://localhost:4000.")
+@ALLOW_HOST
 @click.option("--path", default="/v1/chat", help="Path of the agent's chat endpoint.")
 @click.option(
     "--protocol",

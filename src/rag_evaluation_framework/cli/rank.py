@@ -23,7 +23,11 @@ Examples:
   rag-eval rank qrels.trec bm25.run
   rag-eval rank qrels.trec bm25.run dense.run -m ndcg@10 -m map@100
   rag-eval rank qrels/test.tsv results.json --json > scores.json
-  rag-eval rank qrels.trec bm25.run -m P_5 -m recip_rank --rules trec_eval"""
+  rag-eval rank qrels.trec bm25.run -m P_5 -m recip_rank --rules trec_eval
+  rag-eval rank qrels.trec bm25.run -m map -m set_F -m gm_map -l 2 -M 100 -c -q --rules trec_eval"""
+
+TOTALS = ("num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map")
+"""Names of trec_eval that are no means over queries."""
 
 
 @click.command("rank", epilog=EXAMPLES)
@@ -45,6 +49,24 @@ Examples:
     help="Whose rules for ties, missing queries and queries without relevant documents apply.",
 )
 @click.option(
+    "-l",
+    "--relevance-level",
+    type=click.IntRange(1),
+    default=1,
+    help="Lowest grade that counts as relevant.",
+)
+@click.option("-c", "--complete", is_flag=True, help="Judged queries missing from a run count 0.")
+@click.option(
+    "-M",
+    "--max-depth",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Look only at the first N documents of each query.",
+)
+@click.option(
+    "--totals", is_flag=True, help=f"Also show {', '.join(TOTALS)}; so does -m with one of these names."
+)
+@click.option(
     "--format",
     type=click.Choice(["trec", "beir", "json"]),
     help="Format of all files.  [default: recognised by each file's content]",
@@ -54,12 +76,12 @@ Examples:
     "--interval",
     type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
-    help="Interval of a mean; auto is Wilson's for proportions and the bootstrap otherwise.",
+    help="Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
 )
 @CONFIDENCE
 @RESAMPLES
 @SEED
-@click.option("--per-query", is_flag=True, help="Also show the scores of every query.")
+@click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
 @AS_JSON
 def command(
     qrels: Path,
@@ -68,6 +90,7 @@ def command(
     baseline: str | None,
     seed: int,
     per_query: bool,
+    totals: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -87,10 +110,10 @@ def command(
     ranking = evaluate(
         qrels,
         target=named(runs),
-        metrics=metrics or None,
+        metrics=[name for name in metrics if name not in TOTALS] or None,
         baseline=baseline,
         seed=seed,
-        options=Options(**options),
+        options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
     )
     if not as_json:
         click.echo(ranking_text(ranking, rows=per_query))

@@ -25,7 +25,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    ASK_DAMAGED,
+    EXISTING_FILE,
+    PAIRED_TEST,
+    RUNS_DIR,
+    mend_journals,
+)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import (
     InputError,
@@ -55,7 +62,7 @@ _NOT_REPEATED = ("fetch_k", "seed")
 _WORDS = ("glob", "level", "rank_by")
 _SECTION = ("corpus", *_WORDS, *_TEXTS, "k", "fetch_k", "cache")
 _BESIDE = ("dataset", "output", "seed")
-_NOT_GIVEN_AGAIN = frozenset({"resume", "runs_dir", "as_json", "per_query", "output"})
+_NOT_GIVEN_AGAIN = frozenset({"resume", "ask_damaged", "runs_dir", "as_json", "per_query", "output"})
 # What may hold a secret is not written down.
 _SECRET = re.compile("key|token=|secret|password|@", re.IGNORECASE)
 
@@ -124,6 +131,7 @@ _tried = partial(click.option, multiple=True, metavar="SPEC")
 @click.option(
     "--resume", metavar="RUN", help="Go on with this sweep; what was searched for is not searched for again."
 )
+@ASK_DAMAGED
 @RUNS_DIR
 @PAIRED_TEST
 @click.option("--workers", type=click.IntRange(1), default=1, help="Number of threads.")
@@ -138,6 +146,7 @@ def command(
     workers: int,
     runs_dir: Path,
     resume: str | None,
+    ask_damaged: bool,
     per_query: bool,
     as_json: bool,
     **given: Any,
@@ -155,6 +164,7 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.tables import sweep_text
 
+    mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
     options = Options(level=asked.get("level"), test=test, workers=workers)
     sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json and sys.stderr.isatty())

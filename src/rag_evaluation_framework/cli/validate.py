@@ -16,6 +16,8 @@ from rag_evaluation_framework.files import strict_json
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.validation import CheckedFile
+    from rag_evaluation_framework.errors import Issue
+    from rag_evaluation_framework.records.samples import Dataset
 
 EXAMPLES = """\b
 Examples:
@@ -50,13 +52,20 @@ def command(
     """Check each FILE, or all the evaluation data in a folder.
 
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
-    warnings do not fail. Any file may be compressed with gzip or Zstandard.
+    warnings do not fail. The answer keys of golden sets are scored by their own metrics, as if they were
+    answers. Any file may be compressed with gzip or Zstandard.
     """
     from rag_evaluation_framework.datasets.validation import checked_files
 
-    checked = checked_files(paths, format=format_, lenient=lenient, against=against)
+    checked = checked_files(paths, format=format_, lenient=lenient, against=against, keys=_key_issues)
     counts = _print_json(checked) if as_json else _print_text(checked)
     return 2 if counts["error"] else 0
+
+
+def _key_issues(golden_set: Dataset) -> Iterator[Issue]:
+    from rag_evaluation_framework.evaluation.golden_keys import key_issues  # what scores, only when needed
+
+    return key_issues(golden_set)
 
 
 def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:

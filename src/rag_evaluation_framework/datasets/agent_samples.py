@@ -2,7 +2,8 @@
 
 A line may have an ``id``; where it has none, the sample's content gives it one. ``relevant_documents`` is a
 list of ids, which gives each the grade 1, or an object of grades by id; ``relevant_chunk_ids`` is a list.
-``expected`` is ``Refusal`` where the question should be declined.
+``expected`` is ``Refusal`` where the question should be declined; ``references`` are answers that are as
+right as ``expected``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         id=written_id(record),
         turns=(Turn(role="user", content=record["input"]),),
         reference=expected.reference,
-        recorded=Recorded(contexts=tuple(context)) if context else None,
+        references=tuple(record.get("references", ())),
+        recorded=None
+        if context is None
+        else Recorded(contexts=tuple(context), retrieved_nothing=not context),
         reference_contexts=tuple(record.get("reference_contexts", ())),
         relevant_documents=grades,
         relevant_chunk_ids=tuple(record.get("relevant_chunk_ids", ())),
@@ -58,7 +62,9 @@ def _encode(sample: Sample) -> Record:
     record["input"] = sample.question
     if (reference := written_reference(sample)) is not None:
         record["expected"] = reference
-    if sample.recorded and sample.recorded.contexts:
+    if sample.references:
+        record["references"] = list(sample.references)
+    if sample.recorded and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         record["context"] = list(sample.recorded.contexts)
     if sample.reference_contexts:
         record["reference_contexts"] = list(sample.reference_contexts)
@@ -76,7 +82,7 @@ def _encode(sample: Sample) -> Record:
 
 
 _HOLDS = (
-    "id question reference recorded.contexts reference_contexts relevant_documents grades "
+    "id question reference references recorded.contexts reference_contexts relevant_documents grades "
     "relevant_chunk_ids expectation.refusal tags metadata"
 )
 

@@ -242,7 +242,7 @@ def read_benchmark(path: str | Path) -> dict[str, Any]:
     if start.startswith(parquet_tables.MAGIC):
         return _checked(_read_parquet(path), path)
     if start == MAGIC:
-        head, records = read_table(read_bytes(path), file=str(path))
+        head, records = read_table(read_bytes(path, max_line_bytes=None), file=str(path))
         return _checked({**head, "records": records}, path)
     benchmark: dict[str, Any] = read_document(path).checked(KIND)
     return benchmark

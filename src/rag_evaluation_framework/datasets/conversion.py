@@ -161,6 +161,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``question``                   there is one turn, of the user, and it has words
 # ``turns``                      there is more than that; who holds ``turns`` holds ``question`` too
 # ``reference``                  there is an expected answer
+# ``references``                 there are other answers as right as the reference
 # ``recorded.contexts`` …        also ``.sources .retrieved .citations .prompt .answer``; ``recorded`` is all
 # ``reference_contexts``         there are contexts that hold the truth
 # ``relevant_documents``         there are relevant documents
@@ -199,6 +200,8 @@ def sample_fields(sample: Sample) -> Iterator[str]:
     yield from _asked(sample.turns)
     if sample.reference is not None:
         yield "reference"
+    if sample.references:
+        yield "references"
     if sample.recorded is not None:
         yield from (f"recorded.{name}" for name in _RECORDED if _says(getattr(sample.recorded, name)))
     if sample.reference_contexts:

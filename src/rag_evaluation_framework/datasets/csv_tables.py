@@ -6,6 +6,9 @@ the record does not have the field. What a plain cell cannot say (an empty text,
 here and a number there) stands as one JSON object in the last column, ``extra_fields``. Columns the schema
 does not know are text.
 
+A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a
+return and is no number) stands behind an apostrophe, which is taken away again when the table is read.
+
 Rows of other tools are read too: cells may be separated by semicolons or tabs, as spreadsheets do, and a list
 may be written as Python writes it (``['a', 'b']``), as ragas does.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 import ast
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -37,6 +41,9 @@ CellKind = Literal["text", "json", "either"]
 _MAX_CELL = 64 << 20
 _SEPARATORS = ",;\t"
 _SHOWN_COLUMNS = 5
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _ABSENT = object()
 
 
@@ -114,7 +121,7 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]], columns: 
     ):
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\r\n")
-        writer.writerow(names)
+        writer.writerow(map(_harmless, names))
         for record in records:
             writer.writerow(_cells(record, names, columns))
             stream.write(text.getvalue().encode())
@@ -160,9 +167,9 @@ def _value(name: str, cell: str, kind: CellKind) -> Any:
     if not cell:
         return _ABSENT
     if kind == "text":
-        return cell
+        return _written(cell)
     if kind == "either" and not cell.lstrip().startswith(("[", "{")):
-        return cell
+        return _written(cell)
     try:
         return strict_json.decode(cell)
     except InputError as error:
@@ -233,13 +240,23 @@ def _is_plain(name: str, value: Any, columns: Columns) -> bool:
 
 def _cell(value: Any, kind: CellKind) -> str:
     if isinstance(value, str) and kind != "json":
-        return value
+        return _harmless(value)
     return strict_json.encode(value).decode()
+
+
+def _harmless(text: str) -> str:
+    """Return a text as a cell that no spreadsheet takes for a formula; numbers stay numbers."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _written(cell: str) -> str:
+    """Return the text that was written as this cell."""
+    return cell[1:] if _QUOTED_FORMULA.match(cell) else cell
 
 
 def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
     """Return the names in the first row; if none of them is known, it is no header, or not cut at commas."""
-    names = list(row)
+    names = [_written(name) for name in row]
     known = [EXTRA_FIELDS, *columns.kinds]
     if columns.kinds and not set(names) & set(known):
         expected = f"columns separated by commas, semicolons or tabs, among them one of {_listed(known[1:])}"

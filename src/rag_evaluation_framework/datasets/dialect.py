@@ -133,6 +133,7 @@ def content_id(sample: Sample) -> str:
         [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
         sample.relevant_chunk_ids,
         _expected(sample.expectation),
+        *(sample.references and [sample.references]),
     ]
     digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
     return _PREFIX + digest[:_DIGITS]
@@ -254,6 +255,12 @@ class Signature:
 
 
 _QUESTION = "id question ground_truth"
+# Fields by which a record is one of a split, and no raw one.
+_OF_SPLITS = (
+    {"question", "reference_answer"},
+    {"instruction", "reference_summary"},
+    {"question", "relevant_chunk_ids"},
+)
 _OTHER_GOLDEN = "conversation relationship_triple timeline_milestones"
 
 SIGNATURES: Mapping[str, Signature] = {
@@ -317,7 +324,7 @@ SIGNATURES: Mapping[str, Signature] = {
         "split_records:OFFLINE_RECORDS",
         ("task_id task_type",),
         ("offline_dataset.jsonl",),
-        without="reference_answer reference_summary",
+        shape=lambda record: not any(record.keys() >= fields for fields in _OF_SPLITS),
         family="splits",
     ),
     "qa-pairs": Signature(
@@ -327,6 +334,12 @@ SIGNATURES: Mapping[str, Signature] = {
         family="splits",
     ),
     "ragas": Signature("ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns="user_input"),
+    "retrieval-cases": Signature(
+        "split_records:RETRIEVAL_CASES",
+        ("task_id question relevant_chunk_ids",),
+        ("retrieval.jsonl",),
+        family="splits",
+    ),
     "squad": Signature(
         "squad:SQUAD",
         ("data",),

@@ -13,7 +13,7 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, Golde
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Dataset, Sample
@@ -110,6 +110,12 @@ class SourceText:
                     return found
         return []
 
+    def words_of(self, scene: Span) -> Span | None:
+        """Return a scene without the white space around it; none if it has nothing else."""
+        text = self.text[scene.start : scene.end]
+        start = scene.start + len(text) - len(text.lstrip())
+        return Span(start, start + len(text.strip())) if text.strip() else None
+
     @cached_property
     def _squeezed(self) -> SqueezedText:
         return SqueezedText(self.text)
@@ -182,7 +188,8 @@ def _is_plain_header(name: str) -> bool:
 # ``evaluation/`` in the project), then in the folder ``golden_contexts`` beside the set or beside its
 # folder. A name that leads out of the folder is refused. Which lines are scene headers, and what counts
 # as the same snippet, is told below and in ``text.search``. Nothing is guessed: a context that
-# names no file, or a snippet that stands in several places, is said to be undecided and gives no span.
+# names no file, or a snippet that stands in several places, is said to be undecided and gives no span. A
+# header without a snippet is truth too: all that stands under it, wherever the scene comes back.
 
 CONTEXTS_FOLDER = "golden_contexts"
 
@@ -205,7 +212,7 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
         for context in golden_contexts(sample)
         for issue in _Search(context, sources).issues()
     ]
-    return list(_placed(found))
+    return list(placed_issues(found))
 
 
 def spans_of_contexts(
@@ -222,13 +229,13 @@ def spans_of_contexts(
 def unlocated_contexts(
     samples: Sequence[Sample], root: str | Path | None = None
 ) -> list[tuple[Sample, Issue]]:
-    """Return every snippet that gives no span, with its sample and the reason; files are read once."""
+    """Return every snippet or scene that gives no span, with its sample and why; files are read once."""
     sources = _sources(samples, root)
     return [
         (sample, next(search.issues()))
         for sample in samples
         for search in (_Search(context, sources) for context in golden_contexts(sample))
-        if search.context.snippet is not None and not any(True for _ in search.spans())
+        if (search.context.snippet or search.context.header) and not any(True for _ in search.spans())
     ]
 
 
@@ -255,7 +262,7 @@ class _Sources:
             return Issue("context-outside", "a path inside the project", shown(file))
         for folder in self.folders:
             path = folder / name
-            if path.is_file():
+            if is_there(path) and path.is_file():
                 if not path.resolve().is_relative_to(folder.resolve()):
                     return Issue(
                         "context-outside", "a path inside the project", f"a link to {path.resolve()}"
@@ -280,10 +287,11 @@ class _Search:
 
     def issues(self) -> Iterator[Issue]:
         context = self.context
-        if context.snippet is None:
-            yield self._issue("snippet-missing", "the words of the source", "none yet", "snippet", "warning")
+        if context.snippet is None and (context.is_open or context.header is None):
+            found = "none yet" if context.header is None else "none yet: all of the scene counts"
+            yield self._issue("snippet-missing", "the words of the source", found, "snippet", "warning")
         if context.file is None:
-            if context.snippet is not None:
+            if context.snippet is not None or (context.header is not None and not context.is_open):
                 found = "only a scene: cannot tell where it stands"
                 yield self._issue("context-without-file", "a file", found, "file", "warning")
             return
@@ -291,7 +299,7 @@ class _Search:
         if isinstance(source, Issue):
             if source.code == "context-file-missing" and context.snippet is None:
                 source = replace(source, severity="warning")  # there is nothing yet to look for in it
-            yield source.located(within=f"{context.path}.file")
+            yield source.located(within=f"{context.path}.{context.file_field}")
             return
         scenes = self._scenes(source)
         if not scenes:
@@ -302,14 +310,18 @@ class _Search:
 
     def spans(self) -> Iterator[SpanCitation]:
         context = self.context
-        if context.file is None or context.snippet is None:
+        if context.file is None or (context.snippet is None and context.header is None):
             return
         source = self.sources.source(context.file)
         if not isinstance(source, Issue):
-            places = self._places(source, self._scenes(source))
-            if len(places) == 1:
-                start, end = places[0].start, places[0].end
-                yield SpanCitation(context.file, start, end, text=source.text[start:end])
+            scenes = self._scenes(source)
+            if context.snippet is None:
+                places = [words for scene in scenes if (words := source.words_of(scene)) is not None]
+            elif len(places := self._places(source, scenes)) > 1:
+                return
+            for place in places:
+                text = source.text[place.start : place.end]
+                yield SpanCitation(context.file, place.start, place.end, text=text)
 
     def _scenes(self, source: SourceText) -> list[Span]:
         """Return the stretches to search: those under the header, or all of the file when none is named."""
@@ -365,7 +377,7 @@ def _read(path: Path) -> Dataset:
     return dialect.read(path)
 
 
-def _placed(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:
+def placed_issues(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:
     """Add to each issue the file it is in, its path from the top of the file, and its line."""
     origin = next((sample.origin for _, sample, _ in found), None)
     if origin is None or origin.file is None:

@@ -35,16 +35,25 @@ from rag_evaluation_framework.records.samples import (
 _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 
 
+_FILE_FIELDS = ("file", "file_name", "path", "source", "source_path")
+"""What the file of a golden context may be called; the first that is there counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class GoldenContext:
-    """Where the truth stands: a snippet under a header of a file; what is missing is ``None``."""
+    """Where the truth stands: a snippet under a header of a file, or all that stands under the header.
+
+    What is missing is ``None``; ``is_open`` is a snippet that has still to be filled in.
+    """
 
     file: str | None
     header: str | None
     snippet: str | None
+    file_field: str
     header_field: str
     path: str
     """Where it is in its record: ``golden_context[1]``."""
+    is_open: bool = False
 
 
 def contexts_of_record(record: Mapping[str, Any]) -> list[GoldenContext]:
@@ -64,12 +73,17 @@ def golden_contexts(sample: Sample) -> list[GoldenContext]:
 def _context(context: Mapping[str, Any], path: str) -> GoldenContext:
     snippet = context.get("snippet")
     header = "scene_header" if "scene_header" in context else "scene"
+    named = (name for name in _FILE_FIELDS if isinstance(context.get(name), str) and context[name])
+    file_field = next(named, "file")
+    is_open = snippet is not None and says_nothing(snippet)
     return GoldenContext(
-        file=context.get("file") or None,
+        file=context.get(file_field) or None,
         header=context.get(header) or None,
+        snippet=None if is_open else snippet,
+        file_field=file_field,
         header_field=header,
-        snippet=None if snippet is None or says_nothing(snippet) else snippet,
         path=path,
+        is_open=is_open,
     )
 
 
@@ -157,6 +171,9 @@ def _with_description(record: Record, sample: Sample) -> Record:
     if sample.difficulty is not None:
         metrics["difficulty"] = sample.difficulty
     snippets, files = sample.reference_contexts, list(sample.relevant_documents)
+    own = sample.extra.get("golden_context")
+    if isinstance(own, Mapping) and files == [own[name] for name in _FILE_FIELDS if name in own]:
+        files = []  # its own file calls it by another name, which is kept
     contexts: Record | list[Record]
     if len(snippets) <= 1 and len(files) <= 1:
         contexts = dict(zip(("file",), files, strict=False)) | dict(zip(("snippet",), snippets, strict=False))

@@ -5,6 +5,7 @@ Line files are read as a stream; what is kept are counts by label, by length and
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -236,3 +237,31 @@ def _of_documents(folder: Path) -> Overview:
         files=dict(suffixes.most_common()),
         unreadable=tuple(unreadable),
     )
+
+
+# Some records of a file, drawn at random, for somebody to read.
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Samples drawn from a file, in its order, and how many it has."""
+
+    samples: tuple[Sample, ...]
+    total: int
+
+
+def drawn(path: str | Path, size: int, *, seed: int = 0, format: str | None = None) -> Drawn:  # noqa: A002
+    """Draw samples without replacement, each as likely as any other, in one pass over the file.
+
+    The same seed draws the same ones. This is Vitter's algorithm R (1985), which keeps only what is drawn.
+    """
+    generator = random.Random(seed)  # noqa: S311  # repeatable, not secret
+    kept: list[tuple[int, Sample]] = []
+    total = 0
+    for place, sample in enumerate(recognise(path, format=format).stream(Path(path))):
+        total = place + 1
+        if place < size:
+            kept.append((place, sample))
+        elif (replaced := generator.randrange(total)) < size:
+            kept[replaced] = (place, sample)
+    return Drawn(tuple(sample for _, sample in sorted(kept, key=lambda each: each[0])), total)

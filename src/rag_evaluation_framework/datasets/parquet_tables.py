@@ -18,7 +18,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, named_compression
+from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, named_compression, open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value
 
@@ -329,7 +329,7 @@ def _opened(path: str | Path, limits: Limits) -> Any:
     """Open a file after checking what its footer and its pages claim."""
     pyarrow, parquet = _pyarrow()
     try:
-        with Path(path).open("rb") as file:
+        with open_stored(path) as file:
             check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
         metadata = parquet.read_metadata(path)
         # Texts that repeat stay a dictionary until their row is read: expanded, a batch could be of any size.

@@ -33,9 +33,9 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         id=written_id(record),
         turns=_turns(record["user_input"]),
         reference=expected.reference,
-        recorded=Recorded(contexts=tuple(contexts or ()), answer=answer)
-        if contexts or answer is not None
-        else None,
+        recorded=None
+        if contexts is None and answer is None
+        else Recorded(contexts=tuple(contexts or ()), answer=answer, retrieved_nothing=contexts == []),
         reference_contexts=tuple(record.get("reference_contexts") or ()),
         expectation=expected.refusal,
         relevant_chunk_ids=tuple(chunk_ids) if all(isinstance(item, str) for item in chunk_ids) else (),
@@ -70,7 +70,7 @@ def _encode(sample: Sample) -> Record:
             for turn in sample.turns
         ]
     recorded = sample.recorded or Recorded()
-    if recorded.contexts:
+    if recorded.contexts or recorded.retrieved_nothing:
         record["retrieved_contexts"] = list(recorded.contexts)
     if recorded.answer is not None:
         record["response"] = recorded.answer

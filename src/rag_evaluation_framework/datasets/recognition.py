@@ -154,8 +154,8 @@ def _seen(text: str, position: int, *, depth: int) -> Any:
                 record[str(key)] = _seen(text, begins, depth=depth + 1)
                 break
             position = _after_space(text, position)
-    except (ValueError, IndexError):
-        pass  # cut off within a key
+    except (ValueError, IndexError, RecursionError):
+        pass  # cut off within a key, or one that is no text but nests without end
     return record
 
 
@@ -221,6 +221,7 @@ FORMAT_OF_KIND: Mapping[str, str] = {
     "offline-record": "offline-records",
     "qa-pair": "qa-pairs",
     "summary": "summaries",
+    "retrieval-case": "retrieval-cases",
     "langsmith-example": "langsmith",
     "ragas-record": "ragas",
 }

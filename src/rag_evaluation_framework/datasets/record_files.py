@@ -20,11 +20,10 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
     check_expansion,
     compressing,
-    decode_text,
     named_compression,
     open_reading,
     plain_name,
-    read_bytes,
+    read_text,
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import line_of
@@ -149,7 +148,7 @@ def _document_records(
     """Yield the records of an array, or the one object of a file."""
     file = str(path)
     try:
-        text = decode_text(read_bytes(path), file=file)
+        text = read_text(path)
         text = prepare(text) if prepare else text
         pieces = list(_pieces(text))
     except InputError as error:

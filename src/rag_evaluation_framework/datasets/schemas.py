@@ -40,6 +40,7 @@ KINDS: tuple[str, ...] = (
     "golden-boundary",
     "offline-record",
     "qa-pair",
+    "retrieval-case",
     "summary",
     "manifest",
     "langsmith-example",

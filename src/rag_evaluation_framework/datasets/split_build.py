@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import ceil
@@ -26,51 +27,134 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import compressing, named_compression, read_text
+from rag_evaluation_framework.files.access import compressing, named_compression, read_text, sha256
 from rag_evaluation_framework.files.atomic import atomic_group, recover
 from rag_evaluation_framework.files.strict_json import read_lines
 
-# The settings of a build from a project's configuration file.
-#
-# They stand in its section ``evaluation``, under the names of the flags::
+# Where a project keeps its evaluation data, from the section ``evaluation`` of its configuration file::
 #
 #     evaluation:
+#       corpus: documents
 #       offline_dataset: evaluation/datasets/offline_dataset.jsonl
 #       qa_output: evaluation/datasets/qa_pairs.jsonl
 #       summaries_output: evaluation/datasets/summaries.jsonl
+#       citations_output: evaluation/datasets/citations.jsonl
+#       retrieval_output: evaluation/datasets/retrieval.jsonl
 #       manifest_output: evaluation/datasets/manifest.json
 #       version: v1
 #
-# Each may be left out. Paths are relative to the project's root, where commands are run. Other settings
+# Each may be left out. Paths are relative to the project's root, wherever the command is run. Other settings
 # are for others and left alone, unless one looks like a slip of the pen.
 
-SETTINGS = ("offline_dataset", "qa_output", "summaries_output", "manifest_output", "version")
+DEFAULT_CONFIG = Path("configs", "default.yaml")
+DEFAULT_FOLDER = Path("evaluation", "datasets")
+DEFAULT_GLOB = "**/*.md"
+DEFAULT_VERSION = "v1"
 
+# A configuration in one of these folders belongs to the project above it.
+_CONFIG_FOLDERS = (("data", "config"), ("configs",), ("config",))
 # Alike enough to be the same word mistyped: "manifest_ouput" is, "manifest" is not.
 _MISTYPED = 0.85
 
 
-def read_build_settings(path: str | Path) -> dict[str, str]:
-    """Return the settings that a configuration file has; all that is wrong is in one error."""
-    document = read_document(path)
-    document.checked("configuration")
-    section = document.value.get("evaluation") or {}
-    if not isinstance(section, dict):
-        issues = [Issue("wrong-type", "settings by name", shown(section), "evaluation")]
-    else:
-        issues = [issue for name, value in section.items() for issue in _issues(name, value)]
-    if issues:
-        raise InputError(issue.located(str(path)) for issue in document.place(issues))
-    return {name: section[name] for name in SETTINGS if section.get(name) is not None}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """Where a project's evaluation data are: its documents, the raw records, and the files built from them.
+
+    By default the paths are those of the project in the current folder. :meth:`from_file` gives those of a
+    configuration's project, as seen from the current folder.
+    """
+
+    root: Path = Path()
+    corpus: Path | None = None
+    corpus_glob: str = DEFAULT_GLOB
+    offline_dataset: Path = DEFAULT_FOLDER / "offline_dataset.jsonl"
+    qa_output: Path = DEFAULT_FOLDER / "qa_pairs.jsonl"
+    summaries_output: Path = DEFAULT_FOLDER / "summaries.jsonl"
+    citations_output: Path | None = None
+    retrieval_output: Path | None = None
+    manifest_output: Path = DEFAULT_FOLDER / "manifest.json"
+    version: str = DEFAULT_VERSION
+
+    @property
+    def splits(self) -> dict[str, Path]:
+        """The file of each split by name; what is not said is beside the question answering split."""
+        return {
+            "qa": self.qa_output,
+            "summaries": self.summaries_output,
+            "citations": self.citations_output or self.qa_output.with_name("citations.jsonl"),
+            "retrieval": self.retrieval_output or self.qa_output.with_name("retrieval.jsonl"),
+        }
+
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """Every file that a build may write, the manifest last."""
+        return *self.splits.values(), self.manifest_output
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> EvaluationConfig:
+        """Read a configuration file; all that is wrong is in one error.
+
+        Its project is the folder that ``root`` names, relative to the file; without one the folder of the
+        file or, if that is ``configs``, ``config`` or ``data/config``, the folder above it.
+        """
+        document = read_document(path)
+        document.checked("configuration")
+        section = document.value.get("evaluation") or {}
+        if not isinstance(section, dict):
+            issues = [Issue("wrong-type", "settings by name", shown(section), "evaluation")]
+        else:
+            issues = [issue for name, value in section.items() for issue in _issues(name, value)]
+        if issues:
+            raise InputError(issue.located(str(path)) for issue in document.place(issues))
+        settings = {_ALIASES.get(name, name): value for name, value in section.items() if value is not None}
+        root = _root(Path(path), settings.pop("root", None))
+        defaults = {each.name: each.default for each in fields(cls) if isinstance(each.default, Path)}
+        written = {**defaults, **settings}
+        chosen: dict[str, Any] = {name: settings[name] for name in _TEXTS if name in settings}
+        chosen |= {name: _from_here(root / written[name]) for name in _PATHS if name in written}
+        return cls(root=root, **chosen)
+
+    @classmethod
+    def of_project(cls, path: Path | None = None) -> EvaluationConfig:
+        """Read the configuration given or, if there is one, ``configs/default.yaml``."""
+        if path is None and not DEFAULT_CONFIG.is_file():
+            return cls()
+        return cls.from_file(path or DEFAULT_CONFIG)
+
+
+_PATHS = (
+    *("corpus", "offline_dataset", "qa_output", "summaries_output", "citations_output", "retrieval_output"),
+    "manifest_output",
+)
+_TEXTS = ("corpus_glob", "version")
+_ALIASES = {"summary_output": "summaries_output"}
+_SETTINGS = ("root", *_PATHS, *_TEXTS, *_ALIASES)
 
 
 def _issues(name: str, value: Any) -> list[Issue]:
     path = f"evaluation.{name}"
-    if name in SETTINGS:
+    if name in _SETTINGS:
         is_text = value is None or (isinstance(value, str) and value)
         return [] if is_text else [Issue("wrong-type", "text", shown(value), path)]
-    meant = get_close_matches(name, SETTINGS, n=1, cutoff=_MISTYPED)
+    meant = get_close_matches(name, _SETTINGS, n=1, cutoff=_MISTYPED)
     return [Issue("unknown-field", meant[0], name, path)] if meant else []
+
+
+def _root(config: Path, written: str | None) -> Path:
+    """Return the root of a configuration's project, as seen from the current folder."""
+    folder = Path(os.path.realpath(config)).parent
+    if written is not None:
+        return _from_here(folder / written)
+    above = next((names for names in _CONFIG_FOLDERS if folder.parts[-len(names) :] == names), ())
+    return _from_here(folder.parents[len(above) - 1] if above else folder)
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path relative to the current folder where it is below it."""
+    here = Path.cwd()
+    whole = Path(os.path.normpath(here / path))
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
 # The manifest of a build: reading it, finding the files it names, and comparing it with an older one.
@@ -118,32 +202,18 @@ def count_issues(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Issue]:
     return issues
 
 
-# Builds the question answering and summary splits, with their manifest, from the raw offline records.
+# Builds the splits, with their manifest, from the raw offline records.
 #
-# One pass in source order. The three files are replaced together or not at all. Memory does not grow with
-# the size of the records; what grows is a digest of each ``task_id``, about 100 bytes a record, to find
-# duplicates.
+# One pass in source order. The files are replaced together or not at all. Those of citation tasks and of
+# retrieval diagnostics are written where there are such records, or an older file to replace. Memory does
+# not grow with the size of the records; what grows is a digest of each ``task_id``, about 100 bytes a
+# record, to find duplicates.
 
-DEFAULT_FOLDER = Path("evaluation", "datasets")
-DEFAULT_VERSION = "v1"
+OPTIONAL_SPLITS = frozenset({"citations", "retrieval"})
 
 OnError = Literal["stop", "skip"]
 
 _RECORDS_BETWEEN_REPORTS = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildPaths:
-    """The raw records, and the three files built from them."""
-
-    offline_dataset: Path = DEFAULT_FOLDER / "offline_dataset.jsonl"
-    qa_output: Path = DEFAULT_FOLDER / "qa_pairs.jsonl"
-    summaries_output: Path = DEFAULT_FOLDER / "summaries.jsonl"
-    manifest_output: Path = DEFAULT_FOLDER / "manifest.json"
-
-    @property
-    def outputs(self) -> tuple[Path, Path, Path]:
-        return self.qa_output, self.summaries_output, self.manifest_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,55 +238,55 @@ class BuiltSplits:
 
 
 def build_splits(
-    paths: BuildPaths,
+    config: EvaluationConfig,
     *,
     now: datetime,
-    version: str = DEFAULT_VERSION,
     limit: int | None = None,
     force: bool = False,
     on_error: OnError = "stop",
-    root: str | Path = ".",
     on_progress: Callable[[int], None] | None = None,
 ) -> BuiltSplits:
     """Build the splits and their manifest.
 
     ``limit`` is the number of raw records to read. A malformed line raises :class:`InputError` with its
-    number, or is counted with ``on_error="skip"``; a ``task_id`` that comes twice is always an error. Files
-    that exist already, a manifest of the same version among them, need ``force``. Paths in the manifest are
-    relative to ``root``. ``on_progress`` gets the number of records read, now and then.
+    number, or is counted with ``on_error="skip"``; a ``task_id`` that comes twice is always an error, and so
+    are raw records of which none is of use. Files that exist already, a manifest of the same version among
+    them, need ``force``. Paths in the manifest are relative to the root of the configuration. A build that
+    fails leaves nothing behind. ``on_progress`` gets the number of records read, now and then.
     """
-    if not version or version.isspace():
-        raise UsageError(f"expected a version such as v1, got {version!r}")
-    replaced = _make_way(paths, version=version, force=force)
+    if not config.version or config.version.isspace():
+        raise UsageError(f"expected a version such as v1, got {config.version!r}")
     counts = _Counts()
-    with (
-        atomic_group(paths.outputs, overwrite=force) as (qa, summaries, manifest_stream),
-        _SplitFile(qa, paths.qa_output) as qa_file,
-        _SplitFile(summaries, paths.summaries_output) as summaries_file,
-    ):
-        files = {"qa": qa_file, "summaries": summaries_file}
-        for line in _split_lines(paths.offline_dataset, counts, limit=limit, on_error=on_error):
+    optional = [path for name, path in config.splits.items() if name in OPTIONAL_SPLITS]
+    with _folders_for(config.outputs), ExitStack() as stack:
+        replaced = _make_way(config, force=force)
+        group = atomic_group(config.outputs, overwrite=force, optional=optional)
+        *streams, manifest_stream = stack.enter_context(group)
+        files = {
+            name: stack.enter_context(_SplitFile(stream, path, is_optional=path in optional))
+            for (name, path), stream in zip(config.splits.items(), streams, strict=True)
+        }
+        for line in _split_lines(config.offline_dataset, counts, limit=limit, on_error=on_error):
             if line.mapped is not None:
                 files[line.task_type].write(strict_json.encode_unchecked(line.mapped))
             if on_progress and counts.records % _RECORDS_BETWEEN_REPORTS == 0:
                 on_progress(counts.records)
         for file in files.values():
             file.finish()
+        written = {name: file for name, file in files.items() if file.count or file.path not in optional}
+        if not any(file.count for file in written.values()):
+            raise UsageError(f"{config.offline_dataset}: nothing to build: {counts.told}")
         manifest = {
-            "version": version,
+            "version": config.version,
             "generated_at_utc": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "source_offline_dataset": _relative(paths.offline_dataset, root),
+            "source_offline_dataset": _relative(config.offline_dataset, config.root),
             "filters": {} if limit is None else {"limit": limit},
             "splits": {
-                name: {"path": _relative(file.path, root), "count": file.count, "sha256": file.sha256}
-                for name, file in files.items()
+                name: {"path": _relative(file.path, config.root), "count": file.count, "sha256": file.sha256}
+                for name, file in written.items()
             },
             "excluded_task_types": dict(sorted(counts.excluded.items())),
-            "dropped": {
-                **{name: dict(sorted(reasons.items())) for name, reasons in counts.dropped.items()},
-                # A malformed line belongs to no split.
-                **({"malformed": counts.malformed} if on_error == "skip" else {}),
-            },
+            "dropped": counts.left_out(written, with_malformed=on_error == "skip"),
         }
         manifest_stream.write(strict_json.encode(manifest, indent=2) + b"\n")
     return BuiltSplits(manifest, counts.records, replaced)
@@ -251,6 +321,28 @@ class _Counts:
             self.dropped[line.task_type][line.dropped] += 1
         elif line.mapped is None:
             self.excluded[line.task_type] += 1
+
+    def left_out(self, splits: Container[str], *, with_malformed: bool) -> dict[str, Any]:
+        """Return how many records of each split were left out for which reason."""
+        of_splits = {
+            name: dict(sorted(reasons.items()))
+            for name, reasons in self.dropped.items()
+            if reasons or name in splits
+        }
+        # A malformed line belongs to no split.
+        return of_splits | ({"malformed": self.malformed} if with_malformed else {})
+
+    @property
+    def told(self) -> str:
+        """What became of records of which none is in a split."""
+        parts = [f"no split for task type {name!r} ({count:,})" for name, count in self.excluded.items()]
+        parts += [
+            f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"
+            for split, reasons in self.dropped.items()
+            for reason, count in reasons.items()
+        ]
+        parts += [f"{counted(self.malformed, 'malformed line')}"] if self.malformed else []
+        return "; ".join(parts) or "it has no record"
 
 
 def _split_lines(path: Path, counts: _Counts, *, limit: int | None, on_error: OnError) -> Iterator[SplitLine]:
@@ -295,25 +387,42 @@ def _has_task_id(raw: bytes, path: Path, number: int, task_id: str) -> bool:
         return False
 
 
-def _make_way(paths: BuildPaths, *, version: str, force: bool) -> dict[str, Any] | None:
+@contextmanager
+def _folders_for(outputs: Iterable[Path]) -> Iterator[None]:
+    """Make the folders of the outputs; if what follows fails, those that were not there are gone again."""
+    made: list[Path] = []
+    done = False
+    try:
+        for output in outputs:
+            folder = Path(os.path.realpath(output)).parent
+            missing = [each for each in (folder, *folder.parents) if not each.exists()]
+            made += reversed(missing)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise refused("write", output, error) from error
+        yield
+        done = True
+    finally:
+        for folder in [] if done else reversed(made):
+            with suppress(OSError):  # somebody else's file may be in it by now
+                folder.rmdir()
+
+
+def _make_way(config: EvaluationConfig, *, force: bool) -> dict[str, Any] | None:
     """Make sure that the outputs may be written, and return the manifest that they replace."""
-    for output in paths.outputs:
-        try:
-            output.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refused("write", output, error) from error
+    for output in config.outputs:
         recover(Path(os.path.realpath(output)).parent)
-        if os.path.realpath(output) == os.path.realpath(paths.offline_dataset):
+        if os.path.realpath(output) == os.path.realpath(config.offline_dataset):
             raise UsageError(f"expected outputs other than the raw records, got {output} for both")
     try:
-        old = read_manifest(paths.manifest_output) if paths.manifest_output.exists() else None
+        old = read_manifest(config.manifest_output) if config.manifest_output.exists() else None
     except RagEvalError:
         old = None  # what cannot be read tells nothing and may be replaced
-    existing = [str(output) for output in paths.outputs if output.exists()]
+    existing = [str(output) for output in config.outputs if output.exists()]
     if existing and not force:
-        same = (
-            f", and the manifest has version {version} already" if old and old["version"] == version else ""
-        )
+        is_taken = old is not None and old["version"] == config.version
+        same = f", and the manifest has version {config.version} already" if is_taken else ""
         raise UsageError(
             f"{', '.join(existing)}: expected no such file, got one already{same}; --force replaces"
         )
@@ -327,10 +436,11 @@ def _relative(path: Path, root: str | Path) -> str:
 class _SplitFile:
     """One split on its way to the disk: compressed if its name says so, counted and hashed."""
 
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, *, is_optional: bool) -> None:
         self.path = path
         self.count = 0
         self._hashed = _Hashed(stream)
+        self._is_optional = is_optional
         self._stream = compressing(self._hashed, named_compression(path))  # type: ignore[arg-type]
 
     def __enter__(self) -> _SplitFile:
@@ -348,8 +458,9 @@ class _SplitFile:
         self._stream.write(line + b"\n")
 
     def finish(self) -> None:
-        """Bring everything into the file, so that its digest is known."""
-        self._stream.close()
+        """Bring everything into the file, so that its digest is known; an optional one may stay empty."""
+        if self.count or not self._is_optional:
+            self._stream.close()
 
 
 class _Hashed:
@@ -379,15 +490,15 @@ def split_version(path: str | Path, manifest_path: str | Path) -> str | None:
     if not Path(manifest_path).is_file():
         return None
     manifest = read_manifest(manifest_path)
-    digest = _sha256(Path(path))
+    digest = sha256(Path(path))
     vouched = any(split.get("sha256") == digest for split in manifest["splits"].values())
     return str(manifest["version"]) if vouched else None
 
 
 # Checks what a build has left behind, and the texts behind it, before an evaluation relies on them.
 
-_KINDS = {"qa": "qa-pair", "summaries": "summary"}
-_REFERENCES = {"qa": "reference_answer", "summaries": "reference_summary"}
+_KINDS = {"qa": "qa-pair", "summaries": "summary", "citations": "qa-pair", "retrieval": "retrieval-case"}
+_REFERENCES = {"qa": "reference_answer", "summaries": "reference_summary", "citations": "reference_answer"}
 
 
 def split_issues(manifest_path: str | Path) -> Iterator[Issue]:
@@ -445,11 +556,9 @@ def _records_issues(
         count += 1
         issues = schema_issues(_KINDS[name], record)
         yield from (issue.located(str(path), line) for issue in issues)
-        reference = record.get(_REFERENCES[name]) if not issues else None
-        if reference is not None and not reference.strip():
-            yield Issue(
-                "empty-reference", "a reference", "a blank one", _REFERENCES[name], file=str(path), line=line
-            )
+        field_ = _REFERENCES.get(name)
+        if field_ and not issues and not record[field_].strip():
+            yield Issue("empty-reference", "a reference", "a blank one", field_, file=str(path), line=line)
     yield from _drained(bad_lines)
     where = str(manifest_path)
     if count != split["count"]:
@@ -460,7 +569,7 @@ def _records_issues(
             f"splits.{name}.count",
             file=where,
         )
-    if "sha256" in split and _sha256(path) != split["sha256"]:
+    if "sha256" in split and sha256(path) != split["sha256"]:
         yield Issue("wrong-digest", f"that of {path}", split["sha256"], f"splits.{name}.sha256", file=where)
 
 
@@ -468,11 +577,3 @@ def _drained(issues: list[Issue]) -> list[Issue]:
     taken = issues.copy()
     issues.clear()
     return taken
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise refused("read", path, error) from error

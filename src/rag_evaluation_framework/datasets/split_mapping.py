@@ -11,27 +11,31 @@ from typing import Any, NamedTuple
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import InputError, counted, invalid
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import open_reading
-from rag_evaluation_framework.files.strict_json import MAX_LINE_BYTES, numbered_lines
+from rag_evaluation_framework.files.access import MAX_LINE_BYTES, open_reading
+from rag_evaluation_framework.files.strict_json import numbered_lines
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 
 # A raw record says everything under one of several names; the first that is there and not empty counts:
 #
-# =================  =============================================  ==================================
-# field              qa split                                       summaries split
-# =================  =============================================  ==================================
-# what is asked      ``question``                                   ``instruction``
-# the reference      ``reference_answer``                           ``reference_summary``
-# =================  =============================================  ==================================
+# =================  ==========================  ======================  ======================
+# field              qa and citations splits     summaries split         retrieval split
+# =================  ==========================  ======================  ======================
+# what is asked      ``question``                ``instruction``         ``question``
+# the truth          ``reference_answer``        ``reference_summary``   ``relevant_chunk_ids``
+# =================  ==========================  ======================  ======================
 #
 # What is asked comes from ``instruction`` or ``question``; the reference from ``expected_response``,
-# ``answer`` or ``response``; the prompt from ``rag.prompt`` or ``rag_prompt``; the rest from ``rag``,
-# else from the top level. A field that no split has (``rag.scores``, anything unknown) stays in the raw
-# file, which ``task_id`` leads back to.
+# ``reference_answer``, ``reference_summary``, ``answer`` or ``response``, that of a citation task also from
+# the numbers of its citations; the relevant chunks from ``relevant_chunk_ids``, else from
+# ``metadata.selected_chunk_ids``; the prompt from ``rag.prompt`` or ``rag_prompt``; the rest from ``rag``,
+# else from the top level. ``rag.scores`` go into ``retrieved`` where that has none. A field that no split
+# has stays in the raw file, which ``task_id`` leads back to.
 
 QUESTION_NAMES = ("instruction", "question")
-REFERENCE_NAMES = ("expected_response", "answer", "response")
+REFERENCE_NAMES = ("expected_response", "reference_answer", "reference_summary", "answer", "response")
 _RETRIEVAL_NAMES = frozenset({"contexts", "sources", "retrieved", "citations"})
+CHUNK_IDS = "selected_chunk_ids"
+"""Where the metadata of a raw record names the chunks that hold the answer."""
 
 # Where a retrieved citation may say its own number.
 _NUMBER_FIELDS = ("number", "index", "label", "id")
@@ -71,7 +75,45 @@ def summary_record(record: Mapping[str, Any]) -> Record:
     }
 
 
-SPLITS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {"qa": qa_record, "summaries": summary_record}
+def citation_record(record: Mapping[str, Any]) -> Record:
+    """Return the record of the split of citation tasks, which has the fields of question answering.
+
+    The reference is what should be cited; where the raw record has no text for it, the numbers of its
+    citations: ``[2][3]``.
+    """
+    mapped = qa_record(record)
+    cited = mapped["answer_citations"] or mapped["citations"]
+    if not mapped["reference_answer"] and cited:
+        numbers = dict.fromkeys(_citation_numbers(cited))
+        mapped |= {"reference_answer": "".join(f"[{n}]" for n in numbers), "answer_citations": cited}
+    return mapped
+
+
+def retrieval_record(record: Mapping[str, Any]) -> Record:
+    """Return the record of the split of retrieval diagnostics: what was retrieved, and what is relevant."""
+    metadata = record.get("metadata", {})
+    relevant = record.get("relevant_chunk_ids") or metadata.get(CHUNK_IDS)
+    return {
+        "task_id": record["task_id"],
+        "task_type": record["task_type"],
+        "question": first_text(record, QUESTION_NAMES),
+        "relevant_chunk_ids": relevant if is_texts(relevant) else [],
+        **_retrieval(record),
+        "metadata": metadata,
+    }
+
+
+def is_texts(value: Any) -> bool:
+    """Tell whether a value is a list of texts that is not empty."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+
+
+SPLITS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
+    "qa": qa_record,
+    "summaries": summary_record,
+    "citations": citation_record,
+    "retrieval": retrieval_record,
+}
 """The splits by task type, which is also their name in the manifest."""
 
 
@@ -79,6 +121,8 @@ def reason_to_drop(mapped: Mapping[str, Any]) -> str | None:
     """Say why a split's record is of no use: it asks nothing, or has nothing to compare an answer with."""
     if not (mapped.get("question") or mapped.get("instruction")):
         return "missing_question"
+    if "relevant_chunk_ids" in mapped:
+        return None if mapped["relevant_chunk_ids"] else "missing_relevant_chunks"
     if not (mapped.get("reference_answer") or mapped.get("reference_summary")):
         return "missing_reference"
     return None
@@ -138,11 +182,17 @@ def _retrieval(record: Mapping[str, Any]) -> Record:
             len(sources),
             code="wrong-length",
         )
+    retrieved, scores = said.get("retrieved", []), said.get("scores", [])
+    if scores and len(scores) == len(retrieved) and not any("score" in each for each in retrieved):
+        retrieved = [
+            {**each, "score": score} if score is not None else each
+            for each, score in zip(retrieved, scores, strict=True)
+        ]
     return {
         "rag_prompt": rag.get("prompt") or record.get("rag_prompt") or "",
         "contexts": numbered_contexts(contexts),
         "sources": sources,
-        "retrieved": said.get("retrieved", []),
+        "retrieved": retrieved,
         "citations": said.get("citations", []),
     }
 
@@ -192,7 +242,7 @@ def _own_number(value: Any) -> int:
 
 def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield every line of a file that is not blank with its 1-based number."""
-    with open_reading(path) as stream:
+    with open_reading(path, max_line_bytes=None) as stream:
         for number, line in numbered_lines(stream, file=str(path), max_line_bytes=MAX_LINE_BYTES):
             if isinstance(line, InputError):
                 raise line.located(str(path), number)

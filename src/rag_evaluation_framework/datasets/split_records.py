@@ -1,4 +1,6 @@
-"""The three dialects of the offline pipeline: raw records, question answering split, summary split.
+"""The dialects of the offline pipeline: raw records, and the splits built from them.
+
+Citation tasks have the fields of question answering, and are read as such.
 
 A raw record may say the same thing under several names (see :mod:`.split_mapping`); it is written back under
 the first of them, with what retrieval did inside ``rag``. Relevant chunks are those that
@@ -13,7 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
-from rag_evaluation_framework.datasets.split_mapping import QUESTION_NAMES, REFERENCE_NAMES, first_text
+from rag_evaluation_framework.datasets.split_mapping import (
+    CHUNK_IDS,
+    QUESTION_NAMES,
+    REFERENCE_NAMES,
+    first_text,
+    is_texts,
+)
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.samples import (
     Recorded,
@@ -26,7 +34,6 @@ from rag_evaluation_framework.records.samples import (
 )
 
 _REFERENCE = REFERENCE_NAMES[0]
-_CHUNK_IDS = "selected_chunk_ids"
 _RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
 _HOLDS = (
     "id question reference recorded.contexts recorded.sources recorded.retrieved "
@@ -100,8 +107,8 @@ def _sample(
     expected = read_expected(reference, record.get("metadata"))
     metadata = dict(expected.metadata)
     chunk_ids: Sequence[str] = ()
-    if _is_texts(metadata.get(_CHUNK_IDS)):
-        chunk_ids = metadata.pop(_CHUNK_IDS)
+    if is_texts(metadata.get(CHUNK_IDS)):
+        chunk_ids = metadata.pop(CHUNK_IDS)
     return Sample(
         id=record["task_id"],
         turns=(Turn(role="user", content=question),),
@@ -144,6 +151,33 @@ def _split_dialect(name: str, *, kind: str, task_type: str, question: str, refer
     )
 
 
+def _decode_retrieval(record: Mapping[str, Any]) -> Sample:
+    """Return the sample of a retrieval diagnostic, whose metadata are left as they are."""
+    sample = _sample(
+        {**record, "metadata": {}},
+        record["question"],
+        None,
+        retrieval=record,
+        prompt=record["rag_prompt"] or None,
+    )
+    return replace(
+        sample, relevant_chunk_ids=tuple(record["relevant_chunk_ids"]), metadata=dict(record["metadata"])
+    )
+
+
+def _encode_retrieval(sample: Sample) -> Record:
+    recorded = sample.recorded or Recorded()
+    return {
+        **_name(sample, "retrieval"),
+        "question": sample.question,
+        "relevant_chunk_ids": list(sample.relevant_chunk_ids),
+        "rag_prompt": recorded.prompt or "",
+        **_retrieval(recorded),
+        "citations": [],
+        "metadata": dict(sample.metadata),
+    }
+
+
 def _name(sample: Sample, task_type: str) -> Record:
     return {"task_id": sample.id, "task_type": sample.category or task_type}
 
@@ -157,17 +191,8 @@ def _retrieval(recorded: Recorded) -> Record:
 
 
 def _metadata(sample: Sample, *, is_told: bool) -> Record:
-    chunk_ids = {_CHUNK_IDS: list(sample.relevant_chunk_ids)} if sample.relevant_chunk_ids else {}
+    chunk_ids = {CHUNK_IDS: list(sample.relevant_chunk_ids)} if sample.relevant_chunk_ids else {}
     return {**marked_metadata(sample, is_told=is_told), **chunk_ids}
-
-
-def _is_texts(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and bool(value)
-        and all(isinstance(item, str) for item in value)
-    )
 
 
 OFFLINE_RECORDS = _OfflineDialect(
@@ -183,4 +208,12 @@ QA_PAIRS = _split_dialect(
 )
 SUMMARIES = _split_dialect(
     "summaries", kind="summary", task_type="summaries", question="instruction", reference="reference_summary"
+)
+RETRIEVAL_CASES = RecordDialect(
+    name="retrieval-cases",
+    kind="retrieval-case",
+    holds=frozenset(_HOLDS.split()) - {"reference", "expectation.refusal"},
+    needs_ids=True,
+    decode=_decode_retrieval,
+    encode=_encode_retrieval,
 )

@@ -114,10 +114,12 @@ def _known(question: Mapping[str, Any], document: str) -> Sample:
     reference = question.get("reference")
     if not isinstance(reference, str):
         reference = spans[0].text if spans else None
+    others = dict.fromkeys(span.text for span in spans if span.text and span.text != reference)
     return Sample(
         id=question["id"],
         turns=(Turn(role="user", content=question["question"]),),
         reference=reference,
+        references=tuple(others),
         relevant_documents={document: 1},
         relevant_spans=spans,
         expectation=Refusal() if question.get("is_impossible") else None,
@@ -213,7 +215,7 @@ def _articles(dataset: Dataset) -> list[Value]:
 
 
 _HOLDS = (
-    "id question reference relevant_documents relevant_spans relevant_spans.text "
+    "id question reference references relevant_documents relevant_spans relevant_spans.text "
     "relevant_spans.extra expectation.refusal dataset.version dataset.documents "
     "dataset.documents.title"
 )

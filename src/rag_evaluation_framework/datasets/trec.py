@@ -28,7 +28,8 @@ from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Tu
 #                                                                      ``{query: [document, best first]}``
 # ======  ===========================================================  ====================================
 #
-# Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line.
+# Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line. As in
+# trec_eval, lines of TREC files that begin with # are comments, and words after a run's tag are passed over.
 
 Format = Literal["trec", "beir", "json"]
 
@@ -38,6 +39,7 @@ RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
 Number = TypeVar("Number", int, float)
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_COMMENT = b"#"
 
 
 def read_qrels(
@@ -48,7 +50,7 @@ def read_qrels(
 ) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     file = str(path)
-    with open_reading(path) as stream:
+    with open_reading(path, pipe=True) as stream:
         told, lines = _told_format(stream, file) if format is None else (format, stream)
         if told == "json":
             return _graded(_read_json(lines, file), file)
@@ -73,7 +75,7 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
     """
     file = str(path)
-    with open_reading(path) as stream:
+    with open_reading(path, pipe=True) as stream:
         told, lines = _told_format(stream, file) if format is None else (format, stream)
         if told == "json" or format == "beir":
             return _scored(_read_json(lines, file), file)
@@ -123,6 +125,8 @@ def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
     for line in stream:
         start.append(line)
         text = line.removeprefix(_BYTE_ORDER_MARK).strip()
+        if text.startswith(_COMMENT):
+            continue
         if text.startswith(b"{"):
             return "json", chain(start, stream)
         if text:
@@ -140,10 +144,14 @@ class _Layout:
     number: int
     separator: bytes | None = None
     header: bool = False
+    open_end: bool = False
+    """Whether more columns may follow, which nobody reads."""
 
 
 _TREC_QRELS = _Layout(("query", "iteration", "document", "grade"), query=0, document=2, number=3)
-_TREC_RUN = _Layout(("query", "Q0", "document", "rank", "score", "tag"), query=0, document=2, number=4)
+_TREC_RUN = _Layout(
+    ("query", "Q0", "document", "rank", "score", "tag"), query=0, document=2, number=4, open_end=True
+)
 _BEIR_QRELS = _Layout(
     ("query-id", "corpus-id", "score"), query=0, document=1, number=2, separator=b"\t", header=True
 )
@@ -183,14 +191,16 @@ class _Table:
         return table
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the lines that have the right number of columns, without blank lines and the header."""
-        width, separator = len(self.layout.columns), self.layout.separator
+        """Yield the lines that have the right number of columns, without blank lines, comments and header."""
+        width, separator, open_end = len(self.layout.columns), self.layout.separator, self.layout.open_end
         header = [name.encode() for name in self.layout.columns] if self.layout.header else None
         for line_number, line in enumerate(lines, 1):
             if line_number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
             fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
-            if len(fields) == width:
+            if not separator and line.startswith(_COMMENT):
+                continue
+            if len(fields) == width or (open_end and len(fields) > width):
                 if line_number == 1 and fields == header:
                     continue
                 yield line_number, fields

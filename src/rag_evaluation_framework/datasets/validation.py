@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from rag_evaluation_framework.files.access import (
     read_text,
 )
 from rag_evaluation_framework.files.json_scanner import comment_issues
+from rag_evaluation_framework.records.samples import Dataset
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so
 # on.
@@ -150,6 +151,13 @@ _DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
 _STOPS = (InputError, StorageError, MissingExtraError)
 
 
+# Issues of golden contexts, which do not keep a key from being read.
+_OF_CONTEXTS = ("context-", "scene-", "snippet-")
+
+KeyCheck = Callable[[Dataset], Iterable[Issue]]
+"""Yields what is wrong with the answer keys of a golden set, with file and line."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
     """A file, what it was taken for (``None`` where that cannot be told), and its issues, found as asked."""
@@ -178,15 +186,35 @@ def checked_files(
     format: str | None = None,  # noqa: A002
     lenient: bool = False,
     against: Path | None = None,
+    keys: KeyCheck | None = None,
 ) -> Iterator[CheckedFile]:
     """Yield each file, checked; of a folder that is no dataset itself, each file that may be data.
 
-    ``against`` is an older manifest, with which every manifest among the files is compared.
+    ``against`` is an older manifest, with which every manifest among the files is compared. ``keys`` holds
+    the answer keys of golden sets against their own metrics.
     """
     if format is not None:
         check_format(format)
     checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient))
+    if keys is not None:
+        checked = (_with_keys(each, keys) for each in checked)
     return checked if against is None else _compared_files(checked, against)
+
+
+def _with_keys(checked: CheckedFile, keys: KeyCheck) -> CheckedFile:
+    return (
+        replace(checked, issues=_key_checked(checked, keys)) if checked.format in GOLDEN_DIALECTS else checked
+    )
+
+
+def _key_checked(checked: CheckedFile, keys: KeyCheck) -> Iterator[Issue]:
+    """Yield the issues of a golden set and, where it can be read, those of its answer keys."""
+    wrong = False
+    for issue in checked.issues:
+        wrong = wrong or (issue.severity == "error" and not issue.code.startswith(_OF_CONTEXTS))
+        yield issue
+    if not wrong and checked.format is not None:
+        yield from keys(GOLDEN_DIALECTS[checked.format].read(Path(checked.file)))
 
 
 def _checked_path(path: Path, named: str | None, *, lenient: bool) -> Iterator[CheckedFile]:

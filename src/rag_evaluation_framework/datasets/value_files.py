@@ -322,7 +322,7 @@ class DataCompressor:
         if recognise(compressed_data[:4]) is None:
             found = shown(compressed_data[:8])
             raise InputError([Issue("not-compressed", "gzip or Zstandard data", found)])
-        value = strict_json.decode(read_bytes(compressed_data, limits=limits))
+        value = strict_json.decode(read_bytes(compressed_data, limits=limits, max_line_bytes=None))
         if not isinstance(value, dict):
             raise InputError([Issue("wrong-type", "an object", shown(value))])
         return value

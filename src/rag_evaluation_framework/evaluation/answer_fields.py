@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from types import EllipsisType
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, invalid
 from rag_evaluation_framework.evaluation.manifest import REPLY_PARTS
+from rag_evaluation_framework.files.strict_json import finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
@@ -317,6 +317,12 @@ def _context_text(item: Any) -> str:
     return item if isinstance(item, str) and item.strip() else ""
 
 
+def hits_of(items: Iterable[Mapping[str, Any]]) -> tuple[Hit, ...]:
+    """Return what a record says was retrieved, if each item says what it is."""
+    hits = [_hit(item) for item in items]
+    return () if None in hits else tuple(hit for hit in hits if hit is not None)
+
+
 def _hits(items: Iterable[Any], texts: Iterable[str]) -> tuple[Hit, ...]:
     """Return what was retrieved, if every context with a text says what it is."""
     hits = []
@@ -347,10 +353,9 @@ def _count(record: Mapping[str, Any], names: Iterable[str]) -> int | None:
 
 def _amount(record: Mapping[str, Any], names: Iterable[str], *, negative: bool = False) -> float | None:
     for name in names:
-        value: Any = record.get(name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and isfinite(value) and (negative or value >= 0):
-            return float(value)
+        value = finite_number(record.get(name))
+        if value is not None and (negative or value >= 0):
+            return value
     return None
 
 

@@ -115,6 +115,10 @@ class ConductReader(AnswerReader):
     """
 
     @property
+    def is_literal(self) -> bool:
+        return is_the_refusal(self.sample, self.answer)
+
+    @property
     def should_decline(self) -> bool:
         return expects_refusal(self.sample)
 

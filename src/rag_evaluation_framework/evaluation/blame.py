@@ -56,6 +56,7 @@ from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.safety import DECLINED
+from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -67,6 +68,7 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
+from rag_evaluation_framework.text.languages import foreign_language, language_of
 
 
 def blame(
@@ -118,10 +120,16 @@ class _Case:
             return Blame("unknown", f"no answer: {self.response.failure.kind}")
         if not self.answer.strip():
             return Blame("unknown", "the answer is empty")
+        if isinstance(self.support, LexicalSupport) and (language := self._foreign_language()):
+            return Blame("unknown", f"words were not measured on {language}")
         try:
             return self._of_answer()
         except ModelError as error:
             return Blame("unknown", f"no verdict: {error}")
+
+    def _foreign_language(self) -> str | None:
+        told = self.answer if language_of(self.answer) else self.sample.question
+        return foreign_language([told], ENGLISH_AND_CHINESE)
 
     @property
     def answer(self) -> str:

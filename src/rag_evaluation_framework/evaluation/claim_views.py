@@ -18,6 +18,7 @@ from rag_evaluation_framework.judging.judged_answers import (
     panel_fields,
 )
 from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
+from rag_evaluation_framework.metrics.claims import correctness_by_claims
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NoValueError
@@ -56,6 +57,16 @@ class ClaimsReader(Reader):
         return self.methods.reading(self.sample, self.response, self.method)
 
     @property
+    def agreed(self) -> Sequence[float]:
+        return self.on.match.agreed if self.on.match else [each.score for each in self.on.by_reference]
+
+    @property
+    def recalled(self) -> Sequence[float]:
+        return (
+            self.on.match.recalled if self.on.match else [each.score for each in self.on.reference_by_answer]
+        )
+
+    @property
     def useful_contexts(self) -> list[bool]:
         return self.on.useful_contexts
 
@@ -64,8 +75,11 @@ class ClaimsReader(Reader):
         return self._ratings.useful if self.method == "judge" else self.on.useful_contexts
 
     @property
-    def similarity(self) -> float:
-        return wording_similarity(self.on.answer, self.on.reference)
+    def correctness(self) -> float:
+        if self.on.match is not None:
+            return self.on.match.correctness
+        likeness = wording_similarity(self.on.answer, self.on.reference)
+        return correctness_by_claims(self.by_reference, self.reference_by_answer, similarity=likeness)
 
     @property
     def words(self) -> int:

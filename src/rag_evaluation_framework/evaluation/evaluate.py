@@ -16,11 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.runs import OnProgress, Options
-from rag_evaluation_framework.results.evaluations import Evaluation, Verdict
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.verdicts import Verdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.jobs import Data, Job
@@ -40,7 +41,7 @@ def evaluate(
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002  # as the door calls it
     gate: Gate | Mapping[str, Any] | None = None,
-    baseline: str | Path | None = None,
+    baseline: str | Path | Evaluation | None = None,
     judge: JudgeLike | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
     documents: Corpus | str | Path | None = None,
@@ -101,7 +102,10 @@ async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
     """Return names as they are, or those of metrics; a single one may be given as it is."""
-    several = (given,) if isinstance(given, str | Metric) else given
+    several = (given,) if isinstance(given, str | Metric) else tuple(given)
+    for each in several:
+        if not (isinstance(each, str) or getattr(each, "name", None)):
+            raise UsageError(f"expected names, or metrics that have one, got {shown(each)}")
     return tuple(str(getattr(each, "name", each)) for each in several)
 
 
@@ -118,10 +122,20 @@ def _gated(evaluation: Evaluation, gate: Gate | Mapping[str, Any] | None) -> Eva
     from rag_evaluation_framework.evaluation.jobs import gate_of
 
     demanded = gate_of(gate)
+    _check_measured(evaluation, demanded)
     if evaluation.parts_are != "systems":
         return replace(evaluation, verdict=demanded.decide(evaluation))
     systems = {name: replace(part, verdict=demanded.decide(part)) for name, part in evaluation.parts.items()}
     return replace(evaluation, parts=systems, verdict=_joint_verdict(systems))
+
+
+def _check_measured(evaluation: Evaluation, gate: Gate) -> None:
+    """Refuse thresholds for metrics that were not measured: they would never be evaluated."""
+    measured = {name: None for part in evaluation.runs for name in part.metrics}
+    for threshold in gate.thresholds:
+        if threshold.metric not in measured:
+            raise UnknownNameError("measured metric", threshold.metric, list(measured))
+    gate.check_waivers(gate.thresholds)
 
 
 def _are_rankings(data: object, target: Mapping[str, object], options: Options) -> bool:
@@ -139,12 +153,14 @@ def _ranked(
     target: Mapping[str, Any],
     metrics: tuple[str, ...] | None,
     *,
-    baseline: str | Path | None,
+    baseline: str | Path | Evaluation | None,
     options: Options,
     seed: int,
 ) -> Evaluation:
     from rag_evaluation_framework.evaluation.systems import evaluate_run_files
 
+    if isinstance(baseline, Evaluation):
+        raise UsageError("baseline: expected the name of one of the ranked runs, got an evaluation")
     runs = {name: Path(each) for name, each in target.items()}
     compared_with = None if baseline is None else str(baseline)
     return evaluate_run_files(
@@ -249,12 +265,15 @@ def _joint_verdict(systems: Mapping[str, Evaluation]) -> Verdict | None:
             for name, verdict in verdicts.items()
             for check in verdict.checks
         ),
-        broken_rules=tuple(
-            f"{name}: {rule}" for name, each in verdicts.items() for rule in each.broken_rules
-        ),
+        broken_rules=_of_systems(verdicts, "broken_rules"),
+        unevaluated=_of_systems(verdicts, "unevaluated"),
         stopped=next((each.stopped for each in verdicts.values() if each.stopped), None),
     )
     return whole if whole.enabled or whole.stopped else None
+
+
+def _of_systems(verdicts: Mapping[str, Verdict], rules: str) -> tuple[str, ...]:
+    return tuple(f"{name}: {rule}" for name, each in verdicts.items() for rule in getattr(each, rules))
 
 
 def compare(

@@ -32,6 +32,7 @@ from rag_evaluation_framework.evaluation.manifest import (
     DatasetEntry,
     Manifest,
     ManifestReader,
+    own_thresholds,
     read_api,
     read_judge,
     read_thresholds,
@@ -53,11 +54,12 @@ from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
-from rag_evaluation_framework.results.evaluations import Evaluation, Operator, Threshold, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, summed_up
 from rag_evaluation_framework.results.gate import PassCounter
-from rag_evaluation_framework.results.results_documents import results_document
+from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
+from rag_evaluation_framework.results.verdicts import Operator, Threshold
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #
@@ -84,7 +86,7 @@ def find_splits(folder: str | Path) -> dict[str, Path]:
 def _splits_in(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if not path.is_file() or not path.name.endswith(_SUFFIXES):
+        if path.is_dir() or not path.name.endswith(_SUFFIXES):
             continue
         name = _split_of(path)
         if name is not None and name in found:
@@ -122,8 +124,8 @@ def _split_of(path: Path) -> str | None:
 # On the command line a threshold is ``entity_coverage=0.8``, ``over_refusal<=0.05`` or, for one split
 # alone, ``facts:token_f1>=0.5``; one that is given switches the gate on.
 
-_KEYS = ("framework", "datasets", "thresholds", "ciGate", "judge")
-_DATASET_KEYS = ("name", "metrics")
+_KEYS = ("framework", "datasets", "thresholds", "judge")
+_DATASET_KEYS = ("name", "metrics", "thresholds")
 _THRESHOLD = re.compile(
     r"\s*(?:(?P<split>[a-z]+):)?(?P<metric>[^()<>=]+(?:\(.*\)[^()<>=]*)?)"
     r"(?P<operator>>=|<=|=)\s*(?P<bound>\S+)\s*"
@@ -134,12 +136,13 @@ def _read_settings(path: Path) -> Manifest:
     """Read settings from a file: the gate, the API, and the splits that have metrics of their own."""
     reader = ManifestReader(path, expected="settings with spec.evaluation")
     reader.mapping(*EVALUATION)
-    reader.check_keys(_KEYS, *EVALUATION)
+    reader.evaluation_keys(_KEYS)
     settings = Manifest(
         file=path,
         datasets=tuple(_entries(reader).values()),
         thresholds=reader.thresholds(),
         ci_gate=reader.gate(),
+        gate=reader.gate_settings(),
         api=read_api(reader),
         judge=read_judge(reader),
     )
@@ -158,7 +161,7 @@ def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
         if not isinstance(reader.at(*at), dict):
             reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
             continue
-        reader.check_keys(_DATASET_KEYS, *at)
+        reader.check_keys(_DATASET_KEYS, *at, strict=True)
         name = reader.text(*at, "name")
         if name in found:
             reader.repeated((*at, "name"), first=found[name].line)
@@ -168,7 +171,13 @@ def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
             except UnknownNameError as error:
                 reader.problem((*at, "name"), "the name of a split", str(error))
         metrics = reader.metrics(*at, "metrics")
-        found[name] = DatasetEntry(name=name, path=None, metrics=metrics, line=reader.line(at))
+        found[name] = DatasetEntry(
+            name=name,
+            path=None,
+            metrics=metrics,
+            thresholds=own_thresholds(reader, at, name, metrics),
+            line=reader.line(at),
+        )
     return found
 
 
@@ -269,10 +278,10 @@ def plan_golden(
     plan = plan_evaluation(manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods)
     fitted = tuple(map(_fitted, plan.datasets))
     _check_thresholds(manifest.thresholds, fitted)
-    warnings = threshold_warnings(manifest, plan.datasets)
+    warnings = threshold_warnings(manifest)
     for dataset in plan.datasets:
         warnings += (*_doubts(dataset), *context_warnings([dataset]))
-    return Plan(datasets=fitted, warnings=tuple(warnings))
+    return Plan(datasets=fitted, warnings=tuple(warnings), left_out=plan.left_out)
 
 
 def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:
@@ -379,9 +388,18 @@ def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
     usages = {name: part.performance.judge_usage for name, part in splits.items()}
     if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
         document[PERFORMANCE]["judge_usage_by_split"] = by_split
+    if tests := significance_tests(golden):
+        document["statistical_analysis"] = {"significance_tests": tests, **document["statistical_analysis"]}
     reasons = unscored(golden)
     document["golden"] = {
         "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},
+        "slices": {
+            kind: {
+                value: {name: figure.to_dict() for name, figure in figures.items() if figure.n_scored}
+                for value, figures in values.items()
+            }
+            for kind, values in golden.slices.items()
+        },
         "missing_splits": list(golden.missing),
         "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
         "gate": None if golden.verdict is None else golden.verdict.to_dict(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from rag_evaluation_framework.evaluation.scoring import Reader
+from rag_evaluation_framework.evaluation.scoring import EMPTY, Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Told,
@@ -112,9 +112,9 @@ class GoldenReader(Reader):
         return [turn["value"] for turn in self._turns(only_with_needs=True)]
 
     def _turns(self, *, only_with_needs: bool) -> list[dict[str, Any]]:
-        """Return every turn that expects something, and its value; one without an answer fails them all.
+        """Return every turn that expects something, and its value; one that was not reached fails them all.
 
-        The details of the failure still have the values of the other turns.
+        The details of the failure still have the values of the other turns. An empty answer matches nothing.
         """
         if not is_conversation(self.sample):
             raise NoValueError("the sample expects no turns")
@@ -122,15 +122,12 @@ class GoldenReader(Reader):
         if turns is None:
             raise NoValueError(NOT_TOLD_BY_TURN)
         wanted = [turn for turn in turns if turn.expected.needs or not only_with_needs]
-        scored = list(_scored_turns(self.sample, [turn for turn in wanted if turn.answer.strip()]))
+        scored = list(_scored_turns(self.sample, wanted))
         details = {TURNS: scored} if scored else {}
         if (reason := no_answer_in_turn(self.response)) is not None:
             raise NoValueError(reason, failed=True, details=details)
         if not wanted:
             raise NoValueError("no turn needs the turns before it")
-        if empty := [turn.number for turn in wanted if not turn.answer.strip()]:
-            told = f"the answer is empty in turn {', '.join(map(str, empty))}"
-            raise NoValueError(told, failed=True, details=details)
         if not scored:
             raise NoValueError("no turn has a reference with words")
         return scored
@@ -168,6 +165,9 @@ class GoldenReader(Reader):
 def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         asked = turn.as_sample(sample)
+        if not turn.answer.strip():
+            yield {"turn": turn.number, "value": 0.0, "reason": EMPTY}
+            continue
         kind = class_by_patterns(turn.answer, turn.question).kind
         declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
         if turn.expected.expectation is not None:

@@ -22,11 +22,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from errno import ENOENT
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused, shown
+from rag_evaluation_framework.errors import (
+    StorageError,
+    UnknownNameError,
+    UsageError,
+    counted,
+    refused,
+    shown,
+)
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
@@ -34,6 +42,7 @@ from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, level_of
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
@@ -42,6 +51,7 @@ from rag_evaluation_framework.records.runs import (
     RunHead,
     RunOutcome,
     SampleResult,
+    evaluation_environment,
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Dataset
@@ -241,8 +251,10 @@ class _Sweep:
             "level": self._level.level,
             **asdict(cell),
             "chunks": len(pipeline.chunking.chunks),
+            **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
-        folder = _begun(place) or RunFolder.create(group.path, self._head(run_id, str(cell), configuration))
+        head = self._head(run_id, str(cell), configuration, pipeline.prices)
+        folder = _begun(place) or RunFolder.create(group.path, head)
         finished = {entry.index: entry.result for entry in folder.entries()}
 
         def keep(entries: Sequence[JournalEntry]) -> None:
@@ -263,7 +275,13 @@ class _Sweep:
             )
         return self._part(cell, folder, [finished[each] for each in sorted(finished)], outcome, performance)
 
-    def _head(self, run_id: str, target: str, configuration: Mapping[str, Any]) -> RunHead:
+    def _head(
+        self,
+        run_id: str,
+        target: str,
+        configuration: Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> RunHead:
         return RunHead(
             run_id=run_id,
             dataset_id=self._dataset_id,
@@ -275,6 +293,8 @@ class _Sweep:
             seed=self._intervals["seed"],
             packages=package_versions(),
             started_at=self._started_at,
+            parameters=parameters or {},
+            environment=evaluation_environment(),
         )
 
     def _part(
@@ -378,14 +398,15 @@ class _KeptRows:
 
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
     """Return where a cell stands: by k, then the best first; equal ones stay in the order of the grid."""
-    value = part.metrics[metric].value if metric in part.metrics else None
-    sign = -1 if parse_metric(metric).metric.higher_is_better else 1
-    return part.head.configuration["k"], value is None, sign * (value or 0.0)
+    figure = part.metrics.get(metric)
+    if figure is None or figure.value is None:
+        return part.head.configuration["k"], True, 0.0
+    return part.head.configuration["k"], False, -figure.value if figure.higher_is_better else figure.value
 
 
 def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:
     """Return a sweep as plain values for JSON; ``per_query`` adds every query's scores."""
-    configuration = evaluation.head.configuration
+    configuration, compared = evaluation.head.configuration, evaluation.comparison
     return {
         "dataset_id": evaluation.head.dataset_id,
         "level": configuration["level"],
@@ -396,9 +417,8 @@ def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[s
         "seed": evaluation.head.seed,
         **evaluation.performance.figures,
         "cells": [_written_cell(name, part, per_query=per_query) for name, part in evaluation.parts.items()],
-        "comparisons": [each.to_dict() for each in evaluation.comparison.metrics]
-        if evaluation.comparison
-        else [],
+        "comparisons": [each.to_dict() for each in compared.metrics] if compared else [],
+        "statistical_analysis": {"significance_tests": compared.significance_tests() if compared else {}},
     }
 
 
@@ -429,11 +449,11 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
 def _known_performance(path: Path) -> dict[str, Any] | None:
     """Return what a complete cell took; ``None`` of one that is not complete."""
     try:
-        found: dict[str, Any] = strict_json.decode(path.read_bytes(), file=str(path))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise refused("read", path, error) from error
+        found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
+    except StorageError as error:
+        if error.errno == ENOENT:
+            return None
+        raise
     return found
 
 

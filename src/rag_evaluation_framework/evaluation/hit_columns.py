@@ -15,7 +15,7 @@ from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     Level,
     relevant_chunks,
@@ -24,7 +24,14 @@ from rag_evaluation_framework.evaluation.retrieval_truth import (
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.spans import chunk_f1, chunk_precision, chunk_recall, evaluate_spans
+from rag_evaluation_framework.metrics.spans import (
+    ChunkLevelMetric,
+    TokenLevelMetric,
+    chunk_f1,
+    chunk_precision,
+    chunk_recall,
+    evaluate_spans,
+)
 from rag_evaluation_framework.metrics.views import NO_TRUTH, NOTHING_RETRIEVED
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus
@@ -74,24 +81,45 @@ class RetrievalLevel:
             for name in self.metrics
         ]
 
-    def with_metrics(self, metrics: Sequence[GivenMetric]) -> RetrievalLevel:
-        """Return the level with other metrics than its own, ours or anybody else's.
+    def with_metrics(self, metrics: Sequence[GivenMetric | str]) -> RetrievalLevel:
+        """Return the level with these metrics: names of its own, objects of ours or anybody else's.
 
         One of ours is computed as always. Another one is named by its ``name`` or, in small letters, its
         class; samples without ground truth are skipped.
         """
         if not metrics:
             raise UsageError("metrics: expected at least one, got none")
-        named: dict[str, GivenMetric] = {}
+        named: dict[str, GivenMetric | str] = {}
         for metric in metrics:
+            if isinstance(metric, str):
+                if metric not in _METRICS[self.level]:
+                    raise UnknownNameError(
+                        f"metric at {self.level} level", metric, list(_METRICS[self.level])
+                    )
+                named[metric] = metric
+                continue
             if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
                 raise UsageError(f"metrics: expected objects with a method calculate, got {shown(metric)}")
+            self._require_own(metric)
             kind = type(metric).__name__.replace("IoU", "Iou")
             name = str(getattr(metric, "name", "") or _WORD_BEGINS.sub("_", kind).lower())
             if name in named:
                 raise UsageError(f"metrics: expected each name once, got {name} again")
             named[name] = metric
-        return replace(self, metrics=tuple(named), given=named)
+        given = {name: metric for name, metric in named.items() if not isinstance(metric, str)}
+        return replace(self, metrics=tuple(named), given=given)
+
+    def _require_own(self, metric: GivenMetric) -> None:
+        """Refuse a metric of another level: chunk ids and characters are never equal, so it would be 0."""
+        kinds = {"chunk": ChunkLevelMetric, "token": TokenLevelMetric}
+        own = kinds.get(self.level, object)
+        for level, kind in kinds.items():
+            if isinstance(metric, kind) and not isinstance(metric, own):
+                known = ", ".join(_METRICS[self.level])
+                raise UsageError(
+                    f"metrics: {type(metric).__name__} is a metric at {level} level, and this is an "
+                    f"evaluation at {self.level} level; expected one of {known} or your own"
+                )
 
 
 def retrieval_level(level: Level, dataset: Dataset, corpus: Corpus) -> RetrievalLevel:

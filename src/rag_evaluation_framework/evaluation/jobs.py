@@ -6,6 +6,7 @@ sums up. A resume is the same job with ``resume``.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,7 +35,13 @@ from rag_evaluation_framework.evaluation.manifest import (
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
-from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
+from rag_evaluation_framework.evaluation.targets import (
+    TargetLike,
+    is_retrieval_only,
+    model_of,
+    shown_target,
+    target_of,
+)
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.strict_json import write_lines
@@ -42,6 +49,7 @@ from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
@@ -67,7 +75,9 @@ class Job:
     metrics: tuple[str, ...] | None = None
     map: Mapping[str, str] | None = None
     gate: Gate | Mapping[str, Any] | None = None
-    baseline: str | Path | None = None
+    demands: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the gate that options set, whatever a manifest says."""
+    baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
     embedder: str | Embedder | None = None
     documents: Corpus | str | Path | None = None
@@ -101,17 +111,29 @@ def prepared(job: Job) -> Iterator[Suite]:
     """
     secrets = Secrets()
     with secrets.masked_errors():
-        manifest = _manifest_of(job)
-        demanded = gate_of(job.gate)
-        is_on = manifest.ci_gate or demanded.enabled
-        gate = replace(
-            demanded,
-            thresholds=demanded.thresholds or manifest.thresholds,
-            enabled=is_on or job.baseline is not None,
-        )
-        manifest = replace(manifest, thresholds=gate.thresholds, ci_gate=is_on)
+        manifest, gate = _gated(_manifest_of(job), job)
         with opened_methods(job.judge, job.embedder, job.documents, declared=manifest.judge) as methods:
             yield _suite_of(job, manifest, gate, methods, secrets)
+
+
+def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
+    """Return the manifest with what is demanded now, and the gate: options before it, and it before defaults.
+
+    A gate that is given as such is taken whole; thresholds that are given take the place of all of its.
+    """
+    demanded = gate_of(job.gate)
+    written = {name: value for name, value in manifest.gate.items() if name != "repeats"}
+    if not isinstance(job.gate, Gate):
+        demanded = replace(demanded, **written)
+    demanded = replace(demanded, **job.demands)
+    is_on = manifest.ci_gate or demanded.enabled
+    if demanded.thresholds:
+        own = tuple(replace(entry, thresholds=None) for entry in manifest.datasets)
+        manifest = replace(manifest, thresholds=demanded.thresholds, datasets=own)
+    manifest = replace(manifest, ci_gate=is_on)
+    gate = replace(demanded, thresholds=manifest.thresholds, enabled=is_on or job.baseline is not None)
+    gate.check_waivers(manifest.declared)
+    return manifest, gate
 
 
 def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
@@ -119,13 +141,13 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
-    baseline = None if job.baseline is None else RunGroup.open(job.baseline, runs)
     is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
     choice = SampleChoice(
         tags=job.tags,
         sample_size=job.sample_size,
         seed=job.seed,
         allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
     if resumed is not None:
@@ -133,15 +155,19 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if manifest.kind == "golden":
         _check_history(options, resumed)
     plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    baseline = _baseline_of(job, runs, plan)
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
         _check_recorded(plan)
+    is_live = getattr(target, "is_live", True)
+    if choice.repeats > 1 and not is_live:
+        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
-    is_kept = directory is not None or resumed is not None or getattr(target, "is_live", True)
+    is_kept = directory is not None or resumed is not None or is_live
     kept = None if is_kept else _PassingFolder()
     return Suite(
         plan=plan,
@@ -158,7 +184,15 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         resumed=resumed,
         baseline=baseline,
         kept=kept,
+        repository=repository_state(Path.cwd()),
     )
+
+
+def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
+    if job.baseline is None:
+        return None
+    names = [dataset.name for dataset in plan.datasets]
+    return open_baseline(job.baseline, runs_directory=runs, datasets=names)
 
 
 def _planner(manifest: Manifest) -> Callable[..., Plan]:
@@ -200,7 +234,10 @@ def _check_history(options: Options, resumed: RunGroup | None) -> None:
 def _check_recorded(plan: Plan) -> None:
     for dataset in plan.datasets:
         samples = dataset.selection()
-        if not any(sample.recorded and sample.recorded.answer is not None for sample in samples):
+        if not any(
+            is_retrieval_only(sample) or (sample.recorded and sample.recorded.answer is not None)
+            for sample in samples
+        ):
             raise UsageError(
                 f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
             )
@@ -258,7 +295,10 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 
 def _borne(sample: Sample) -> Iterable[str]:
-    if sample.recorded is not None and sample.recorded.contexts:
+    if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
+        yield from ("chunk_recall", "chunk_precision")
+        return
+    if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
         yield "refusal_recall"
@@ -309,3 +349,51 @@ def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
         except InputError as error:
             raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
+
+
+# Which branch and commit a folder stands at, read from the files of its repository. Where machines that build
+# check a commit out without its branch, they name the branch in the environment.
+
+_BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
+_HEADS = "ref: refs/heads/"
+
+
+def repository_state(folder: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return ``branch`` and ``commit``, as far as they are known; nothing outside of a repository."""
+    here = folder.resolve()
+    place = next((each / ".git" for each in (here, *here.parents) if (each / ".git").exists()), None)
+    if place is None:
+        return {}
+    if place.is_file():  # of a work tree, or of a repository inside another
+        place = place.parent / _first_line(place).removeprefix("gitdir: ")
+    head = _first_line(place / "HEAD")
+    if head.startswith(_HEADS):
+        branch: str | None = head.removeprefix(_HEADS)
+        commit = _commit_of(place, str(branch))
+    else:
+        given = os.environ if environment is None else environment
+        branch, commit = next((given[name] for name in _BRANCHES if given.get(name)), None), head
+    return {name: value for name, value in {"branch": branch, "commit": commit}.items() if value}
+
+
+def _commit_of(directory: Path, branch: str) -> str:
+    shared = _first_line(directory / "commondir")  # of a work tree
+    for place in (directory, *([directory / shared] if shared else [])):
+        if commit := _first_line(place / "refs" / "heads" / branch):
+            return commit
+        for line in _lines_of(place / "packed-refs"):
+            if line.endswith(f" refs/heads/{branch}"):
+                return line.partition(" ")[0]
+    return ""
+
+
+def _first_line(path: Path) -> str:
+    return next(iter(_lines_of(path)), "").strip()
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return the lines of a file; none of one that cannot be read."""
+    try:
+        return read_bytes(path).decode("utf-8", "replace").splitlines() if path.is_file() else []
+    except (OSError, RagEvalError):
+        return []

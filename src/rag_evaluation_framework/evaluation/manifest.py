@@ -9,21 +9,22 @@
           - name: rag-quality
             path: $file:evals/rag.jsonl
             metrics: [string_match]     # in place of the list below
+            thresholds: {string_match: 0.9}     # in place of those below
         metrics: [answer_similarity, latency]
         thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
         ciGate: true
+        minScored: 0.9                  # and other settings of the gate, see ManifestReader.gate
         judge: {model: gpt-4o-mini}     # see JudgeSettings
       api: …                            # see AgentApi
 
-All problems of a file are reported at once, each with its line. A key that is almost one of ours is a
-problem too: a misspelt ``thresholds`` would switch the gate off without a word.
+All problems of a file are reported at once, each with its line. An unknown key in ``spec.evaluation`` is a
+problem too, and so is one of the gate's in another place: either would switch the gate off without a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from math import isfinite
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,8 @@ from rag_evaluation_framework.evaluation.secrets import (
     names_a_secret,
     resolved,
 )
-from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.methods import JudgeSettings
@@ -49,7 +51,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.evaluations import Operator, Threshold
+from rag_evaluation_framework.results.verdicts import Operator, Threshold
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
@@ -91,12 +93,13 @@ def _explicit(
 
 def _number(value: Any, known: KnownMetric, path: str = "") -> float:
     expected = "a number from 0 to 1" if known.is_share else "a number"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    number = strict_json.finite_number(value)
+    if number is None:
         expected = f"{expected}, or {{min: …}} or {{max: …}}" if not path else expected
         raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
     if known.is_share and not 0 <= value <= 1:
         raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
-    return float(value)
+    return number
 
 
 def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:
@@ -136,13 +139,58 @@ class ManifestReader(YamlReader):
             self.problem((), expected, shown(self.value))
             self.raise_all()
 
+    def evaluation_keys(self, known: Sequence[str]) -> None:
+        """Note every key of ``spec.evaluation`` that is not known, and those of the gate outside of it."""
+        self.check_keys((*known, *_GATE_KEYS), *EVALUATION, strict=True)
+        # Words that others may use in their own parts of a manifest are not taken for the gate's.
+        ours = {key.casefold(): key for key in ("thresholds", *_GATE_KEYS) if key not in _COMMON_WORDS}
+        for place in ((), EVALUATION[:1]):
+            for key in self.mapping(*place):
+                if key.casefold() in ours:
+                    expected = f"{ours[key.casefold()]} in {written_path(EVALUATION)}"
+                    self.problem((*place, key), expected, f"{key} outside of it", code="misplaced-key")
+
     def gate(self) -> bool:
         """Tell whether the gate is switched on."""
         return self.true_or_false(*EVALUATION, "ciGate")
 
-    def thresholds(self, declared: frozenset[str] = frozenset()) -> tuple[Threshold, ...]:
-        """Return the thresholds, of metrics that are known or ``declared`` by the datasets."""
-        place = (*EVALUATION, "thresholds")
+    def gate_settings(self) -> dict[str, Any]:
+        """Return what is written of ``minScored``, ``maxDrop`` and so on, by the names of the gate's fields.
+
+        ``repeats`` is how often each sample is asked.
+        """
+        found: dict[str, Any] = {}
+        for key, (name, read) in _GATE_SETTINGS.items():
+            if self.at(*EVALUATION, key) is not None:
+                found[name] = read(self, (*EVALUATION, key))
+        return found
+
+    def choice(self, place: ValuePath, *choices: str) -> str:
+        """Return one of the words that may stand at a place."""
+        found = self.at(*place)
+        if found not in choices:
+            self.problem(place, " or ".join(choices), shown(found))
+        return found if found in choices else choices[0]
+
+    def names(self, place: ValuePath, *, expected: str) -> tuple[str, ...]:
+        """Return the names at a place: a list, or a single one."""
+        if isinstance(self.at(*place), str):
+            return (self.text(*place),)
+        return self.texts(*place, expected=expected)
+
+    def number(self, place: ValuePath, *, whole: bool = False) -> float:
+        """Return the number of at least 0 at a place."""
+        found = self.at(*place)
+        if isinstance(found, bool) or not isinstance(found, int if whole else int | float) or found < 0:
+            self.problem(place, f"a {'whole ' if whole else ''}number of at least 0", shown(found))
+            return 0
+        return found
+
+    def thresholds(
+        self, declared: frozenset[str] = frozenset(), *, within: ValuePath = EVALUATION
+    ) -> tuple[Threshold, ...]:
+        """Return the thresholds at a place, of metrics that are known or ``declared`` by the datasets."""
+        place = (*within, "thresholds")
         found: list[Threshold] = []
         spelt: dict[str, str] = {}
         for metric, written in self.mapping(*place).items():
@@ -184,10 +232,30 @@ class ManifestReader(YamlReader):
         except InputError as error:
             self.problems(place, error)
             return None
-        if path is not None and not path.exists():
+        if path is not None and not is_there(path):
             self.problem(place, "a file that exists", shown(written), code="missing-file")
             return None
         return path
+
+
+def _waived(reader: ManifestReader, place: ValuePath) -> frozenset[str]:
+    names = reader.names(place, expected="the name of a metric, or baseline, or a list of them")
+    return frozenset(map(metric_name, names))
+
+
+# What beside ``thresholds`` and ``ciGate`` a manifest says of the gate: the field each key sets, and how it
+# is read.
+_GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], Any]]] = {
+    "minScored": ("min_scored", lambda reader, place: reader.share(*place)),
+    "maxDrop": ("max_drop", lambda reader, place: reader.number(place)),
+    "maxRegressions": ("max_regressions", lambda reader, place: reader.number(place, whole=True)),
+    "onUndecided": ("on_undecided", lambda reader, place: reader.choice(place, "pass", "fail")),
+    "waive": ("waive", lambda reader, place: _waived(reader, place)),
+    "confidence": ("confidence", lambda reader, place: reader.choice(place, "mean", "lower-bound")),
+    "repeats": ("repeats", lambda reader, place: reader.whole_number(*place)),
+}
+_GATE_KEYS = ("ciGate", *_GATE_SETTINGS)
+_COMMON_WORDS = frozenset({"waive", "confidence", "repeats"})
 
 
 # How an agent is talked to, as a manifest's ``spec.api`` says.
@@ -359,7 +427,7 @@ def read_judge(reader: ManifestReader) -> JudgeSettings | None:
         return None
     reader.check_keys(_KEYS, *_PLACE)
     return JudgeSettings(
-        models=_models(reader),
+        models=reader.names((*_PLACE, "model"), expected="a model or a list of models"),
         url=reader.optional_text(*_PLACE, "url"),
         key_env=reader.optional_text(*_PLACE, "keyEnv"),
         votes=reader.whole_number(*_PLACE, "votes", default=1),
@@ -367,26 +435,23 @@ def read_judge(reader: ManifestReader) -> JudgeSettings | None:
     )
 
 
-def _models(reader: ManifestReader) -> tuple[str, ...]:
-    place = (*_PLACE, "model")
-    if isinstance(reader.at(*place), str):
-        return (reader.text(*place),)
-    return reader.texts(*place, expected="a model or a list of models")
-
-
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
 
-_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "ciGate", "judge")
-_DATASET_KEYS = ("name", "path", "metrics")
+_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "judge")
+_DATASET_KEYS = ("name", "path", "metrics", "thresholds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetEntry:
-    """A dataset that the manifest names; ``metrics`` are its own, or the global ones if it has none."""
+    """A dataset that the manifest names; ``metrics`` are its own, or the global ones if it has none.
+
+    ``thresholds`` are its own, in place of the global ones; ``None`` if it has none.
+    """
 
     name: str
     path: Path | None
     metrics: tuple[str, ...]
+    thresholds: tuple[Threshold, ...] | None = None
     line: int | None = None
     dataset: Dataset | None = field(default=None, hash=False)
     """The data itself, where it is in memory and in no file."""
@@ -403,6 +468,8 @@ class Manifest:
     datasets: tuple[DatasetEntry, ...]
     thresholds: tuple[Threshold, ...] = ()
     ci_gate: bool = False
+    gate: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What else is written of the gate, by the names of its fields."""
     framework: str | None = None
     api: AgentApi = field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
@@ -411,6 +478,12 @@ class Manifest:
     """The splits that a folder of golden sets does not have."""
     configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What the heads of its runs record."""
+
+    @property
+    def declared(self) -> tuple[Threshold, ...]:
+        """All the thresholds: those for every dataset, then those of single ones."""
+        own = (each for entry in self.datasets for each in entry.thresholds or ())
+        return (*self.thresholds, *own)
 
     def selected(self, names: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
         """Return the datasets of these names in the manifest's order; all of them where none is named."""
@@ -429,7 +502,7 @@ def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
     path = Path(path)
     reader = ManifestReader(path, expected="a manifest with spec.evaluation", uses_metrics=uses_metrics)
     reader.mapping(*EVALUATION, required=True)
-    reader.check_keys(_EVALUATION_KEYS, *EVALUATION)
+    reader.evaluation_keys(_EVALUATION_KEYS)
     datasets = _datasets(reader)
     framework, api = _framework(reader), read_api(reader)
     manifest = Manifest(
@@ -437,12 +510,14 @@ def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
         datasets=datasets,
         thresholds=reader.thresholds(frozenset(metric for entry in datasets for metric in entry.metrics)),
         ci_gate=reader.gate(),
+        gate=reader.gate_settings(),
         framework=framework,
         api=api,
         judge=read_judge(reader),
         configuration={"manifest": path.name, "framework": framework, "protocol": api.protocol},
     )
-    if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds"):
+    has_own = any(entry.thresholds for entry in datasets)
+    if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds") and not has_own:
         reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")
     reader.raise_all()
     return manifest
@@ -473,16 +548,30 @@ def _dataset(reader: ManifestReader, place: ValuePath, shared: tuple[str, ...] |
     if not isinstance(reader.at(*place), dict):
         reader.problem(place, "a dataset with name and path", shown(reader.at(*place)))
         return None
-    reader.check_keys(_DATASET_KEYS, *place)
+    reader.check_keys(_DATASET_KEYS, *place, strict=True)
     name = reader.text(*place, "name")
     path = reader.existing_file(*place, "path")
     own = _metrics(reader, place)
     metrics = shared if own is None else own
     if metrics is None:
         reader.problem(place, "metrics, here or in spec.evaluation.metrics", "none")
+    thresholds = own_thresholds(reader, place, name, metrics or ())
     if not name or path is None:
         return None
-    return DatasetEntry(name=name, path=path, metrics=metrics or (), line=reader.line(place))
+    return DatasetEntry(
+        name=name, path=path, metrics=metrics or (), thresholds=thresholds, line=reader.line(place)
+    )
+
+
+def own_thresholds(
+    reader: ManifestReader, place: ValuePath, name: str, metrics: Sequence[str]
+) -> tuple[Threshold, ...] | None:
+    """Return the thresholds of one dataset's entry; ``None`` where it has none of its own."""
+    if "thresholds" not in reader.mapping(*place):
+        return None
+    reader.mapping(*place, "thresholds", required=True)
+    found = reader.thresholds(frozenset(metrics), within=place)
+    return tuple(replace(threshold, dataset=name) for threshold in found)
 
 
 def _metrics(reader: ManifestReader, place: ValuePath) -> tuple[str, ...] | None:

@@ -57,6 +57,7 @@ class PipelineTarget:
         self.name = name or _name_of(pipeline, k)
         self.batch_size = batch_size
         self._pipeline, self._k, self._texts = pipeline, k, texts
+        self.embedding_roles: dict[str, str] = getattr(pipeline, "embedding_roles", {})
         self._by_text = getattr(pipeline, "distinct", False)
         # The same chunk is found for many questions: one record serves them all.
         self._hits: dict[int, tuple[PositionAwareChunk, Hit]] = {}

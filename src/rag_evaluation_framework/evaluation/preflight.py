@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage, is_conversation
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.results.evaluations import Threshold
+from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
@@ -125,7 +126,8 @@ def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
         is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
         return not is_told and sample.expectation is None
     if need == "contexts":
-        return not (sample.recorded and _any_text(sample.recorded.contexts))
+        recorded = sample.recorded
+        return not (recorded and (_any_text(recorded.contexts) or recorded.retrieved_nothing))
     if need == "reference_contexts":
         return not _any_text(sample.reference_contexts)
     if need == LOCATED:
@@ -201,6 +203,8 @@ class Selection:
     drawn: frozenset[int] | None
     n_in_file: int
     n_matching: int
+    repeats: int = 1
+    """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
 
     def __call__(self) -> Iterator[Sample]:
         place = 0
@@ -209,10 +213,12 @@ class Selection:
                 continue
             if self.drawn is None or place in self.drawn:
                 yield sample
+                for number in range(2, self.repeats + 1):
+                    yield replace(sample, id=f"{sample.id}~{number}")
             place += 1
 
     def __len__(self) -> int:
-        return self.n_matching if self.drawn is None else len(self.drawn)
+        return self.repeats * (self.n_matching if self.drawn is None else len(self.drawn))
 
 
 def select_samples(
@@ -221,6 +227,7 @@ def select_samples(
     tags: Sequence[str] = (),
     sample_size: int | None = None,
     seed: int = 0,
+    repeats: int = 1,
 ) -> Selection:
     """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
     wanted = frozenset(tags)
@@ -240,7 +247,7 @@ def select_samples(
     drawn = None if sample_size is None else frozenset(place for _, place in nsmallest(sample_size, ranks))
     deque(ranks, maxlen=0)  # where nothing is drawn, they are only counted
     _refuse_nothing(n_in_file, n_matching, wanted, present)
-    return Selection(stream, wanted, drawn, n_in_file, n_matching)
+    return Selection(stream, wanted, drawn, n_in_file, n_matching, repeats)
 
 
 def _has_tag(sample: Sample, wanted: frozenset[str]) -> bool:
@@ -284,6 +291,8 @@ class DatasetPlan:
     """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that were asked for and cannot be measured, and why."""
+    about: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the dataset says of itself: ``id``, ``name`` and ``version``."""
     methods: Methods = field(default_factory=Methods, hash=False)
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
 
@@ -310,6 +319,8 @@ class Plan:
 
     datasets: tuple[DatasetPlan, ...]
     warnings: tuple[str, ...] = ()
+    left_out: tuple[Threshold, ...] = ()
+    """The thresholds that do not hold because the run was narrowed."""
 
     @property
     def samples(self) -> int:
@@ -349,28 +360,64 @@ def plan_evaluation(
     entries = manifest.selected(tuple(datasets))
     problems = Problems()
     plans: list[DatasetPlan] = []
+    with problems.collected():
+        check_measured(manifest, metrics)
+    if metrics:
+        entries = tuple(replace(entry, metrics=tuple(metrics)) for entry in entries)
     for entry in entries:
-        entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or Methods()))
     problems.raise_all()
-    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans), *context_warnings(plans))
-    return Plan(datasets=tuple(plans), warnings=warnings)
+    warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
+    return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
 
 
-def threshold_warnings(manifest: Manifest, plans: Iterable[DatasetPlan]) -> list[str]:
-    """Return what is odd about thresholds: one looks inverted, or no dataset is scored by its metric."""
-    entries = (*manifest.datasets, *(plan.entry for plan in plans))
-    scored = {PASS_RATE, *(metric_name(metric) for entry in entries for metric in entry.metrics)}
-    found: list[str] = []
-    for threshold in manifest.thresholds:
-        place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
-        if threshold.warning:
-            found.append(place + threshold.warning)
-        if threshold.metric not in scored:
-            why = "no dataset is scored by it, so its threshold is not evaluated"
-            found.append(f"{place}{threshold.metric}: {why}")
+def threshold_warnings(manifest: Manifest) -> list[str]:
+    """Return what is odd about thresholds: those that look inverted."""
+    found = [
+        (f"{manifest.file}:{threshold.line}: " if threshold.line else "") + threshold.warning
+        for threshold in manifest.declared
+        if threshold.warning
+    ]
     return list(dict.fromkeys(found))
+
+
+def check_measured(manifest: Manifest, metrics: Sequence[str] = ()) -> None:
+    """Raise :class:`InputError` for each threshold whose metric no dataset of the manifest is scored by.
+
+    ``metrics`` are those that take the place of the manifest's.
+    """
+    measured = {entry.name: _names((*entry.metrics, *metrics)) for entry in manifest.datasets}
+    anywhere = frozenset[str]().union(*measured.values())
+    issues = []
+    for each in manifest.declared:
+        if each.dataset is not None and each in manifest.thresholds:
+            continue  # of one split of golden sets, which is checked when its samples are known
+        known = anywhere if each.dataset is None else measured.get(each.dataset, anywhere)
+        if each.metric not in known:
+            nearest = get_close_matches(each.metric, sorted(known), n=3, cutoff=0.4) or sorted(known)
+            of = "a dataset" if each.dataset is None else f"the dataset {each.dataset}"
+            expected = f"a metric that {of} is scored by ({', '.join(nearest)})"
+            issue = Issue(
+                "unmeasured-threshold", expected, f"{each.metric}, which none measures", "thresholds"
+            )
+            issues.append(issue.located(str(manifest.file), each.line))
+    if issues:
+        raise InputError(issues)
+
+
+def left_out(manifest: Manifest, entries: Sequence[DatasetEntry]) -> Iterator[Threshold]:
+    """Yield the thresholds that the datasets and metrics of a narrowed run leave out."""
+    measured = {entry.name: _names(entry.metrics) for entry in entries}
+    anywhere = frozenset[str]().union(*measured.values())
+    for threshold in manifest.declared:
+        of = threshold.dataset
+        if threshold.metric not in (anywhere if of is None else measured.get(of, ())):
+            yield threshold
+
+
+def _names(metrics: Iterable[str]) -> frozenset[str]:
+    return frozenset({PASS_RATE, *map(metric_name, metrics)})
 
 
 def context_warnings(plans: Iterable[DatasetPlan]) -> Iterator[str]:
@@ -419,6 +466,9 @@ class Source:
     """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
 
 
+_SAID = ("dataset_id", "name", "version")
+
+
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
@@ -440,6 +490,15 @@ def source_of(entry: DatasetEntry) -> Source:
     return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
 
 
+def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:
+    """Return what a dataset says of itself; a file of lines has nothing to say it with."""
+    dataset = entry.dataset
+    if dataset is None and entry.path is not None and dialect == "evaluation-dataset":
+        dataset = recognise(entry.path, format=entry.format).read(entry.path)
+    said = {} if dataset is None else {name: getattr(dataset, name) for name in _SAID}
+    return {name.removeprefix("dataset_"): value for name, value in said.items() if value is not None}
+
+
 def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
     source = source_of(entry)
@@ -448,7 +507,11 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         methods, scorers = own, _scorers(entry, manifest, own)
     try:
         selection = select_samples(
-            source.stream, tags=choice.tags, sample_size=choice.sample_size, seed=choice.seed
+            source.stream,
+            tags=choice.tags,
+            sample_size=choice.sample_size,
+            seed=choice.seed,
+            repeats=choice.repeats,
         )
     except UsageError as error:
         raise UsageError(f"dataset {entry.name}: {error}") from None
@@ -460,7 +523,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
     located = () if contexts is None else contexts.truth
     missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
     calls = input_bytes = output_bytes = 0
-    for sample in selection():
+    for sample in replace(selection, repeats=1)():
         missing.look_at(sample)
         calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
@@ -472,13 +535,14 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         entry=entry,
         selection=selection,
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
-        thresholds=tuple(_thresholds_of(entry.name, manifest.thresholds, scorers)),
-        calls=calls,
-        input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
-        output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
+        thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
+        calls=choice.repeats * calls,
+        input_tokens=-(-choice.repeats * input_bytes // _BYTES_PER_TOKEN),
+        output_tokens=-(-choice.repeats * output_bytes // _BYTES_PER_TOKEN),
         incomplete=tuple(missing.issues()),
         is_golden=source.dialect in GOLDEN_DIALECTS,
         located=contexts,
+        about=_about(entry, source.dialect),
         methods=methods,
     )
 
@@ -501,15 +565,18 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[
 
 
 def _thresholds_of(
-    dataset: str, thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
+    entry: DatasetEntry, shared: Sequence[Threshold], scorers: dict[str, MetricScorer]
 ) -> Iterator[Threshold]:
     """Yield the thresholds that hold for a dataset, under the names of its scores.
 
     Other people's scorers may give them other names than that of the metric.
     """
     scored = {metric_name(written): scorer.name for written, scorer in scorers.items()}
-    for threshold in thresholds:
-        if threshold.dataset in (None, dataset):
+    known = {PASS_RATE, *scored}
+    if entry.thresholds is not None:
+        shared = [threshold for threshold in entry.thresholds if threshold.metric in known]
+    for threshold in shared:
+        if threshold.dataset in (None, entry.name):
             yield replace(threshold, metric=scored.get(threshold.metric, threshold.metric))
 
 

@@ -21,7 +21,7 @@ from rag_evaluation_framework.evaluation.hit_columns import (
     RetrievalLevel,
     retrieval_level,
 )
-from rag_evaluation_framework.evaluation.retrieval_truth import Level
+from rag_evaluation_framework.evaluation.retrieval_truth import Level, with_registered_spans
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -30,6 +30,7 @@ from rag_evaluation_framework.extensions import (
     VectorStore,
 )
 from rag_evaluation_framework.metrics.spans import ChunkLevelMetric, TokenLevelMetric
+from rag_evaluation_framework.records.chunks import ChunkRegistry
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Options, Run
 from rag_evaluation_framework.records.samples import Dataset
@@ -70,10 +71,13 @@ class RetrievalEvaluation(Generic[MetricT]):
     ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name: of a dataset at LangSmith
     where an API key is set, else of one in ``datasets_folder`` (see
     :mod:`~rag_evaluation_framework.evaluation.data`). A run of a dataset at LangSmith is recorded
-    there as an experiment, unless ``upload_experiments`` is false.
+    there as an experiment, unless ``upload_experiments`` is false. Relevant chunks of which the dataset has
+    only the ids are looked up in the ``chunk_registry``: at token level, their characters are the truth.
     """
 
     level: Level
+    default_metrics: tuple[str, ...]
+    """What is computed where ``run`` is given no metrics."""
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class RetrievalEvaluation(Generic[MetricT]):
         *,
         datasets_folder: str | Path = DATASETS_FOLDER,
         upload_experiments: bool | None = None,
+        chunk_registry: ChunkRegistry | None = None,
     ) -> None:
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: expected a Corpus, got {shown(corpus)}")
@@ -89,11 +94,15 @@ class RetrievalEvaluation(Generic[MetricT]):
         self.langsmith_dataset_name = langsmith_dataset_name
         self._datasets_folder = datasets_folder
         self._upload_experiments = upload_experiments
+        self._chunk_registry = chunk_registry
 
     @cached_property
     def dataset(self) -> Dataset:
         """The dataset, read when it is first needed."""
-        return find_dataset(self.langsmith_dataset_name, folder=self._datasets_folder)
+        found = find_dataset(self.langsmith_dataset_name, folder=self._datasets_folder)
+        if self._chunk_registry is None or self.level != "token":
+            return found
+        return with_registered_spans(found, self._chunk_registry)
 
     @cached_property
     def _level(self) -> RetrievalLevel:
@@ -106,21 +115,21 @@ class RetrievalEvaluation(Generic[MetricT]):
         k: int = 5,
         vector_store: VectorStore | None = None,
         reranker: Reranker | None = None,
-        metrics: Sequence[MetricT] | None = None,
+        metrics: Sequence[MetricT | str] | None = None,
         *,
         fetch_k: int | None = None,
         workers: int = 1,
         runs_directory: str | Path | None = None,
         resume: str | None = None,
     ) -> EvaluationResult:
-        """Return the means of the level's metrics, or of ``metrics`` in their place.
+        """Return the means of the default metrics, or of ``metrics``: names or objects, all of this level.
 
         ``vector_store`` is by default Chroma where it is installed, else the exact one; the run records
         which. With a reranker, ``fetch_k`` candidates (4 k by default) are fetched. With a
         ``runs_directory`` the run is kept there, and one that did not end can be given to ``resume``.
         """
         is_experiment = is_recorded(self.dataset, self._upload_experiments)
-        level = self._level if metrics is None else self._level.with_metrics(metrics)
+        level = self._level.with_metrics(self.default_metrics if metrics is None else metrics)
         grid = grid_of(
             chunkers=[chunker],
             embedders=[embedder],
@@ -167,13 +176,16 @@ class ChunkLevelEvaluation(RetrievalEvaluation[ChunkLevelMetric]):
     """
 
     level = "chunk"
+    default_metrics = ("chunk_recall", "chunk_precision", "chunk_f1")
 
 
 class TokenLevelEvaluation(RetrievalEvaluation[TokenLevelMetric]):
     """Compares the characters of the retrieved chunks with the relevant ones, whatever the chunker.
 
-    The metrics are span recall, precision, IoU and F1, and the best precision that the chunking allows.
-    Overlapping spans are merged, so that each character counts once. A chunker without positions is wrapped.
+    The metrics are span recall, precision and IoU; on request also ``span_f1`` and ``precision_omega``, the
+    best precision that the chunking allows. Overlapping spans are merged, so that each character counts once.
+    A chunker without positions is wrapped.
     """
 
     level = "token"
+    default_metrics = ("span_recall", "span_precision", "span_iou")

@@ -10,13 +10,20 @@ corpus as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
+from rag_evaluation_framework.records.chunks import ChunkRegistry
 from rag_evaluation_framework.records.citations import SpanCitation, place_in
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentNames
+from rag_evaluation_framework.records.documents import (
+    CharacterSpan,
+    Corpus,
+    Document,
+    DocumentNames,
+    PositionAwareChunkId,
+)
 from rag_evaluation_framework.records.samples import Dataset, Sample
 
 Level = Literal["token", "chunk", "document"]
@@ -52,6 +59,30 @@ def level_of(dataset: Dataset) -> Level:
     if any(sample.relevant_documents for sample in dataset.samples):
         return "document"
     raise _no_truth("relevant characters, chunks or documents", dataset)
+
+
+def with_registered_spans(dataset: Dataset, registry: ChunkRegistry) -> Dataset:
+    """Return a dataset whose samples have the characters of their relevant chunks, where they had only ids.
+
+    Ids that the registry does not know are all in one error.
+    """
+    issues: list[Issue] = []
+    samples: list[Sample] = []
+    for sample in dataset.samples:
+        if sample.relevant_spans:
+            samples.append(sample)
+            continue
+        found: list[SpanCitation] = []
+        for index, each in enumerate(sample.relevant_chunk_ids):
+            spans = registry.get_spans(PositionAwareChunkId(each))
+            found += [SpanCitation(span.doc_id, span.start, span.end) for span in spans]
+            if not spans:
+                unknown = Issue("unknown-chunk", "a chunk of the registry, with its position", shown(each))
+                issues.append(_placed(unknown, sample, f"relevant_chunk_ids[{index}]"))
+        samples.append(replace(sample, relevant_spans=tuple(found)))
+    if issues:
+        raise InputError(issues)
+    return replace(dataset, samples=tuple(samples))
 
 
 def relevant_spans(dataset: Dataset, corpus: Corpus) -> RelevantSpans:
@@ -211,7 +242,7 @@ def _no_truth(what: str, dataset: Dataset) -> UsageError:
 
 def _other_truths(dataset: Dataset) -> Iterator[str]:
     if any(_is_excerpt(sample) for sample in dataset.samples):
-        yield "ids of excerpts without the spans behind them (outputs.spans)"
+        yield "ids of excerpts without the spans behind them (outputs.spans, or a chunk_registry)"
     elif any(sample.relevant_chunk_ids for sample in dataset.samples):
         yield "relevant chunk ids (level chunk)"
     if any(sample.relevant_documents for sample in dataset.samples):

@@ -43,8 +43,9 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, NO_CONTEXTS, Score
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.languages import foreign_language, language_of
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""
@@ -78,6 +79,8 @@ _OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_ve
 _OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
 _GOLDEN = "golden-"
 
+EMPTY = "the answer is empty"
+"""Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
 _EXPECTATIONS: Mapping[str, tuple[type, str, str]] = {
@@ -102,6 +105,11 @@ class Reader:
     ) -> None:
         self.sample, self.response = sample, response
         self.method, self.methods = method, methods
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the answer holds what is looked for to the letter, so that its language does not matter."""
+        return False
 
     @property
     def nothing(self) -> str | None:
@@ -233,9 +241,12 @@ class MetricScorer:
         self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
         self._after = [each for each in unless if each not in self._before]
         self._needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
-        self._counts_nothing = any(each.counts_nothing for each in declared.fields)
+        of_contexts = [each for each in declared.fields if "contexts" in each.needs]
+        self._counts_nothing = bool(of_contexts) and all(each.counts_nothing for each in of_contexts)
+        self._counts_empty = self.higher_is_better and any(each.counts_empty for each in declared.fields)
         self._has_readings = view.readings and "reference" in self.needs
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
+        self._languages = declared.languages(method, own_support=methods.support is not None)
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
 
     @property
@@ -272,25 +283,20 @@ class MetricScorer:
 
     def _best(self, sample: Sample, response: Response) -> Score:
         """Score each reading of the reference; the best counts, and where none has a score, the first."""
-        readings = self._readings(sample)
-        if readings == [sample.reference]:  # as nearly all are: no copy is made
+        if not self._has_readings or not _has_readings(sample):  # as nearly all: no copy is made
             return self._single(sample, response)
-        scores = [self._single(replace(sample, reference=text), response) for text in readings]
+        # The metrics of an answer share the copies, and so what is found out about each.
+        readings = self.methods.latest("readings", _samples_by_reading).of(sample, response)
+        scores = [self._single(reading, response) for reading in readings]
         valued = [score for score in scores if score.value is not None]
         sign = 1 if self.higher_is_better else -1
         return max(valued, key=lambda score: sign * (score.value or 0.0)) if valued else scores[0]
 
-    def _readings(self, sample: Sample) -> list[str | None]:
-        """Return the texts that the reference allows; which they are is told by the dialect of the sample."""
-        is_golden = sample.origin is not None and sample.origin.dialect.startswith(_GOLDEN)
-        if not self._has_readings or not is_golden:
-            return [sample.reference]
-        return [*_OF_GOLDEN_SETS.get("readings")(sample)]
-
     def _single(self, sample: Sample, response: Response) -> Score:
-        """Score one answer by one reading. What does not apply is skipped; an empty answer has failed.
+        """Score one answer by one reading. What does not apply is skipped.
 
-        A metric that needs no answer scores an empty one like any other.
+        An empty answer is wrong by what holds it against something, and says nothing to metrics of what was
+        said. A metric that needs no answer scores an empty one like any other.
         """
         if reason := self._unmet(sample, response):
             return self._skipped(reason)
@@ -298,10 +304,13 @@ class MetricScorer:
             reader = self._read(sample, response)
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
-            if self._needs_answer and response.is_empty:
-                return self._failed("the answer is empty")
-            if reason := _reason(self._after, reader):
+            is_empty = self._needs_answer and response.is_empty
+            if is_empty and not self._counts_empty:
+                return self._skipped(EMPTY)
+            if reason := (None if is_empty else self._unmeasured(reader)) or _reason(self._after, reader):
                 return self._skipped(reason)
+            if is_empty:
+                return Score.scored(self.name, 0.0, method=self.method, details={"reason": EMPTY})
             return self._measured(reader)
         except NoValueError as missing:
             if missing.failed:
@@ -335,7 +344,7 @@ class MetricScorer:
             return "the sample expects no text"
         if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
             if not response.retrieved_nothing:
-                return "no contexts: neither the system nor the dataset gave any"
+                return NO_CONTEXTS
             if not self._counts_nothing:
                 return NOTHING_RETRIEVED
         if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):
@@ -345,11 +354,35 @@ class MetricScorer:
                 return reason
         return None
 
+    def _unmeasured(self, reader: Reader) -> str | None:
+        """Say in which language the texts are, if the method was not measured on it."""
+        if not self._languages or reader.is_literal:
+            return None
+        sample, response = reader.sample, reader.response
+        texts = [[response.text or ""]] if language_of(response.text or "") else [[sample.question]]
+        if "contexts" in self.needs:
+            texts.append([*response.contexts])
+        if "reference" in self.needs:
+            texts.append([sample.reference or ""])
+        found = (foreign_language(each, self._languages) for each in texts)
+        return next((f"not measured on {language}" for language in found if language), None)
+
     def _skipped(self, reason: str) -> Score:
         return Score.skipped(self.name, reason, method=self.method)
 
     def _failed(self, reason: str, details: Mapping[str, Any] | None = None) -> Score:
         return Score.failed(self.name, reason, method=self.method, details=details)
+
+
+def _has_readings(sample: Sample) -> bool:
+    """Tell whether there may be several references: by their list, or by what a golden set writes in one."""
+    is_golden = sample.origin is not None and sample.origin.dialect.startswith(_GOLDEN)
+    return bool(sample.references) or (is_golden and sample.reference is not None)
+
+
+def _samples_by_reading(sample: Sample, response: Response) -> list[Sample]:
+    readings = _OF_GOLDEN_SETS.get("readings")(sample)
+    return [sample if text == sample.reference else replace(sample, reference=text) for text in readings]
 
 
 class _Call:

@@ -230,6 +230,7 @@ class MaskedTarget:
     def __init__(self, target: Target, secrets: Secrets) -> None:
         self.name = secrets.mask(target.name)
         self.is_live = getattr(target, "is_live", True)
+        self.embedding_roles: dict[str, str] = getattr(target, "embedding_roles", {})
         self._target = target
         self._secrets = secrets
 

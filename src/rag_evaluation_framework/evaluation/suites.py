@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import msgspec
 
-from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
@@ -28,6 +28,7 @@ from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.chat import endpoint_of
@@ -41,9 +42,17 @@ from rag_evaluation_framework.records.runs import (
     RunOutcome,
     SampleChoice,
     Spread,
+    evaluation_environment,
     package_versions,
 )
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.results.baselines import (
+    Baseline,
+    averaged,
+    compared,
+    compared_metrics,
+    side_of,
+)
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     blame_of_all,
@@ -51,7 +60,6 @@ from rag_evaluation_framework.results.breakdowns import (
     read_blames,
     write_blames,
 )
-from rag_evaluation_framework.results.comparison import check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     Gate,
@@ -70,6 +78,7 @@ from rag_evaluation_framework.results.run_folder import (
     group_fields,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
+from rag_evaluation_framework.results.verdicts import Regressions
 
 _NOT_BEGUN = "not begun"
 
@@ -94,8 +103,10 @@ class Suite:
     gate: Gate = field(default_factory=lambda: Gate(enabled=False))
     metrics: tuple[str, ...] = ()
     resumed: RunGroup | None = None
-    baseline: RunGroup | None = None
+    baseline: Baseline | None = None
     kept: Any = None
+    repository: Mapping[str, str] = field(default_factory=dict)
+    """The branch and the commit of the folder it is called in, as far as they are known."""
 
 
 def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
@@ -103,7 +114,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     plan, resumed = suite.plan, suite.resumed
     _check_target(suite.target, resumed)
     if suite.baseline is not None:
-        _check_baselines(plan, suite.baseline)
+        _check_baseline(plan, suite.baseline)
     parts: dict[str, Evaluation] = {}
     leader = resumed.leader.head if resumed else None
     for dataset in plan.datasets:
@@ -120,7 +131,29 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     for dataset in plan.datasets[len(parts) :]:
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
+    if suite.baseline is not None and whole.outcome.completed:
+        found = _compared(suite, suite.baseline, parts)
+        # Results have the tests that were made, so they are written again.
+        parts = {name: _written(replace(part, regressions=found)) for name, part in parts.items()}
+        whole = replace(_whole(suite, parts), regressions=found)
     return replace(whole, verdict=suite.gate.decide(whole))
+
+
+def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> Regressions:
+    """Compare all datasets with the baseline, as one family of tests."""
+    sides = [
+        side_of(
+            dataset.name,
+            baseline.run_of(dataset.name),
+            lambda part=parts[dataset.name]: (row.result for row in part.rows),  # type: ignore[misc]
+            dataset.selection(),
+            scorers=dataset.scorers,
+            thresholds=dataset.thresholds,
+            repeats=suite.choice.repeats,
+        )
+        for dataset in suite.plan.datasets
+    ]
+    return compared(baseline, sides, min_paired=suite.gate.min_scored, seed=suite.choice.seed)
 
 
 def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
@@ -148,10 +181,10 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         columns=first.columns if is_single else NO_COLUMNS,
         parts=parts,
         parts_are="splits" if suite.manifest.kind == "golden" else "datasets",
-        comparison=first.comparison if is_single else None,
         blame=blame_of_all(blames) if blames else None,
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
         warnings=suite.plan.warnings,
+        left_out=suite.plan.left_out,
         target=suite.shown_target,
         missing=suite.manifest.missing,
         folder=first.folder,
@@ -192,11 +225,6 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         )
     performance = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, performance)
-    if suite.baseline is not None and outcome.completed:
-        compared = compare_with_baseline(
-            suite.baseline.runs[dataset.name], folder, dataset.scorers, seed=folder.head.seed
-        )
-        evaluation = replace(evaluation, comparison=compared)
     evaluation = replace(evaluation, target=suite.shown_target)
     return _written(evaluation) if outcome.completed else evaluation
 
@@ -236,7 +264,8 @@ def evaluation_of(
         folder=folder.path,
     )
     blame = _blamed(dataset, folder)
-    return with_pass_rate(replace(evaluation, blame=blame), passes)
+    whole = with_pass_rate(replace(evaluation, blame=blame), passes)
+    return averaged(whole, passes.bounds) if dataset.selection.repeats > 1 else whole
 
 
 def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Methods) -> Evaluation:
@@ -293,21 +322,39 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
     return RunHead(
         run_id=NEW_RUN,
         dataset_id=dataset.name,
-        dataset_version=dataset.entry.version,
+        dataset_version=dataset.entry.version or dataset.about.get("version"),
         dataset_hash=content_hash(dataset.selection),
         target=suite.target.name,
         configuration={
             **suite.manifest.configuration,
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
+            **({"dataset": dict(dataset.about)} if dataset.about else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
+            **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **(
+                {"embedding_roles": roles}
+                if (roles := getattr(suite.target, "embedding_roles", None))
+                else {}
+            ),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
         seed=suite.choice.seed,
         packages=package_versions(),
+        parameters={**suite.options.parameters, **_prices(suite.methods)},
+        environment=evaluation_environment(),
     )
+
+
+def _prices(methods: Methods) -> dict[str, Any]:
+    """Return what a million tokens of each of the judge's models cost, where that was said."""
+    models = () if methods.judge is None else methods.judge.models
+    priced = {model.name: prices for model in models if (prices := getattr(model, "prices", None))}
+    if not priced:
+        return {}
+    return {"prices_usd_per_million_tokens": {name: asdict(prices) for name, prices in priced.items()}}
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:
@@ -316,12 +363,10 @@ def _check_target(target: Target, resumed: RunGroup | None) -> None:
         raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
 
 
-def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
+def _check_baseline(plan: Plan, baseline: Baseline) -> None:
     for dataset in plan.datasets:
-        if dataset.name not in baseline.runs:
-            known = ", ".join(baseline.runs)
-            raise UsageError(f"baseline: expected a run of dataset {dataset.name}, got runs of {known}")
-        check_baseline(baseline.runs[dataset.name], dataset.scorers)
+        used, _ = compared_metrics(dataset.scorers, dataset.thresholds)
+        baseline.run_of(dataset.name).check_scored_by(used)
 
 
 def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
@@ -392,14 +437,14 @@ def judge_fields(methods: Methods) -> dict[str, Any]:
     return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
 
 
-def other_judge_warnings(plan: Plan, baseline: RunGroup | None, methods: Methods) -> Iterator[str]:
+def other_judge_warnings(plan: Plan, baseline: Baseline | None, methods: Methods) -> Iterator[str]:
     """Yield a warning for each baseline that a judge of the same name, but another endpoint, has judged."""
     for dataset in plan.datasets if baseline is not None else ():
-        folder = baseline.runs.get(dataset.name) if baseline is not None else None
-        changed = judge_change(folder.head, methods) if folder and dataset.judge_calls else None
-        if folder is not None and changed is not None:
+        run = baseline.runs.get(dataset.name) if baseline is not None else None
+        changed = judge_change(run.head, methods) if run and dataset.judge_calls else None
+        if run is not None and changed is not None:
             then, now = changed
-            yield f"baseline {folder.head.run_id} was judged by {then}, this run by {now}"
+            yield f"baseline {run.head.run_id} was judged by {then}, this run by {now}"
 
 
 def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:
@@ -430,8 +475,8 @@ def _endpoint_in_words(endpoint: Any) -> str:
 
 
 def _written_usage(folder: RunFolder) -> JudgeUsage | None:
-    with suppress(OSError, msgspec.DecodeError):  # what cannot be read is not known
-        return msgspec.json.decode(folder.judge_usage_path.read_bytes(), type=JudgeUsage)
+    with suppress(OSError, InputError, msgspec.DecodeError):  # what cannot be read is not known
+        return msgspec.json.decode(read_bytes(folder.judge_usage_path), type=JudgeUsage)
     return None
 
 

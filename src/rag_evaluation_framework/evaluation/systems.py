@@ -7,7 +7,7 @@ few arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -94,7 +94,7 @@ def rank_systems(
     options = options or Options()
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
-    rules = RankingRules.trec_eval() if options.rules == "trec_eval" else RankingRules()
+    rules = _rules(options)
     head = RunHead(
         run_id="ranking",
         dataset_id=name,
@@ -104,12 +104,15 @@ def rank_systems(
         packages=package_versions(),
     )
     parts: dict[str, Evaluation] = {}
-    for system, run in runs.items():
+    for system, whole in runs.items():
+        run = whole if options.max_depth is None else _cut(whole, options.max_depth, rules)
         try:
             report = evaluate_ranking(qrels, run, metrics, rules=rules)
         except InputError as error:
             raise _in_run(error, system) from None
-        parts[system] = _part(system, head, report, metrics, run=run, options=options)
+        part = _part(system, head, report, metrics, run=run, options=options)
+        totals = {"totals": _totals(qrels, run, rules)} if options.totals else {}
+        parts[system] = replace(part, document={**(part.document or {}), **totals})
     comparison = _comparison(parts, metrics, baseline or next(iter(parts)), options, seed=seed)
     first = next(iter(parts.values()))
     return Evaluation(
@@ -123,6 +126,51 @@ def rank_systems(
         comparison=comparison,
         document=_document(head, parts, comparison),
     )
+
+
+def _rules(options: Options) -> RankingRules:
+    rules = RankingRules.trec_eval() if options.rules == "trec_eval" else RankingRules()
+    missing = "zero" if options.complete else rules.missing_queries
+    return replace(rules, relevance_level=options.relevance_level, missing_queries=missing)
+
+
+def _cut(run: Run, depth: int, rules: RankingRules) -> Run:
+    """Return a run with the first documents of each query, in the order of the rules."""
+    descending = rules.ties == "trec_eval"
+    as_compared: Any = np.float32 if descending else float
+
+    def first(retrieved: Any) -> Any:
+        if not isinstance(retrieved, Mapping):
+            return retrieved[:depth]
+        by_id = sorted(retrieved, reverse=descending)
+        ordered = sorted(by_id, key=lambda document: as_compared(retrieved[document]), reverse=True)
+        return {document: retrieved[document] for document in ordered[:depth]}
+
+    return {query: first(retrieved) for query, retrieved in run.items()}
+
+
+# Below this trec_eval counts an average precision as this much: no query alone makes the geometric mean 0.
+_LEAST_PRECISION = 0.00001
+
+
+def _totals(qrels: Qrels, run: Run, rules: RankingRules) -> dict[str, float]:
+    """Return what trec_eval counts over all queries, and the geometric mean of their average precisions."""
+    report = evaluate_ranking(qrels, run, ["map"], rules=rules)
+    relevant = {query: _relevant(qrels[query], rules.relevance_level) for query in report.query_ids}
+    precisions = np.maximum(report.per_query["map"], _LEAST_PRECISION)
+    return {
+        "num_q": len(relevant),
+        "num_ret": sum(len(run.get(query, ())) for query in relevant),
+        "num_rel": sum(map(len, relevant.values())),
+        "num_rel_ret": sum(len(found.intersection(run.get(query, ()))) for query, found in relevant.items()),
+        "gm_map": float(np.exp(np.log(precisions).mean())) if len(precisions) else 0.0,
+    }
+
+
+def _relevant(judged: Any, level: int) -> set[Any]:
+    if not isinstance(judged, Mapping):
+        return set(judged) if level <= 1 else set()
+    return {document for document, grade in judged.items() if grade >= level}
 
 
 def _comparison(
@@ -222,11 +270,13 @@ def _in_run(error: InputError, name: str) -> InputError:
 
 
 def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Comparison) -> dict[str, Any]:
+    tests = comparison.significance_tests()
     return {
         **head.configuration,
         "seed": head.seed,
         "systems": [part.document for part in parts.values()],
         "comparisons": [each.to_dict() for each in comparison.metrics],
+        **({"statistical_analysis": {"significance_tests": tests}} if tests else {}),
     }
 
 

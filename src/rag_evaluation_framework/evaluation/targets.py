@@ -11,18 +11,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.components import TARGETS, target_from
-from rag_evaluation_framework.errors import InputError, Issue, TargetError, UsageError, in_full, shown
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, shape
+from rag_evaluation_framework.errors import (
+    FileProblems,
+    InputError,
+    Issue,
+    TargetError,
+    UsageError,
+    in_full,
+    shown,
+)
+from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, hits_of, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
-from rag_evaluation_framework.files.strict_json import read_lines
+from rag_evaluation_framework.files.access import check_expansion
+from rag_evaluation_framework.files.strict_json import finite_number, read_lines
 from rag_evaluation_framework.records.responses import (
     TURNS,
     History,
@@ -54,19 +62,32 @@ class RecordedRows:
     is_live = False
 
     async def answer(self, request: Request) -> Response:
-        """Return what the sample holds; one without an answer is a failure."""
-        recorded = request.sample.recorded
-        if recorded is None or recorded.answer is None:
+        """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
+        sample = request.sample
+        recorded = sample.recorded
+        if recorded is None or (recorded.answer is None and not is_retrieval_only(sample)):
             raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
         return Response(
-            text=recorded.answer,
+            text=recorded.answer or "",
             contexts=recorded.contexts,
             context_origin="dataset" if recorded.contexts else None,
+            retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
+            hits=hits_of(recorded.retrieved),
             citations=recorded.citations,
         )
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def is_retrieval_only(sample: Sample) -> bool:
+    """Tell a retrieval diagnostic: what is relevant and what was retrieved is known, no answer expected."""
+    return bool(
+        sample.reference is None
+        and sample.relevant_chunk_ids
+        and sample.recorded is not None
+        and sample.recorded.retrieved
+    )
 
 
 def target_of(
@@ -208,6 +229,7 @@ def response_of(
     """
     last = answers[-1]
     recorded = sample.recorded.contexts if sample.recorded else ()
+    is_told = bool(last.contexts or last.hits)
     metadata: dict[str, Any] = {}
     if len(turns) > 1:
         metadata[TURNS] = list(turns)
@@ -218,13 +240,18 @@ def response_of(
     return Response(
         text=last.text,
         hits=last.hits,
-        retrieved_nothing=last.retrieved_nothing,
+        retrieved_nothing=last.retrieved_nothing or (not is_told and _has_empty_list(sample)),
         contexts=last.contexts or recorded,
         context_origin="system" if last.contexts else "dataset" if recorded else None,
         citations=last.citations,
         usage=_total([answer.usage for answer in answers]),
         metadata=metadata,
     )
+
+
+def _has_empty_list(sample: Sample) -> bool:
+    """Tell whether the row of a sample says that nothing was retrieved for it."""
+    return sample.recorded is not None and sample.recorded.retrieved_nothing
 
 
 def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:
@@ -426,14 +453,14 @@ class RecordedAnswers:
         self._reader = AnswerReader(response_paths)
         self._by_id: dict[str, _Recorded] = {}
         self._by_question: dict[str, list[_Recorded]] = {}
-        issues: list[Issue] = []
-        for line, record in read_lines(path, on_error=lambda error: issues.extend(error.issues)):
+        problems = FileProblems(self.name)
+        check_expansion(path)
+        for line, record in read_lines(path, on_error=problems.take):
             try:
                 self._take(line, record)
             except InputError as error:
-                issues.extend(error.located(self.name, line).issues)
-        if issues:
-            raise InputError(issues)
+                problems.take(error.located(self.name, line))
+        problems.raise_if_any()
 
     async def answer(self, request: Request) -> Response:
         """Return the recorded answer; a sample that has none is a failure."""
@@ -492,9 +519,10 @@ def _latency(record: Mapping[str, Any]) -> float | None:
     written = next((record[name] for name in _LATENCIES if record.get(name) is not None), None)
     if written is None:
         return None
-    if type(written) not in (int, float) or not isfinite(written) or written < 0:
+    latency = finite_number(written)
+    if latency is None or latency < 0:
         raise _problem("a latency of 0 or more milliseconds", shown(written))
-    return float(written)
+    return latency
 
 
 def _problem(expected: str, found: str) -> InputError:

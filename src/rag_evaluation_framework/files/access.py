@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
+import select
 import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -24,8 +26,8 @@ from rag_evaluation_framework.errors import (
 # Reading and writing gzip and Zstandard, recognised by content, in bounded memory and within limits.
 #
 # A file's first bytes say what it is; its name does not. Decompression is streamed and counted: a bomb is
-# a :class:`LimitExceededError` after a few megabytes, not a full disk. Plain files are not limited, since
-# they cannot grow while being read.
+# a :class:`LimitExceededError` after a few megabytes, not a full disk. Plain files that are read as streams
+# may be of any size, since they cannot grow while being read; their lines may not.
 
 if sys.version_info < (3, 14):
     from backports import zstd
@@ -54,7 +56,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a compressed file may expand: bytes in all, and bytes out for each byte in.
+    """How much may be read: bytes in all, and of a compressed file bytes out for each byte in.
 
     JSON lines with repeated contexts shrink fifty- to a hundredfold, gzip's most is 1,032, Zstandard's has
     no bound. The ratio counts once more than ``free_bytes`` have come out, since small files of one
@@ -64,9 +66,17 @@ class Limits:
     max_bytes: int = 64 << 30
     max_ratio: float = 250.0
     free_bytes: int = 16 << 20
+    max_whole_bytes: int = 1 << 30
+    """How much is read into memory at once, compressed or not; streams have no such limit."""
+    silence_seconds: float = 60.0
+    """How long a pipe may keep its reader waiting."""
 
 
 DEFAULT_LIMITS = Limits()
+
+# A record with every context of a long conversation is well under a megabyte; the longest files that are
+# written on one line, such as SQuAD's, have 42.
+MAX_LINE_BYTES = 64 << 20
 
 
 def recognise(start: bytes) -> Compression | None:
@@ -90,44 +100,114 @@ def plain_name(path: str | Path) -> str:
 
 
 def open_reading(
-    source: str | Path | bytes, *, limits: Limits = DEFAULT_LIMITS, file: str | None = None
+    source: str | Path | bytes,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    file: str | None = None,
+    max_line_bytes: int | None = MAX_LINE_BYTES,
+    pipe: bool = False,
 ) -> BinaryIO:
-    """Open a file, or bytes, for reading what they hold once decompressed.
+    """Open a regular file, or bytes, for reading what they hold once decompressed.
 
     ``file`` is the name for error messages; a path speaks for itself. A truncated or damaged stream is an
-    :class:`InputError`, a limit passed a :class:`LimitExceededError`, both raised by the read that meets it.
+    :class:`InputError`, a limit passed a :class:`LimitExceededError`, both raised by the read that meets it:
+    a line that is too long after ``max_line_bytes`` of it (``None`` where the bytes are no lines). With
+    ``pipe`` a pipe that the shell hands over, as in ``<(zcat a.run)``, is read too; whoever reads it must
+    open it once only.
     """
     if isinstance(source, bytes):
         stream: BinaryIO = io.BytesIO(source)
-        start = source[:4]
+        start, size = source[:4], len(source)
     else:
         file = str(source) if file is None else file
+        stream, size = _opened(source, limits, pipe=pipe)
         try:
-            opened = Path(source).open("rb")  # noqa: SIM115  # the caller closes what is returned
             # Peeking rather than reading and going back: a pipe cannot go back.
-            stream, start = opened, opened.peek(4)
-        except (OSError, ValueError) as error:
+            start = cast("io.BufferedReader", stream).peek(4)
+        except OSError as error:
             raise refused("read", source, error) from error
     compression = recognise(start)
-    if compression is None:
+    if compression is not None:
+        stream = _buffered(_Expanding(stream, compression, limits, file))
+    elif max_line_bytes is not None and 0 < size <= max_line_bytes:
         return stream
-    return cast("BinaryIO", io.BufferedReader(_Expanding(stream, compression, limits, file), _PIECE))
+    if max_line_bytes is None:
+        return stream
+    return _buffered(_ShortLines(stream, max_line_bytes, limits, file))
+
+
+def open_stored(path: str | Path) -> BinaryIO:
+    """Open a regular file for reading its bytes as they are stored, compressed or not."""
+    return _opened(path, DEFAULT_LIMITS, pipe=False)[0]
+
+
+def sha256(path: str | Path) -> str:
+    """Return the digest of a file as it is stored."""
+    with open_stored(path) as stream:
+        try:
+            return hashlib.file_digest(cast("io.BufferedReader", stream), "sha256").hexdigest()
+        except OSError as error:
+            raise refused("read", path, error) from error
+
+
+def _opened(source: str | Path, limits: Limits, *, pipe: bool) -> tuple[BinaryIO, int]:
+    """Open a regular file, or an inherited pipe where that is wanted; also return the size (0: not known).
+
+    Opening does not wait: without that, a pipe that nobody writes to would hold the program for ever.
+    """
+    try:
+        stream = open(source, "rb", opener=_without_waiting)  # noqa: SIM115  # closed by the caller
+        state = os.fstat(stream.fileno())
+    except (OSError, ValueError) as error:
+        raise refused("read", source, error) from error
+    if stat.S_ISREG(state.st_mode):
+        return stream, state.st_size
+    if pipe and stat.S_ISFIFO(state.st_mode) and str(source).startswith(_INHERITED):
+        return _buffered(_Piped(stream, limits, str(source))), 0
+    stream.close()
+    raise _not_regular(source, state.st_mode)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+# What a shell puts in place of <(command), and its standard input.
+_INHERITED = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+
+
+def _buffered(raw: io.RawIOBase) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(raw, _PIECE))
 
 
 def read_bytes(
-    source: str | Path | bytes, *, limits: Limits = DEFAULT_LIMITS, file: str | None = None
+    source: str | Path | bytes,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    file: str | None = None,
+    max_line_bytes: int | None = MAX_LINE_BYTES,
 ) -> bytes:
-    """Read a whole file, or bytes, decompressed."""
-    with open_reading(source, limits=limits, file=file) as stream:
+    """Read a whole file, or bytes, decompressed, within ``limits.max_whole_bytes``."""
+    whole = replace(limits, max_bytes=min(limits.max_bytes, limits.max_whole_bytes))
+    name = file if file is not None or isinstance(source, bytes) else str(source)
+    with open_reading(source, limits=whole, file=name, max_line_bytes=max_line_bytes) as stream:
         try:
+            if not isinstance(source, bytes):
+                _check_size(os.fstat(stream.fileno()).st_size, whole, name)
             return stream.read()
         except OSError as error:
             raise refused("read", str(file or source), error) from error
 
 
+def _check_size(size: int, limits: Limits, file: str | None) -> None:
+    if size > limits.max_bytes:
+        expected = f"at most {limits.max_bytes:,} bytes, since the whole file is read at once"
+        raise LimitExceededError([Issue("file-too-large", expected, f"{size:,}", file=file)])
+
+
 def check_expansion(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> None:
     """Raise at once where a file is a bomb, not after a million small records have come out of it."""
-    with open_reading(path, limits=limits) as stream:
+    with open_reading(path, limits=limits, max_line_bytes=None) as stream:
         if isinstance(cast("io.BufferedReader", stream).raw, _Expanding):
             for _ in range(0, limits.free_bytes + _PIECE, _PIECE):
                 stream.read(_PIECE)
@@ -188,18 +268,11 @@ class _Counted(io.RawIOBase):
         return data
 
 
-class _Expanding(io.RawIOBase):
-    """The decompressed bytes of a stream, member after member, counted against the limits."""
+class _Reading(io.RawIOBase):
+    """What is read of a stream, which it closes with itself."""
 
-    def __init__(self, stream: BinaryIO, compression: Compression, limits: Limits, file: str | None) -> None:
-        self._stream, self._compression, self._limits, self._file = stream, compression, limits, file
-        self._packed, self._bytes_out = _Counted(stream), 0
-        self._unpacked: GzipFile | zstd.ZstdFile
-        if compression == "gzip":
-            self._unpacked = GzipFile(fileobj=self._packed, mode="rb")
-        else:
-            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
-            self._unpacked = zstd.ZstdFile(self._packed, options=options)
+    def __init__(self, stream: BinaryIO, limits: Limits, file: str | None) -> None:
+        self._stream, self._limits, self._file = stream, limits, file
 
     def readable(self) -> bool:
         return True
@@ -207,6 +280,24 @@ class _Expanding(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+class _Expanding(_Reading):
+    """The decompressed bytes of a stream, member after member, counted against the limits."""
+
+    def __init__(self, stream: BinaryIO, compression: Compression, limits: Limits, file: str | None) -> None:
+        super().__init__(stream, limits, file)
+        self._compression = compression
+        self._packed, self._bytes_out = _Counted(stream), 0
+        self._unpacked: GzipFile | zstd.ZstdFile
+        if compression == "gzip":
+            self._unpacked = GzipFile(fileobj=self._packed, mode="rb")
+        else:
+            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
+            self._unpacked = zstd.ZstdFile(self._packed, options=options)
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
         try:
@@ -241,6 +332,44 @@ class _Expanding(io.RawIOBase):
 
     def _damaged(self, expected: str, found: str) -> InputError:
         return InputError([Issue("damaged-compression", expected, found, file=self._file)])
+
+
+class _ShortLines(_Reading):
+    """The bytes of a stream, as long as none of its lines is too long."""
+
+    def __init__(self, stream: BinaryIO, longest: int, limits: Limits, file: str | None) -> None:
+        super().__init__(stream, limits, file)
+        self._longest, self._line, self._length = longest, 1, 0
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
+        data = cast("io.BufferedReader", self._stream).read1(min(len(buffer), _PIECE))
+        ends = data.count(b"\n")
+        self._line += ends
+        self._length = len(data) - data.rfind(b"\n") - 1 if ends else self._length + len(data)
+        if self._length > self._longest:
+            expected = f"a line of at most {self._longest:,} bytes"
+            issue = Issue("line-too-long", expected, "more", file=self._file, line=self._line)
+            raise LimitExceededError([issue])
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Piped(_Reading):
+    """The bytes of a pipe; one that stays silent, or never ends, is given up."""
+
+    _count = 0
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
+        if not select.select([self._stream], [], [], self._limits.silence_seconds)[0]:
+            expected = f"a pipe that says something within {self._limits.silence_seconds:g} s"
+            raise LimitExceededError([Issue("silent-pipe", expected, "silence", file=self._file)])
+        data = os.read(self._stream.fileno(), len(buffer))
+        self._count += len(data)
+        if self._count > self._limits.max_bytes:
+            expected = f"at most {self._limits.max_bytes:,} bytes from a pipe"
+            raise LimitExceededError([Issue("file-too-large", expected, "more", file=self._file)])
+        buffer[: len(data)] = data
+        return len(data)
 
 
 # Text as it is stored.
@@ -290,6 +419,15 @@ def data_files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+def is_there(path: str | Path) -> bool:
+    """Tell whether there is anything at a path; a name that nothing can have leads nowhere."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def check_regular(path: Path, *, within: Path | None = None) -> None:
     """Raise unless a path is a regular file and, with ``within``, one that really is in that folder."""
     try:
@@ -301,12 +439,16 @@ def check_regular(path: Path, *, within: Path | None = None) -> None:
         found = "a link that leads out of it"
         raise InputError([Issue("link-out-of-folder", "a file of the folder", found, file=str(path))])
     if not stat.S_ISREG(mode):
-        raise InputError([Issue("not-a-file", "a regular file", _named(mode), file=str(path))])
+        raise _not_regular(path, mode)
 
 
 def _repeats(path: Path, inside: Path) -> bool:
     """Tell whether a link leads to a file of the folder, which is met under its own name."""
     return path.is_symlink() and path.exists() and path.resolve().is_relative_to(inside)
+
+
+def _not_regular(path: str | Path, mode: int) -> InputError:
+    return InputError([Issue("not-a-file", "a regular file", _named(mode), file=str(path))])
 
 
 def _named(mode: int) -> str:

@@ -24,7 +24,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid, refused
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, UsageError, invalid, refused
+from rag_evaluation_framework.files.access import read_bytes
 
 # A file on its way: written beside its target under a temporary name, then moved into place at once.
 #
@@ -234,12 +235,15 @@ _RECORD_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.commit\Z")
 
 
 @contextmanager
-def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iterator[tuple[BinaryIO, ...]]:
+def atomic_group(
+    paths: Sequence[str | Path], *, overwrite: bool = True, optional: Iterable[str | Path] = ()
+) -> Iterator[tuple[BinaryIO, ...]]:
     """Open several files for writing; all appear at the end of the ``with`` block, or none does.
 
     Without ``overwrite`` any file that exists already is a :class:`UsageError`; the last look is taken right
-    before the commit.
+    before the commit. An ``optional`` file in which nothing was written appears only in place of an old one.
     """
+    may_be_absent = {target_of(path)[0] for path in optional}
     for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
         recover(folder)
     group = _Group()
@@ -251,6 +255,7 @@ def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iter
             file.finish()
             if not overwrite and file.target.exists():
                 raise exists_already(file.target)
+        group.leave_out(may_be_absent)
         group.commit()
     finally:
         group.close()
@@ -294,6 +299,13 @@ class _Group:
         if status is not None and not overwrite:
             raise exists_already(target)
         self.staged.append(StagedFile(target, status))
+
+    def leave_out(self, optional: set[Path]) -> None:
+        """Drop the optional files that are empty and replace nothing."""
+        for file in [file for file in self.staged if file.target in optional and not file.target.exists()]:
+            if not file.temporary.stat().st_size:
+                self.staged.remove(file)
+                file.discard()
 
     def commit(self) -> None:
         folders = list(dict.fromkeys(file.target.parent for file in self.staged))
@@ -400,11 +412,11 @@ def _locked(folders: Iterable[Path]) -> Iterator[None]:
 def _read(path: Path) -> dict[str, Any]:
     """Read a record; one that is gone meanwhile is empty."""
     try:
-        return _checked(path, path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise refused("read", path, error) from error
+        return _checked(path, read_bytes(path))
+    except StorageError as error:
+        if error.errno == errno.ENOENT:
+            return {}
+        raise
 
 
 def _checked(path: Path, data: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, described
-from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, decode_text, plain_name, read_bytes
+from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, plain_name, read_bytes, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ _HTML = (".html", ".htm", ".xhtml")
 
 def extract_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> ExtractedText:
     """Read a file, compressed or not, and return its text; anything but HTML and PDF must be UTF-8 text."""
-    data, name = read_bytes(path, limits=limits), plain_name(path)
+    name = plain_name(path)
     if name.endswith(".pdf"):
-        return read_pdf(data, file=str(path))
-    text = decode_text(data, file=str(path))
+        return read_pdf(read_bytes(path, limits=limits, max_line_bytes=None), file=str(path))
+    text = read_text(path, limits=limits)
     return read_html(text) if name.endswith(_HTML) else ExtractedText(text)

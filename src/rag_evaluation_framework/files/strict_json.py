@@ -13,6 +13,7 @@ one: :func:`decode_lines`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -23,6 +24,7 @@ import msgspec
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, refused
 from rag_evaluation_framework.files.access import (
     DEFAULT_LIMITS,
+    MAX_LINE_BYTES,
     Limits,
     compressing,
     named_compression,
@@ -49,7 +51,7 @@ def decode(data: bytes | str, *, file: str | None = None, line: int | None = Non
     raw = whole.removeprefix(_BYTE_ORDER_MARK)
     try:
         value = _decoder.decode(raw)
-        is_exact = not _repeats_a_key(raw, value)
+        is_exact = not repeats_a_key(raw, value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         is_exact = False
     if is_exact and (len(raw.translate(None, _ALL_BUT_OPENINGS)) <= MAX_DEPTH or not _is_too_deep(raw)):
@@ -74,7 +76,7 @@ def decode_lines(block: bytes) -> list[Any] | None:
         # A value may span lines but not share one, so that as many values as lines are one in each.
         if len(values) != marks.count(b"\n") + (not block.endswith(b"\n")):
             return None
-        if any(map(_repeats_a_key, block.split(b"\n"), values)):
+        if any(map(repeats_a_key, block.split(b"\n"), values)):
             return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
@@ -104,6 +106,16 @@ def encode(value: Any, *, indent: int | None = None, sort_keys: bool = False) ->
     return data if indent is None else msgspec.json.format(data, indent=indent)
 
 
+def finite_number(value: object) -> float | None:
+    """Return a JSON number as a float; ``None`` for anything else, and for what no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number of 309 digits
+        return None
+
+
 def encode_unchecked(value: Any, *, order: Literal["deterministic"] | None = None) -> bytes:
     """Write a value that is known to have come from :func:`decode`, without looking at it again."""
     return (_encoder if order is None else _ordering_encoder).encode(value)
@@ -131,7 +143,7 @@ def _utf8(text: str, *, file: str | None, line: int | None) -> bytes:
         raise InputError([issue]) from None
 
 
-def _repeats_a_key(raw: bytes, value: Any) -> bool:
+def repeats_a_key(raw: bytes, value: Any) -> bool:
     """Tell whether an object of a valid text has a key twice: msgspec keeps the last and does not say so."""
     if msgspec.json.format(raw, indent=-1) == _encoder.encode(value):
         return False  # the value says all that the text says; escapes and odd numbers are looked at closely
@@ -173,9 +185,6 @@ def _is_too_deep(raw: bytes) -> bool:
 # are skipped but counted. gzip and Zstandard are recognised by content when reading, by name when
 # writing.
 
-# A record with every context of a long conversation is well under a megabyte.
-MAX_LINE_BYTES = 64 << 20
-
 # Lines are read together, a hundred records or so: enough to share the cost of a call, few enough to stay in
 # the processor's cache.
 _BLOCK_BYTES = 1 << 16
@@ -197,7 +206,7 @@ def read_lines(
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
     number = 0
-    with open_reading(source, limits=limits, file=name) as stream:
+    with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
         for block in _blocks(stream, file=name, max_line_bytes=max_line_bytes):
             values = None
             if isinstance(block, bytes) and len(block) <= max_line_bytes:

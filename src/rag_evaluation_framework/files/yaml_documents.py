@@ -472,10 +472,12 @@ class YamlReader:
     def check_keys(self, known: Sequence[str], *path: str | int, strict: bool = False) -> None:
         """Note the keys at a path that look like a known one misspelt; with ``strict``, all unknown ones."""
         there = self.at(*path)
+        plain = {each.casefold(): each for each in known}
         for key in there if isinstance(there, dict) else ():
             if key in known:
                 continue
-            near = get_close_matches(key, known, n=1, cutoff=_ALIKE if strict else _SURELY_ALIKE)
+            cutoff = _ALIKE if strict else _SURELY_ALIKE
+            near = [plain[each] for each in get_close_matches(key.casefold(), plain, n=1, cutoff=cutoff)]
             if near and near[0] not in there:
                 self.problem((*path, key), f"the key {near[0]}", key, code="misspelt-key")
             elif strict:

@@ -11,20 +11,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
-from rag_evaluation_framework.judging.claims import claims_of, said_in
+from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.metrics.safety import DECLINED
+from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.text.languages import foreign_language
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
+if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.reference_match import Match
+
+# How words hold an answer against its reference; most metrics need only the contexts.
+_WORDS: Registry[Any] = Registry("comparison by words")
+_WORDS.register("match", "rag_evaluation_framework.judging.reference_match:match_claims")
+# From which share on the words of a claim make it one that the other side makes too.
+_MOST = 0.5
 _FINAL_MARKS = ".!?。"
 # The metrics of an answer ask one after another, and as many answers are scored at once as there are threads.
 _REMEMBERED = 64
@@ -44,12 +56,20 @@ NOT_ANSWERED = {
 
 T = TypeVar("T")
 
+# An answer with several references is read once for all of them.
+_claims_in = lru_cache(maxsize=_REMEMBERED)(claims_of)
+_claims_of_key = lru_cache(maxsize=_REMEMBERED)(claims_of_key)
 class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 """Returns the class of an answer to a question; several metrics of one answer find it once."""
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
-    """Return the class of an answer by the patterns; one that holds the words of a refusal is one."""
+    """Return the class of an answer by the patterns; one that holds the words of a refusal is one.
+
+    An empty answer does not decline.
+    """
+    if not answer.strip():
+        return AnswerClass("answered")
     if is_the_refusal(sample, answer):
         return AnswerClass("refused")
     return class_by_patterns(answer, sample.question)
@@ -98,13 +118,15 @@ def literal(text: str) -> str:
 
 
 def readings_of(sample: Sample) -> list[str]:
-    """Return the texts that the reference of a sample allows; outside of golden sets it is the one.
+    """Return the texts that are right answers to a sample: its reference, and others where it has several.
 
     In golden sets "A/B" means either, and dots stand for what is not written.
     """
-    reference = sample.reference or ""
     is_golden = sample.origin is not None and sample.origin.dialect in GOLDEN_DIALECTS
-    return variants(reference) if is_golden else [reference]
+    texts = [sample.reference or ""]
+    if sample.references:  # many only differ in case
+        texts = list({folded(text): text for text in reversed((*texts, *sample.references))}.values())[::-1]
+    return [each for text in texts for each in variants(text)] if is_golden else texts
 
 
 class found_once(cached_property[T]):  # noqa: N801  # used as a decorator
@@ -138,8 +160,11 @@ class Reading:
 
     @found_once
     def answer_class(self) -> AnswerClass:
-        """Whether the answer answers at all. Where it seems not to, a judge decides, if there is one."""
-        if self._seems_to_answer or not isinstance(self.support, JudgeSupport):
+        """Whether the answer answers at all.
+
+        Where it seems not to, or the patterns do not know its language, a judge decides, if there is one.
+        """
+        if not isinstance(self.support, JudgeSupport) or (self._seems_to_answer and self._is_understood):
             return self._class_by_patterns
         return judge_answer_class(self.support.judge, self.sample.question, self.response.text or "")
 
@@ -148,7 +173,7 @@ class Reading:
         """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
         if self.response.is_empty or self.answer_class.kind != "answered":
             return []
-        claims = claims_of(self.answer)
+        claims = _claims_in(self.answer)
         if self._seems_to_answer:
             return claims
         # It is an answer all the same: only the sentences that decline are not claims.
@@ -164,24 +189,42 @@ class Reading:
     @found_once
     def reference_claims(self) -> list[Claim]:
         """The claims of the reference; where it declines, and the answer does too, it makes none."""
-        if reference_declines(self.sample) and self.answer_class.kind in DECLINED:
+        if self.answer_class.kind in DECLINED and reference_declines(self.sample):
             return []
-        return claims_of(self.reference)
+        return _claims_of_key(self.reference)
 
     @found_once
     def by_contexts(self) -> list[ClaimVerdict]:
         """Whether the contexts support the claims of the answer."""
+        if not any(text.strip() for text in self.response.contexts):  # nobody has to be asked about nothing
+            return [ClaimVerdict(claim=claim, label="unsupported") for claim in self.claims]
         return self._decided(self.claims, self.response.contexts)
 
     @found_once
+    def match(self) -> Match | None:
+        """How far answer and reference agree by their words; ``None`` where not words decide but a model."""
+        if self.support.name != LEXICAL_SUPPORT:
+            return None
+        said = self.claims
+        if not said and not self.response.is_empty and self.answer_class.kind == "answered":
+            said = _claims_of_key(self.answer)  # as short as what is expected may be
+        claims = ([claim.text for claim in each] for each in (said, self.reference_claims))
+        found: Match = _WORDS.get("match")(*claims, self.sample.question)
+        return found
+
+    @found_once
     def by_reference(self) -> list[ClaimVerdict]:
-        """Whether the reference supports the claims of the answer."""
-        return self._decided(self.claims, [self.reference])
+        """Whether the reference makes the claims of the answer."""
+        if self.match is None:
+            return self._decided(self.claims, [self.reference])
+        return self._matched(self.claims, self.match.agreed[: len(self.claims)], self.reference)
 
     @found_once
     def reference_by_answer(self) -> list[ClaimVerdict]:
-        """Whether the answer supports the claims of the reference."""
-        return self._decided(self.reference_claims, [self.answer])
+        """Whether the answer makes the claims of the reference."""
+        if self.match is None:
+            return self._decided(self.reference_claims, [self.answer])
+        return self._matched(self.reference_claims, self.match.recalled, self.answer)
 
     @found_once
     def reference_by_contexts(self) -> list[ClaimVerdict]:
@@ -224,8 +267,29 @@ class Reading:
     def _seems_to_answer(self) -> bool:
         return self._class_by_patterns.kind == "answered"
 
+    @property
+    def _is_understood(self) -> bool:
+        return foreign_language([self.answer], ENGLISH_AND_CHINESE) is None
+
     def _is_answer(self, text: str) -> bool:
         return classify_answer(text, self.sample.question).kind == "answered"
+
+    def _matched(self, claims: Sequence[Claim], shares: Sequence[float], against: str) -> list[ClaimVerdict]:
+        """Return what shares of words come to, with the words that the other side does not have."""
+        known = {*content_keys(against), *content_keys(self.sample.question)}
+        return [
+            ClaimVerdict(
+                claim=claim,
+                label="supported" if share >= _MOST else "unsupported",
+                probability=share,
+                new_tokens=tuple(
+                    Claim(claim.text[each.start : each.end], claim.start + each.start, claim.start + each.end)
+                    for each in content_tokens(claim.text)
+                    if each.text not in known
+                ),
+            )
+            for claim, share in zip(claims, shares, strict=True)
+        ]
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
         return self.support.decide(claims, evidence, question=self.sample.question) if claims else []

@@ -158,6 +158,18 @@ def claims_of(text: str) -> list[Claim]:
     ]
 
 
+def claims_of_key(text: str) -> list[Claim]:
+    """Return the claims of an expected answer; one of grammar alone, such as "The Who", is one as a whole.
+
+    A bare yes or no, and a question, claims nothing here either.
+    """
+    claims, bare = claims_of(text), text.strip()
+    if claims or not _LETTER.search(bare) or _BARE_REPLY.match(bare) or _ENDS_AS_QUESTION.search(bare):
+        return claims
+    start = text.index(bare)
+    return [Claim(bare, start, start + len(bare))]
+
+
 def _outside_code(text: str) -> Iterator[tuple[int, int]]:
     begin = 0
     for fence in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():

@@ -338,6 +338,8 @@ class MethodCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     version: int
     metrics: tuple[str, ...]
     """The metrics that it is used by."""
+    languages: tuple[str, ...]
+    """The languages that it was measured on; texts in others are not scored."""
     summary: str
     sees: tuple[str, ...]
     does_not_see: tuple[str, ...]

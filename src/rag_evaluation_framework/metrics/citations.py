@@ -12,8 +12,14 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.claims import share
 from rag_evaluation_framework.metrics.declaration import Within, metric
 from rag_evaluation_framework.metrics.spans import columns_of, count_characters
-from rag_evaluation_framework.metrics.views import CITATIONS, CITED_SPANS
-from rag_evaluation_framework.records.citations import CitationLike, SpanCitation, span_citations
+from rag_evaluation_framework.metrics.views import CITATIONS, CITED_SPANS, TEXTS
+from rag_evaluation_framework.records.citations import (
+    CitationLike,
+    ContextCitation,
+    SpanCitation,
+    parse_citations,
+    span_citations,
+)
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 # Pairing one to one so that the total weight is as large as it can be.
@@ -377,6 +383,61 @@ def citation_span_f1(predicted: Sequence[CitationLike], true: Sequence[CitationL
     Source: character F1 of citations; van Rijsbergen, "Information Retrieval", 1979.
     """
     return evaluate_citation_spans(true, predicted).character_f1
+
+
+# The numbered contexts that an answer cites, against those that its reference cites: ``[1][3]`` and ``[3]``.
+# Both must number the same contexts, as where a model is given the contexts of the record.
+
+
+def _uncited(reference: str) -> str | None:
+    return None if _context_numbers(reference) else "the reference cites no numbered context"
+
+
+def _context_numbers(text: str) -> set[int]:
+    cited = (placed.citation for placed in parse_citations(text).citations)
+    return {citation.number for citation in cited if isinstance(citation, ContextCitation)}
+
+
+@metric("cited_context_precision", reads=TEXTS, unless=(_uncited,))
+def cited_context_precision(answer: str, reference: str) -> float | None:
+    """What share of the contexts that the answer cites by number the reference cites too.
+
+    Formula: |cited by both| / |cited by the answer|, each number once.
+
+    Empty: no value for an answer that cites no numbered context, nor where the reference cites none.
+
+    Source: citation tasks of evaluation splits.
+    """
+    cited = _context_numbers(answer)
+    return len(cited & _context_numbers(reference)) / len(cited) if cited else None
+
+
+@metric("cited_context_recall", reads=TEXTS, unless=(_uncited,))
+def cited_context_recall(answer: str, reference: str) -> float:
+    """What share of the contexts that the reference cites by number the answer cites too.
+
+    Formula: |cited by both| / |cited by the reference|, each number once.
+
+    Empty: 0 for an answer that cites no numbered context; no value where the reference cites none.
+
+    Source: citation tasks of evaluation splits.
+    """
+    expected = _context_numbers(reference)
+    return len(_context_numbers(answer) & expected) / len(expected)
+
+
+@metric("cited_context_f1", reads=TEXTS, unless=(_uncited,))
+def cited_context_f1(answer: str, reference: str) -> float:
+    """The harmonic mean of cited context precision and recall.
+
+    Formula: 2 × |cited by both| / (|cited by the answer| + |cited by the reference|), each number once.
+
+    Empty: 0 for an answer that cites no numbered context; no value where the reference cites none.
+
+    Source: citation tasks of evaluation splits.
+    """
+    cited, expected = _context_numbers(answer), _context_numbers(reference)
+    return 2 * len(cited & expected) / (len(cited) + len(expected))
 
 
 # Citations against the claims they stand at: whether what is cited bears them out.

@@ -2,7 +2,8 @@
 
 Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A
 claim of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of
-the reference is *recalled* when the answer makes it.
+the reference is *recalled* when the answer makes it. By words, how far one side makes a claim of the other is
+the share of its words; a judge says 1 or 0.
 """
 
 from __future__ import annotations
@@ -46,47 +47,58 @@ def hallucination(by_contexts: Sequence[bool]) -> float | None:
     return share([not each for each in by_contexts])
 
 
-@metric("claim_precision", reads=CLAIMS, shows=("by_reference",), unless=("unclaimed", "reference_unclaimed"))
-def claim_precision(by_reference: Sequence[bool]) -> float | None:
+@metric(
+    "claim_precision",
+    reads=CLAIMS,
+    version=2,
+    shows=("by_reference",),
+    unless=("unclaimed", "reference_unclaimed"),
+)
+def claim_precision(agreed: Sequence[float]) -> float | None:
     """What share of the answer's claims the reference makes too.
 
-    Formula: correct claims / claims of the answer.
+    Formula: correct claims / claims of the answer; by words, the mean share of a claim's words that the
+    reference has, those of the question left out.
 
     Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back,
     and the reference "Yes"; such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share(by_reference)
+    return share(agreed)
 
 
-@metric("claim_recall", reads=CLAIMS, shows=("reference_by_answer",), unless=("reference_unclaimed",))
-def claim_recall(reference_by_answer: Sequence[bool]) -> float | None:
+@metric(
+    "claim_recall", reads=CLAIMS, version=2, shows=("reference_by_answer",), unless=("reference_unclaimed",)
+)
+def claim_recall(recalled: Sequence[float]) -> float | None:
     """What share of the reference's claims the answer makes.
 
-    Formula: recalled claims / claims of the reference.
+    Formula: recalled claims / claims of the reference; by words, the mean share of a claim's words that the
+    answer has. Of several references the best counts.
 
-    Empty: no value for a reference that claims nothing; such a sample is skipped. Answers that refuse, do
-    not know or ask back count: they recall nothing.
+    Empty: no value for a reference that claims nothing; such a sample is skipped. Answers that are empty,
+    refuse, do not know or ask back count: they recall nothing.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share(reference_by_answer)
+    return share(recalled)
 
 
-@metric("claim_f1", reads=CLAIMS, unless=("unclaimed", "reference_unclaimed"))
-def claim_f1(by_reference: Sequence[bool], reference_by_answer: Sequence[bool]) -> float | None:
+@metric("claim_f1", reads=CLAIMS, version=2, unless=("reference_unclaimed",))
+def claim_f1(agreed: Sequence[float], recalled: Sequence[float]) -> float | None:
     """The harmonic mean of claim precision and claim recall.
 
-    Formula: 2 × precision × recall / (precision + recall); 0 when both are 0.
+    Formula: 2 × precision × recall / (precision + recall); 0 when both are 0. Of several references the best
+    counts.
 
-    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back;
-    such a sample is skipped.
+    Empty: no value for a reference that claims nothing; such a sample is skipped. An answer that claims
+    nothing, as those that are empty, refuse, do not know or ask back, has 0.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    precision, recall = share(by_reference), share(reference_by_answer)
-    if precision is None or recall is None:
+    precision, recall = share(agreed) or 0.0, share(recalled)
+    if recall is None:
         return None
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
@@ -153,31 +165,39 @@ def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence
     return share([not right and led for right, led in _paired(by_reference, by_useful_contexts)])
 
 
-@metric("answer_correctness", reads=CLAIMS, shows=("by_reference",), unless=("reference_unclaimed",))
-def answer_correctness(
-    by_reference: Sequence[bool], reference_by_answer: Sequence[bool], *, similarity: float
-) -> float | None:
-    """How right and complete the answer is: its claims against the reference's, and the likeness of both.
+@metric(
+    "answer_correctness", reads=CLAIMS, version=2, shows=("by_reference",), unless=("reference_unclaimed",)
+)
+def answer_correctness(correctness: float) -> float:
+    """How right and complete the answer is, held against the reference.
 
-    Formula: 0.75 × TP / (TP + (FP + FN) / 2) + 0.25 × answer_similarity; TP are the correct claims of the
-    answer, FP its others, FN the claims of the reference that it does not make. The answer_similarity is that
-    of the lexical method (chrF), of both texts without citations and lists of sources.
+    Formula: by words, recall^(1 − w) × precision^w, over stems, Chinese pairs and values of numbers. Recall
+    is the share of the reference's words that the answer says, those of the question at a quarter; precision
+    the share of the answer's other words that the reference has; w = n / (2n + 20) for a reference of n
+    words, so that recall leads where the reference is short. By a judge, 0.75 × TP / (TP + (FP + FN) / 2) +
+    0.25 × chrF; TP are the correct claims of the answer, FP its others, FN the claims of the reference that
+    it does not make. Of several references the best counts.
 
     Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
-    nothing, as those that refuse, do not know or ask back, has TP = 0.
+    nothing, as those that are empty, refuse, do not know or ask back, recalls nothing.
 
-    Source: ragas, answer correctness with its default weights.
+    Source: ours by words; by a judge ragas, answer correctness with its default weights.
     """
-    if not reference_by_answer:
-        return None
+    return correctness
+
+
+def correctness_by_claims(
+    by_reference: Sequence[bool], reference_by_answer: Sequence[bool], *, similarity: float
+) -> float:
+    """Weigh verdicts on claims and the likeness of the wording as ragas does."""
     hits, missed = sum(by_reference), reference_by_answer.count(False)
     wrong = len(by_reference) - hits
     claims, likeness = CORRECTNESS_WEIGHTS
     return claims * hits / (hits + (wrong + missed) / 2 or 1) + likeness * similarity
 
 
-def share(flags: Sequence[bool]) -> float | None:
-    """Return the share of the flags that are set; ``None`` without any."""
+def share(flags: Sequence[float]) -> float | None:
+    """Return the share of the flags that are set, some in part; ``None`` without any."""
     return sum(flags) / len(flags) if flags else None
 
 

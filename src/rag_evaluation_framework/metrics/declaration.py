@@ -113,6 +113,18 @@ class Metric:
         named = dict.fromkeys(each.method for each in self.fields if each.method)
         return " + ".join(named) or "exact"
 
+    def languages(self, method: Method | None = None, *, own_support: bool = False) -> tuple[str, ...]:
+        """Return the languages it was measured on by a method, if no other is named the first one.
+
+        None where it is the same in all of them. With ``own_support`` it is not ours that decides what
+        supports what, and that field does not limit it.
+        """
+        fields = [each for each in self.fields if method is None or method not in each.methods[1:]]
+        limits = [
+            each.languages for each in fields if each.languages and not (own_support and each.by_support)
+        ]
+        return tuple(code for code in limits[0] if all(code in each for each in limits)) if limits else ()
+
     @property
     def summary(self) -> str:
         return _docstring_parts(self.function)[""]

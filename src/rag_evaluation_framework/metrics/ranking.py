@@ -77,7 +77,7 @@ def hit(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return found.astype(np.float64)
 
 
-@metric("precision", reads=RANKING)
+@metric("precision", reads=RANKING, aliases=("set_P",))
 def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of relevant documents among the first k retrieved, over what was retrieved.
 
@@ -85,7 +85,7 @@ def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
     Empty: nothing retrieved is 0
 
-    Source: differs from trec_eval's P, which divides by k and is precision_strict here
+    Source: differs from trec_eval's P, which divides by k and is precision_strict here; without k its set_P
     """
     return _share(judged.hits_within(k), judged.retrieved_within(k))
 
@@ -103,7 +103,7 @@ def precision_strict(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return judged.hits_within(k) / float(k) if k is not None else precision(judged)
 
 
-@metric("recall", reads=RANKING, aliases=("R",))
+@metric("recall", reads=RANKING, aliases=("R", "set_recall"))
 def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of the relevant documents that are among the first k.
 
@@ -114,6 +114,45 @@ def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     Source: trec_eval's recall
     """
     return _share(judged.hits_within(k), judged.relevant)
+
+
+@metric("set_f", reads=RANKING, aliases=("set_F",))
+def set_f(judged: JudgedRankings) -> Floats:
+    """Precision and recall of all that was retrieved in one figure, whatever its order.
+
+    Formula: 2 * relevant retrieved / (retrieved + relevant), their harmonic mean
+
+    Empty: no relevant document retrieved is 0
+
+    Source: trec_eval's set_F
+    """
+    return _share(2.0 * judged.hits_within(None), judged.retrieved + judged.relevant)
+
+
+@metric("set_map", reads=RANKING)
+def set_map(judged: JudgedRankings) -> Floats:
+    """The product of precision and recall of all that was retrieved, whatever its order.
+
+    Formula: relevant retrieved / retrieved * relevant retrieved / relevant
+
+    Empty: no relevant document retrieved is 0
+
+    Source: trec_eval's set_map
+    """
+    return precision(judged) * recall(judged)
+
+
+@metric("set_relative_precision", reads=RANKING, aliases=("set_relative_P",))
+def set_relative_precision(judged: JudgedRankings) -> Floats:
+    """The precision of all that was retrieved, over the best that so many documents could reach.
+
+    Formula: relevant retrieved / min(retrieved, relevant)
+
+    Empty: no relevant document retrieved is 0
+
+    Source: trec_eval's set_relative_P
+    """
+    return _share(judged.hits_within(None), np.minimum(judged.retrieved, judged.relevant))
 
 
 @metric("ndcg", reads=RANKING, aliases=("ndcg_cut", "nDCG"), allowed={"gain": ("linear", "exponential")})

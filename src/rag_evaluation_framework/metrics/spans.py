@@ -374,6 +374,11 @@ class _Declared:
 
     function: Callable[[Any, Any], float]
 
+    @property
+    def name(self) -> str:
+        """What the metric is called wherever metrics are named; nothing, if a subclass computes another."""
+        return self.function.__name__ if type(self).calculate is _Declared.calculate else ""
+
     def calculate(self, retrieved: Any, ground_truth: Any) -> float:
         return self.function(retrieved, ground_truth)
 

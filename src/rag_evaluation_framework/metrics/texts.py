@@ -195,7 +195,7 @@ def string_match(answer: str, reference: str | Sequence[str], *, alternatives: b
     Formula: 1 if the reference is a substring of the answer, both after NFKC, case folding and with
     single spaces, else 0. With ``alternatives``, "A/B" in the reference means either.
 
-    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+    Empty: 0 for an empty answer; an empty reference is an error.
 
     Source: the substring match of agent test suites; "A/B" as golden sets write it.
     """
@@ -213,7 +213,7 @@ def exact_match(answer: str, reference: str | Sequence[str]) -> float:
     Formula: 1 if both are equal after NFKC, case folding, and removing punctuation, "a", "an", "the" and
     surplus white space, else 0. A text that is nothing but these keeps them.
 
-    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+    Empty: 0 for an empty answer; an empty reference is an error.
 
     Source: Rajpurkar et al., "SQuAD", EMNLP 2016.
     """
@@ -227,7 +227,7 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
     Formula: 2 × shared / (tokens of the answer + tokens of the reference); a token shared several times
     counts as often as it stands in both. Texts as in exact_match; Chinese and kana by the character.
 
-    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+    Empty: 0 for an empty answer; an empty reference is an error.
 
     Source: Rajpurkar et al., "SQuAD", EMNLP 2016.
     """
@@ -253,7 +253,7 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
     are runs of letters and digits; Chinese and kana by the character; no stemming.
 
     Empty: 0 for an answer or a reference without units, such as one word for ``rouge2`` or "👍"; where a run
-    is scored, such a reference is skipped and an empty answer has failed. An empty reference is an error.
+    is scored, such a reference is skipped. An empty reference is an error.
 
     Source: Lin, "ROUGE", 2004; equal to the rouge-score package on English.
     """
@@ -273,8 +273,7 @@ def bleu(answer: str, reference: str | Sequence[str]) -> float:
     shorter); the j-th order without a match has precision 1 / (2^j × n-grams). Tokens by mteval-v13a;
     where a reference has Chinese characters or kana, by sacreBLEU's "zh". Case counts.
 
-    Empty: 0 for an answer without a matching token, and an empty one has failed where a run is scored; an
-    empty reference is an error.
+    Empty: 0 for an answer without a matching token; an empty reference is an error.
 
     Source: Papineni et al., ACL 2002; smoothing Chen and Cherry, WMT 2014; equal to sacreBLEU / 100.
     """
@@ -288,7 +287,7 @@ def chrf(answer: str, reference: str | Sequence[str]) -> float:
     Formula: F2 of precision and recall, each averaged over the orders 1 to 6 that both texts have; white
     space is left out. Case counts.
 
-    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+    Empty: 0 for an empty answer; an empty reference is an error.
 
     Source: Popović, "chrF", WMT 2015 and 2016; equal to sacreBLEU / 100.
     """
@@ -306,7 +305,7 @@ def answer_similarity(to_reference: float) -> float:
     space left out. Where a reference is a sequence of texts, the best counts. By the embedding method: the
     cosine of the two texts, 0 where it is below.
 
-    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+    Empty: 0 for an empty answer; an empty reference is an error.
 
     Source: Popović, "chrF", WMT 2015 and 2016. A right answer in other words often scores below 0.5, so a
     threshold meant for an embedding or a judge does not carry over.
@@ -330,7 +329,7 @@ def answer_relevancy(to_question: float, *, answered: bool) -> float:
     likeness is the share of the question's content words taken up by the answer (lexical), the cosine of
     question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed (judge).
 
-    Empty: an empty answer has failed; the likeness to a question without content words is skipped.
+    Empty: 0 for an empty answer; the likeness to a question without content words is skipped.
 
     Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. A short
     right answer shares few words with its question: the lexical figure screens, it does not measure.

@@ -32,6 +32,8 @@ NEEDS = (
 
 LEXICAL_SUPPORT = "lexical support, screening"
 """The default method of what holds claims against texts, as it stands beside a figure."""
+LEXICAL_MATCH = "lexical match, screening"
+"""The default method of what holds an answer against its reference."""
 WORD_OVERLAP = "lexical overlap, screening"
 """The default method of how far an answer addresses its question."""
 ANSWER_PATTERNS = "lexical, answer patterns"
@@ -39,6 +41,8 @@ ANSWER_PATTERNS = "lexical, answer patterns"
 PROFANITY_SCREEN = "lexicon, profanity screen"
 """The default method of how clean an answer is."""
 
+ENGLISH_AND_CHINESE = ("en", "zh")
+"""The languages that methods by words were measured on."""
 
 LOCATED = "golden_context"
 """What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
@@ -78,8 +82,12 @@ class Field:
     """The prompt of the one question that a judge is asked; without one, it decides what supports what."""
     by_support: bool = False
     """Whether the lexical way decides what supports what."""
+    languages: tuple[str, ...] = ()
+    """The languages that the first way was measured on; empty where it is the same in all of them."""
     counts_nothing: bool = False
     """Whether a system that says it retrieved nothing has a value, as where the share found is then 0."""
+    counts_empty: bool = False
+    """Whether an empty answer is wrong by it, which holds the answer against what is expected or asked."""
     family: str | None = None
     """What a metric of it is about, if not what the view is about."""
 
@@ -105,8 +113,16 @@ class View:
 
 # Fields that are found in the same way.
 _lexical = partial(Field, method="lexical")
-_by_words = partial(Field, methods=("lexical",), method="lexical")
-_by_support = partial(Field, methods=("lexical", "judge"), method=LEXICAL_SUPPORT, by_support=True)
+_in_words = partial(Field, method="lexical", languages=ENGLISH_AND_CHINESE)
+_by_words = partial(_in_words, methods=("lexical",))
+_by_support = partial(
+    Field,
+    methods=("lexical", "judge"),
+    method=LEXICAL_SUPPORT,
+    by_support=True,
+    languages=ENGLISH_AND_CHINESE,
+)
+_by_match = partial(_by_support, method=LEXICAL_MATCH)
 _of_citations = partial(_by_support, asks=("citations",))
 _consistency = partial(_by_support, asks=("consistency",))
 _relevancy = partial(
@@ -115,6 +131,7 @@ _relevancy = partial(
     method=WORD_OVERLAP,
     prompt="relevancy",
     family="answers",
+    languages=ENGLISH_AND_CHINESE,
 )
 _of_a_judge = partial(Field, methods=("judge",), method="judge")
 _graded = partial(_of_a_judge, prompt="rubric")
@@ -125,7 +142,9 @@ TEXTS = View(
     (
         _lexical("question", ("question",), "what was asked last"),
         _lexical("answer", ("answer",), "what the system answered"),
-        _lexical("reference", ("reference",), "the expected answer, in one of its readings"),
+        _lexical(
+            "reference", ("reference",), "the expected answer, in one of its readings", counts_empty=True
+        ),
         _lexical("contexts", ("contexts",), "what was retrieved, text by text"),
         _lexical("reference_contexts", ("reference_contexts",), "what should be retrieved"),
     ),
@@ -143,9 +162,13 @@ LIKENESS = View(
             "how alike answer and reference are, from 0 to 1",
             methods=("lexical", "embedding"),
             method="lexical (chrF)",
+            counts_empty=True,
         ),
         _relevancy(
-            "to_question", ("question", "answer"), "how far the answer addresses the question, from 0 to 1"
+            "to_question",
+            ("question", "answer"),
+            "how far the answer addresses the question, from 0 to 1",
+            counts_empty=True,
         ),
         _relevancy("answered", ("question", "answer"), "whether the answer answers at all"),
         Field("unasked", ("question",), "why nothing can be compared with the question, or nothing"),
@@ -158,14 +181,43 @@ LIKENESS = View(
 CLAIMS = View(
     "claims",
     (
-        _by_support("by_contexts", ("answer", "contexts"), "which claims of the answer the contexts support"),
         _by_support(
-            "by_reference", ("answer", "reference"), "which claims of the answer the reference supports"
+            "by_contexts",
+            ("answer", "contexts"),
+            "which claims of the answer the contexts support",
+            counts_nothing=True,
+        ),
+        _by_support(
+            "by_reference",
+            ("answer", "reference"),
+            "which claims of the answer the reference makes",
+            method="",
         ),
         _by_support(
             "reference_by_answer",
             ("answer", "reference"),
-            "which claims of the reference the answer supports",
+            "which claims of the reference the answer makes",
+            method="",
+        ),
+        _by_match(
+            "agreed",
+            ("answer", "reference"),
+            "how far the reference makes each claim of the answer, 0 to 1",
+            asks=("by_reference",),
+        ),
+        _by_match(
+            "recalled",
+            ("answer", "reference"),
+            "how far the answer makes each claim of the reference, 0 to 1",
+            asks=("reference_by_answer",),
+            counts_empty=True,
+        ),
+        _by_match(
+            "correctness",
+            ("answer", "reference"),
+            "how right and complete the answer is, 0 to 1",
+            asks=("by_reference", "reference_by_answer"),
+            counts_empty=True,
         ),
         _by_support("reference_by_contexts", ("contexts", "reference"), "which of them the contexts support"),
         _by_support("useful_contexts", ("contexts",), "which contexts support a claim that is sought"),
@@ -187,16 +239,17 @@ CLAIMS = View(
             "which claims of the answer useful contexts support",
             asks=("by_useful_contexts", "useful_contexts"),
         ),
-        Field("similarity", ("answer", "reference"), "how alike their wording is, 0 to 1", method="chrF"),
         _by_words(
             "words",
             ("answer", "contexts"),
             "how many content words and numbers the answer has",
+            counts_nothing=True,
         ),
         _by_words(
             "new_words",
             ("answer", "contexts"),
             "how many stand neither in the contexts nor in the question",
+            counts_nothing=True,
         ),
         Field("unclaimed", ("answer",), "why the answer claims nothing, or nothing"),
         Field("reference_unclaimed", ("answer",), "why the reference claims nothing, or nothing"),
@@ -204,6 +257,7 @@ CLAIMS = View(
     ),
     "answers",
     by_turn=True,
+    readings=True,
 )
 
 CITATIONS = View(
@@ -271,14 +325,37 @@ HITS = View(
 GOLDEN = View(
     "golden",
     (
-        _lexical("named", ("answer", "entities"), "which of the expected names the answer gives"),
-        _lexical("ends", ("answer", "relation"), "which ends of the expected relation the answer names"),
-        _lexical("relation", ("answer", "relation"), "whether the answer tells the relation"),
-        _lexical("direction", ("answer", "relation"), "how far it tells it the right way round, from 0 to 1"),
-        _lexical("places", ("answer", "milestones"), "where the answer first tells each step, or nothing"),
-        _lexical("turns", ("turns",), "how far each turn matches its reference, from 0 to 1"),
-        _lexical("dependent_turns", ("turns",), "the same, of the turns that need earlier ones"),
-        _lexical("untold", ("answer", "milestones"), "why no step is told, or nothing"),
+        _lexical(
+            "named", ("answer", "entities"), "which of the expected names the answer gives", counts_empty=True
+        ),
+        _lexical(
+            "ends",
+            ("answer", "relation"),
+            "which ends of the expected relation the answer names",
+            counts_empty=True,
+        ),
+        _in_words(
+            "relation", ("answer", "relation"), "whether the answer tells the relation", counts_empty=True
+        ),
+        _in_words(
+            "direction",
+            ("answer", "relation"),
+            "how far it tells it the right way round, from 0 to 1",
+            counts_empty=True,
+        ),
+        _in_words(
+            "places",
+            ("answer", "milestones"),
+            "where the answer first tells each step, or nothing",
+            counts_empty=True,
+        ),
+        _in_words(
+            "turns", ("turns",), "how far each turn matches its reference, from 0 to 1", counts_empty=True
+        ),
+        _in_words(
+            "dependent_turns", ("turns",), "the same, of the turns that need earlier ones", counts_empty=True
+        ),
+        _in_words("untold", ("answer", "milestones"), "why no step is told, or nothing"),
         _lexical(
             "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True
         ),
@@ -298,6 +375,8 @@ CONDUCT = View(
             method=ANSWER_PATTERNS,
             prompt="answer_class",
             family="refusals",
+            counts_empty=True,
+            languages=ENGLISH_AND_CHINESE,
         ),
         Field("should_decline", (), "whether the sample expects a refusal"),
         Field("may_decline", (), "whether its reference sounds like one, and it does not say"),
@@ -308,6 +387,7 @@ CONDUCT = View(
             methods=("lexicon", "judge"),
             method=PROFANITY_SCREEN,
             prompt="toxicity",
+            languages=ENGLISH_AND_CHINESE,
         ),
         _of_a_judge(
             "unbiased",
@@ -324,7 +404,12 @@ CONDUCT = View(
 GRADES = View(
     "grades",
     (
-        _graded("grades", ("question", "answer"), "the grade of each criterion of the rubric, from 0 to 1"),
+        _graded(
+            "grades",
+            ("question", "answer"),
+            "the grade of each criterion of the rubric, from 0 to 1",
+            counts_empty=True,
+        ),
         _graded("weights", ("question", "answer"), "what each criterion counts"),
         _graded("pass_at", ("question", "answer"), "the sum from which an answer passes"),
         _graded("floor", ("question", "answer"), "the grade below which it does not, whatever the sum"),

@@ -53,6 +53,7 @@ class RememberingModel:
         self.cache_key = key
         """What tells the endpoint and its settings from others."""
         self.endpoint = endpoint_of(model)
+        self.prices = getattr(model, "prices", None)
         """Where and how the wrapped model is asked."""
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Future[Completion]] = {}

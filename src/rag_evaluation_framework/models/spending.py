@@ -80,6 +80,7 @@ class CountedModel:
         self.name = model.name
         self.cache_key: str | None = getattr(model, "cache_key", model.name)
         self.endpoint = endpoint_of(model)
+        self.prices: Prices | None = getattr(model, "prices", None)
         self.spending = spending
         self._model = model
 

@@ -340,10 +340,12 @@ def ask(
     accepted: Mapping[str, Any] | None = None,
     draw: int = 0,
     check: Check | None = None,
+    other_form: Callable[[str], Any | None] | None = None,
 ) -> StructuredReply:
     """Return the value that a model gives, which follows the schema and passes ``check``.
 
     ``accepted`` is the schema that the value must follow where less will do than the model is told to give.
+    ``other_form`` reads the value of a reply that is not JSON, if it has one that will do.
     Raises :class:`ModelError` if neither the first reply nor the second can be used: ``not-json``,
     ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or whatever else the model
     raises, such as ``http-503``. What ``check`` says is shown to the model.
@@ -360,7 +362,7 @@ def ask(
             raise _UselessReplyError(error, note=_WITHOUT_A_REPLY[error.kind]) from error
         completed.append((asked, completion))
         try:
-            found = followed.known(fitting_value(completion.text, problem=followed.problem))
+            found = followed.known(_value_of(completion.text, followed.problem, other_form))
             if check is not None and (wrong := check(found)) is not None:
                 raise ModelError("off-schema", wrong)
         except ModelError as error:
@@ -386,6 +388,20 @@ def ask(
     return StructuredReply(
         value=found, completions=tuple(completion for _, completion in completed), repaired=repaired
     )
+
+
+def _value_of(
+    text: str, problem: Callable[[Any], str | None], other_form: Callable[[str], Any | None] | None
+) -> Any:
+    try:
+        return fitting_value(text, problem=problem)
+    except ModelError as error:
+        if other_form is None or error.kind not in ("not-json", "off-schema"):
+            raise
+        value = other_form(_without_thoughts(text))
+        if value is None or problem(value) is not None:
+            raise
+        return value
 
 
 class _UselessReplyError(Exception):

@@ -136,8 +136,9 @@ class AnsweredTurn:
     def as_sample(self, sample: Sample) -> Sample:
         """Return the turn as a sample of its own; its question has no conversation before it."""
         turns = (Turn(role="user", content=self.question),)
+        expected = self.expected
         return replace(
-            sample, turns=turns, reference=self.expected.reference, expectation=self.expected.expectation
+            sample, turns=turns, reference=expected.reference, references=(), expectation=expected.expectation
         )
 
     def as_response(self, response: Response) -> Response:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
@@ -31,20 +34,59 @@ class RunHead:
     seed: int = 0
     packages: Mapping[str, str] = field(default_factory=dict, hash=False)
     started_at: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
+    environment: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """The machine it ran on."""
 
     def __post_init__(self) -> None:
         for name in ("run_id", "dataset_id"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
                 raise invalid(name, "an id", value)
-        for name in ("configuration", "metric_versions", "packages"):
+        for name in ("configuration", "metric_versions", "packages", "parameters", "environment"):
             if not isinstance(getattr(self, name), Mapping):
                 raise invalid(name, "an object", getattr(self, name))
+
+    @property
+    def repeats(self) -> int:
+        """How often each sample was asked."""
+        selection = self.configuration.get("selection")
+        written = selection.get("repeats") if isinstance(selection, Mapping) else None
+        return written if isinstance(written, int) else 1
 
 
 def package_versions() -> dict[str, str]:
     """Return the versions that are running now, as the ``packages`` of a head."""
     return {"rag-evaluation-framework": __version__, "python": platform.python_version()}
+
+
+@cache
+def evaluation_environment() -> dict[str, Any]:
+    """Return what is known of the machine, as the ``environment`` of a head: nothing is made up."""
+    cores = os.cpu_count()
+    hardware = [_processor(), f"{cores} cores" if cores else "", _memory()]
+    return {
+        "hardware": ", ".join(filter(None, hardware)),
+        "software": f"{platform.platform()}, Python {platform.python_version()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = read_text("/proc/cpuinfo").splitlines()
+    except (InputError, StorageError):  # there is none but on Linux
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not told by every system
+        return ""
+    return f"{size / 2**30:.0f} GB RAM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +137,11 @@ class Options:
     room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
-    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
+    ``repeats`` is how often each sample is asked; ``None`` is what a manifest says, or once.
+    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``relevance_level``,
+    ``complete``, ``max_depth`` and ``totals`` are what trec_eval's -l, -c and -M change and what it counts:
+    the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
+    the numbers of queries and documents. ``level`` is that of
     retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
     an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
     """
@@ -108,8 +154,13 @@ class Options:
     run_timeout: float | None = None
     max_attempts: int = 5
     allow_missing: bool = False
+    repeats: int | None = None
     history: History = "own"
     rules: Literal["ours", "trec_eval"] | None = None
+    relevance_level: int = 1
+    complete: bool = False
+    max_depth: int | None = None
+    totals: bool = False
     level: Literal["token", "chunk", "document"] | None = None
     workers: int = 1
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
@@ -118,14 +169,28 @@ class Options:
     resamples: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts", "workers"):
+        whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")
+        for name in whole:
             value = getattr(self, name)
+            if value is None and name in ("max_depth", "repeats"):
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
         for name in ("attempt_timeout", "sample_timeout", "run_timeout"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """How the target is asked, as the ``parameters`` of a head."""
+        return {
+            "timeout_seconds": self.attempt_timeout,
+            "max_retries": self.max_attempts - 1,
+            "sample_timeout_seconds": self.sample_limit,
+            **({} if self.run_timeout is None else {"run_timeout_seconds": self.run_timeout}),
+            "concurrency": self.concurrency,
+        }
 
     @property
     def sample_limit(self) -> float:
@@ -367,12 +432,13 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleChoice:
-    """Which samples of each dataset are asked, and whether those that lack a field may be among them."""
+    """Which samples of each dataset are asked, how often, and whether those that lack a field may be."""
 
     tags: tuple[str, ...] = ()
     sample_size: int | None = None
     seed: int = 0
     allow_missing: bool = False
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,7 +84,8 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 class Recorded:
     """What a system did when the dataset was made: the contexts it used, and what it said of them.
 
-    ``answer`` is what it answered, if the file says so.
+    ``answer`` is what it answered, if the file says so. ``retrieved_nothing`` is set where the file has an
+    empty list of contexts, which says more than none at all.
     """
 
     contexts: tuple[str, ...] = ()
@@ -93,8 +94,11 @@ class Recorded:
     citations: tuple[Citation, ...] = ()
     prompt: str | None = None
     answer: str | None = None
+    retrieved_nothing: bool = False
 
     def __post_init__(self) -> None:
+        if self.retrieved_nothing and self.contexts:
+            raise invalid("retrieved_nothing", "no contexts beside it", len(self.contexts))
         if self.sources and len(self.sources) != len(self.contexts):
             raise invalid(
                 "sources", f"one for each of the {counted(len(self.contexts), 'context')}", len(self.sources)
@@ -122,6 +126,8 @@ class Sample:
     id: str
     turns: tuple[Turn, ...]
     reference: str | None = None
+    references: tuple[str, ...] = ()
+    """Other answers that are as right as ``reference``; metrics that compare take the best."""
     recorded: Recorded | None = None
     reference_contexts: tuple[str, ...] = ()
     relevant_documents: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -141,6 +147,8 @@ class Sample:
             raise invalid("id", "a sample id", self.id)
         if not any(turn.role == "user" for turn in self.turns):
             raise invalid("turns", "at least one turn of the user", [turn.role for turn in self.turns])
+        if self.references and self.reference is None:
+            raise invalid("reference", "one of the references", self.reference)
 
     @property
     def question(self) -> str:

@@ -16,6 +16,9 @@ Status = Literal["scored", "skipped", "failed"]
 ENDPOINT_ERROR = "endpoint_error"
 """The key under which a failed score's details name the endpoint error that was the reason, if one was."""
 
+NO_CONTEXTS = "no contexts: neither the system nor the dataset gave any"
+"""Why a score is skipped that applies, and would be there had the system said what it retrieved."""
+
 TIMING_METHOD = "timing"
 """The method of scores that measure time, such as the latency."""
 

@@ -17,8 +17,9 @@ from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, Verdict
+from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row
 
 
 def render(thing: Evaluation | Comparison) -> str:
@@ -34,7 +35,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
     figures = {name: _figures(part) for name, part in runs.items()}
     systems = {name: {"system": name} if are_systems else {} for name in runs}
     single = len(names) == 1 and evaluation.kind not in ("golden", "systems")
-    verdict = evaluation.verdict or Verdict(enabled=False)
+    verdict = verdict_of(evaluation)
     document = {
         "dataset": evaluation.name if are_systems else names[0] if single else names,
         **({"systems": names} if are_systems else {}),

@@ -19,6 +19,7 @@ from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, ListedRun
+from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder, as a table for people and as rows for machines.
 
@@ -223,6 +224,7 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
             "needs": list(metric.needs),
             "method": metric.method,
             "methods": list(metric.methods),
+            "languages": list(metric.languages()),
             "version": metric.version,
             "aliases": list(metric.aliases),
             "measures": metric.summary,
@@ -249,9 +251,16 @@ def _described(metric: Metric) -> str:
     needs = ", ".join(metric.needs)
     lines = [f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})"]
     lines += [_indented(metric.summary), _indented(f"= {metric.formula}")]
+    if metric.languages():
+        lines.append(_indented(f"without a judge measured on {_languages(metric)}; others are skipped"))
     if metric.aliases:
         lines.append(_indented(f"also written: {', '.join(metric.aliases)}"))
     return "\n".join(lines)
+
+
+def _languages(measured: Metric | MethodCard) -> str:
+    codes = measured.languages() if isinstance(measured, Metric) else measured.languages
+    return " and ".join(map(language_name, codes))
 
 
 def _indented(text: str) -> str:
@@ -288,6 +297,11 @@ def _section(metric: Metric) -> str:
         f"- formula: {metric.formula}",
         f"- better: {direction}; needs {needs}; method: {metric.method}{ways}; version {metric.version}",
         f"- empty: {metric.empty}",
+        *(
+            [f"- languages: {_languages(metric)}; without a judge, others are skipped"]
+            if metric.languages()
+            else []
+        ),
         f"- source: {metric.source}",
     ]
     if metric.aliases:
@@ -311,6 +325,7 @@ def method_cards_text(cards: Sequence[MethodCard]) -> str:
 def _lines(card: MethodCard) -> Iterator[str]:
     yield f"{card.name}   (version {card.version}; {', '.join(card.metrics)})"
     yield _indented(card.summary)
+    yield _indented(f"measured on {_languages(card)}; texts in other languages are skipped")
     yield from (_indented(f"+ {text}") for text in card.sees)
     yield from (_indented(f"- {text}") for text in card.does_not_see)
     yield _indented(f"fitted on: {card.fitted_on}")

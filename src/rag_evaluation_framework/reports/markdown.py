@@ -18,8 +18,16 @@ from rag_evaluation_framework.reports.terminal import (
     unscored_lines,
     untold_blame,
 )
+from rag_evaluation_framework.reports.verdict_lines import (
+    MARKS,
+    explanation,
+    moved_cells,
+    sentence,
+    verdict_of,
+    worse_answers,
+)
 from rag_evaluation_framework.results.breakdowns import BlameSummary
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, Verdict
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
@@ -27,14 +35,21 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
 
 def render(evaluation: Evaluation) -> str:
     """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
-    verdict, evaluations = evaluation.verdict or Verdict(enabled=False), evaluation.named_runs
+    verdict, evaluations = verdict_of(evaluation), evaluation.named_runs
     refusals, blame = evaluation.refusals, evaluation.blame
-    title = {"PASS": "Evaluation passed", "FAIL": "Evaluation failed", "N/A": "Evaluation"}[verdict.result]
-    parts = [f"## {title}", *([f"Target: {escaped(evaluation.target)}"] if evaluation.target else [])]
-    if verdict.enabled and not verdict.passed:
-        parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
+    word = verdict.word
+    title = f"{MARKS[word]} {word.upper()}" if word in MARKS else "Evaluation"
+    parts = [f"## {title}: {escaped(sentence(evaluation))}"]
+    parts += [f"Target: {escaped(evaluation.target)}"] if evaluation.target else []
+    if told := [f"- {escaped(line, 1000)}" for line in explanation(evaluation)]:
+        parts.append("\n".join(told))
+    if worse := worse_answers(evaluation, _LISTED_SAMPLES):
+        rows = [[each.name, each.question, each.before or "–", each.now or "–"] for each in worse]
+        parts.append(_table(["got worse", "question", "before", "now"], rows))
     if verdict.checks:
         parts.append(_table(*gate_cells(verdict)))
+    if verdict.regressions is not None and verdict.regressions.metrics:
+        parts.append(_table(*moved_cells(verdict.regressions)))
     parts += [_metrics(evaluations, part="system" if evaluation.parts_are == "systems" else "dataset")]
     parts += [part for name, each in evaluations.items() if (part := _unscored(name, each))]
     if refusals is not None and refusals.methods:

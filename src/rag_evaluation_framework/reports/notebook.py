@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from rag_evaluation_framework.reports.tables import figure, shown_figures
-from rag_evaluation_framework.reports.terminal import sentence
+from rag_evaluation_framework.reports.verdict_lines import headline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
 
@@ -20,7 +20,7 @@ def render(evaluation: Evaluation) -> str:
         for each in shown_figures(part)
     )
     head = "".join(f"<th>{header}</th>" for header in _HEADERS)
-    return f"<p><b>{escape(sentence(evaluation))}</b></p><table><tr>{head}</tr>{rows}</table>"
+    return f"<p><b>{escape(headline(evaluation))}</b></p><table><tr>{head}</tr>{rows}</table>"
 
 
 def _row(part: str, each: Figure) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
-from rag_evaluation_framework.datasets.overview import Coverage, Lengths, Overview
+from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths, Overview
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample
 from rag_evaluation_framework.reports.tables import figure as figure_text
 from rag_evaluation_framework.reports.tables import interval_text, one_line, text_table
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
@@ -254,6 +255,7 @@ class GenerationSummary:
     drafts: Drafts
     written: tuple[str, ...] = ()
     upload: Upload | None = None
+    dataset_name: str | None = None
     usage: Usage | None = None
     run: str | None = None
 
@@ -280,6 +282,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "usage": None if usage is None else asdict(usage),
         "run": summary.run,
         "written": list(summary.written),
+        "dataset_name": summary.dataset_name,
         "upload": None if summary.upload is None else asdict(summary.upload),
     }
 
@@ -317,6 +320,8 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
         yield f"\n{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}"
     if summary.written:
         yield "\nwrote " + ", ".join(summary.written)
+    if summary.dataset_name is not None:
+        yield f"evaluations find it by the name {summary.dataset_name}"
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
@@ -337,3 +342,56 @@ def _labels(dataset: Dataset, name: str) -> dict[str, int]:
 
 def _unanswerable(dataset: Dataset) -> int:
     return sum(sample.expectation is not None for sample in dataset.samples)
+
+
+# Records drawn from a dataset, to be read side by side with what they refer to.
+
+_BEGINNING = 160
+
+
+def drawn_rows(found: Drawn) -> list[dict[str, Any]]:
+    """Return the samples drawn as plain values."""
+    return [_drawn_row(sample) for sample in found.samples]
+
+
+def _drawn_row(sample: Sample) -> dict[str, Any]:
+    recorded = sample.recorded or Recorded()
+    return {
+        "id": sample.id,
+        "line": sample.origin.line if sample.origin else None,
+        "question": "\n".join(turn.content for turn in sample.turns if turn.role == "user" and turn.content),
+        "reference": sample.reference,
+        "answer": recorded.answer,
+        "contexts": list(recorded.contexts),
+        "sources": list(recorded.sources),
+        "reference_contexts": list(sample.reference_contexts),
+        "relevant": [
+            *(f"{name} ({grade:g})" for name, grade in sample.relevant_documents.items()),
+            *(f"{span.file} {span.start}-{span.end}" for span in sample.relevant_spans),
+            *sample.relevant_chunk_ids,
+        ],
+        "category": sample.category,
+    }
+
+
+def drawn_text(found: Drawn, path: Path, *, seed: int, full: bool) -> str:
+    """Render each sample drawn: where it is, what is asked, what is expected, what it rests on."""
+    parts = [f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}"]
+    for row in drawn_rows(found):
+        place = path if row["line"] is None else f"{path}:{row['line']}"
+        lines = [f"{place}  {row['id']}"]
+        lines += [
+            f"  {name:<10} {row[name]}".replace("\n", "\n" + " " * 13)
+            for name in ("question", "reference", "answer", "category")
+            if row[name]
+        ]
+        sources = row["sources"] or [""] * len(row["contexts"])
+        for number, (text, source) in enumerate(zip(row["contexts"], sources, strict=True), start=1):
+            lines.append(f"  context {number:<2} {source}".rstrip())
+            lines.append(
+                " " * 13 + (text.replace("\n", "\n" + " " * 13) if full else one_line(text, _BEGINNING))
+            )
+        lines += [f"  true text  {one_line(text, _BEGINNING)}" for text in row["reference_contexts"]]
+        lines += [f"  relevant   {', '.join(row['relevant'])}"] if row["relevant"] else []
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)

@@ -335,6 +335,7 @@ def ranking_text(ranking: Evaluation, *, rows: bool = False) -> str:
     notes += ["intervals: " + "; ".join(methods)] if methods else []
     notes += [f"{name}: {note}" for name, part in ranking.parts.items() for note in part.warnings]
     parts = [means, "\n".join(notes)]
+    parts.extend(_totals(ranking))
     if ranking.comparison is not None and ranking.comparison.metrics:
         parts.append(comparisons_text(ranking.comparison.metrics, system="run", unit="query"))
     if rows:
@@ -350,6 +351,18 @@ _RULES = {
         "queries without a relevant document are skipped"
     ),
 }
+
+
+def _totals(ranking: Evaluation) -> Iterator[str]:
+    """Yield a table of what was counted over all queries, where it was asked for."""
+    totals = {name: (part.document or {}).get("totals", {}) for name, part in ranking.parts.items()}
+    names = list(next(iter(totals.values())))
+    if names:
+        rows = [
+            [name, *(f"{n:.4f}" if isinstance(n, float) else f"{n:,}" for n in each.values())]
+            for name, each in totals.items()
+        ]
+        yield text_table(["run", *names], rows, align="<" + ">" * len(names))
 
 
 def _per_query(name: str, part: Evaluation) -> str:

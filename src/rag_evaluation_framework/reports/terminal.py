@@ -26,11 +26,20 @@ from rag_evaluation_framework.reports.tables import (
     sweep_text,
     text_table,
 )
+from rag_evaluation_framework.reports.verdict_lines import (
+    explanation,
+    headline,
+    moved_cells,
+    sample_name,
+    way_on,
+    worse_lines,
+)
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, Verdict
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import CELLS
 from rag_evaluation_framework.results.summaries import Unscored
+from rag_evaluation_framework.results.verdicts import Verdict
 from rag_evaluation_framework.statistics.intervals import Interval
 
 # Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.
@@ -130,20 +139,10 @@ def render(thing: Evaluation | Comparison, *, samples: bool = True, rows: bool =
     return "\n\n".join(_sections(thing, samples=samples))
 
 
-def sentence(evaluation: Evaluation) -> str:
-    """Say in one sentence what came of it."""
-    counts, verdict = evaluation.counts, evaluation.verdict
-    samples = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
-    errors = f", {counts.errors:,} with errors" if counts.errors else ""
-    of = f" of {one_line(evaluation.name)}" if len(evaluation.parts) < 2 else ""
-    if not evaluation.outcome.completed:
-        return f"INCOMPLETE: {samples}{of}{errors}"
-    word = "evaluated" if verdict is None or not verdict.enabled else verdict.word
-    return f"{word.upper()}: {samples}{of}{errors}"
-
-
 def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
-    yield sentence(evaluation)
+    yield "\n".join([headline(evaluation), *(f"  {line}" for line in explanation(evaluation))])
+    if worse := list(worse_lines(evaluation)):
+        yield "\n".join(["got worse:", *worse])
     yield "\n".join(_heads(evaluation))
     yield _figures(evaluation)
     if lines := list(_not_scored(evaluation)):
@@ -151,6 +150,9 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
     if evaluation.refusals is not None and evaluation.refusals.methods:
         headers, rows = refusal_cells(evaluation.refusals)
         yield text_table(headers, rows, align="<>>>>")
+    if evaluation.kind == "golden" and (rows := list(_slice_rows(evaluation))):
+        headers = ["slice", "", "metric", "mean", "95% interval", "scored"]
+        yield text_table(headers, rows, align="<<<>>>")
     if evaluation.blame is not None and evaluation.blame.told:
         yield blame_text(evaluation.blame)
     if samples and evaluation.kind != "systems":
@@ -159,8 +161,27 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
         yield _comparison(evaluation.comparison)
     if evaluation.warnings:
         yield "\n".join(f"warning: {one_line(warning, 400)}" for warning in evaluation.warnings)
-    if evaluation.verdict is not None:
-        yield gate_text(evaluation.verdict, switch=_gate_switch(evaluation))
+    yield from _gate(evaluation)
+    if lines := list(way_on(evaluation)):
+        yield "\n".join(f"{'next:' if not place else '     '} {line}" for place, line in enumerate(lines))
+
+
+def _slice_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+    """Yield each slice of golden sets with the metric that its split is about, the first of it."""
+    primary = {next(iter(part.metrics), "") for part in evaluation.runs}
+    for kind, values in evaluation.slices.items():
+        for value, figures in values.items():
+            for each in figures.values():
+                if each.metric in primary and each.n_scored:
+                    mean, ends = figure(each.value), interval_text(each.interval)
+                    yield [
+                        kind.replace("_", " "),
+                        one_line(value),
+                        each.metric,
+                        mean,
+                        ends,
+                        f"{each.n_scored:,}",
+                    ]
 
 
 def _heads(evaluation: Evaluation) -> Iterator[str]:
@@ -230,9 +251,7 @@ def _samples(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _lines(row: Row, *, by_line: bool) -> Iterator[str]:
-    origin = None if row.sample is None else row.sample.origin
-    line = origin.line if origin is not None and by_line else None
-    yield from sample_lines(row, f"line {line}" if line is not None else row.id)
+    yield from sample_lines(row, sample_name(row, by_line=by_line))
     yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(row.result), _LISTED_CLAIMS))
 
 
@@ -291,14 +310,17 @@ def _gate_switch(evaluation: Evaluation) -> str:
     return "thresholds switch it on: gate={metric: bound}"
 
 
-def gate_text(verdict: Verdict, *, switch: str) -> str:
-    """Render the checks of the gate and its verdict; ``switch`` says why it is off, if it is."""
-    table = text_table(*gate_cells(verdict), align="<<<>><<") + "\n\n" if verdict.checks else ""
-    if not verdict.enabled:
-        return f"{table}gate: off ({switch})"
-    if verdict.passed:
-        return f"{table}gate: PASSED"
-    return f"{table}gate: FAILED\n" + "\n".join(f"  {reason}" for reason in verdict.reasons)
+def _gate(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the checks of the gate, how the gated metrics moved and, if the gate is off, why it is."""
+    verdict = evaluation.verdict
+    if verdict is None:
+        return
+    off = "" if verdict.enabled else f"gate: off ({_gate_switch(evaluation)})"
+    table = text_table(*gate_cells(verdict), align="<<<>><<") if verdict.checks else ""
+    if table or off:
+        yield "\n\n".join(filter(None, [table, off]))
+    if verdict.regressions is not None and verdict.regressions.metrics:
+        yield text_table(*moved_cells(verdict.regressions), align="<<>>>><")
 
 
 def gate_cells(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
@@ -311,7 +333,7 @@ def gate_cells(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
             figure(row.value),
             "–" if row.bound is None else f"{row.operator} {row.bound:g}",
             row.held,
-            row.status if row.reason is None else f"{row.status}: {row.reason}",
+            row.told,
         ]
         for row in verdict.checks
     ]

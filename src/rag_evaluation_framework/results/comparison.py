@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.run_folder import RunFolder, read_list
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
@@ -74,13 +74,22 @@ class MetricComparison:
         """Return the comparison as plain values, verdict included."""
         return {**asdict(self), "verdict": self.verdict}
 
-
-@dataclass(frozen=True, slots=True)
-class Uncompared:
-    """A metric that no sample has in both runs, and whether any sample of the baseline has it."""
-
-    metric: str
-    in_baseline: bool
+    def significance_test(self) -> dict[str, Any]:
+        """Return the test as results files store it."""
+        return {
+            "baseline": self.baseline,
+            "current": self.contender,
+            "baseline_mean": self.baseline_mean,
+            "current_mean": self.contender_mean,
+            "difference": self.difference,
+            "confidence_interval": None if self.interval is None else [self.interval.low, self.interval.high],
+            "p_value": self.p_value,
+            "p_adjusted": self.p_adjusted,
+            "significant": self.verdict != "no difference shown",
+            "effect_size": self.effect_size,
+            "test": self.test,
+            "n": self.n,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +111,7 @@ class Comparison:
     """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
-    ``unshared_metrics`` those for which only one side has scores; ``uncompared`` those that were to be
-    compared and share no sample.
+    ``unshared_metrics`` those for which only one side has scores.
     """
 
     baseline: str
@@ -111,7 +119,6 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     moved: tuple[MovedSample, ...] = ()
     unshared_metrics: tuple[str, ...] = ()
-    uncompared: tuple[Uncompared, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -128,6 +135,16 @@ class Comparison:
             each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
         )
         return "undecided" if fell else "no worse"
+
+    def significance_tests(self) -> dict[str, dict[str, Any]]:
+        """Return the tests by metric as results files store them; of several contenders by both."""
+        several = len(self.contenders) > 1 or len({each.baseline for each in self.metrics}) > 1
+        return {
+            f"{each.metric}: {each.contender} against {each.baseline}" if several else each.metric: (
+                each.significance_test()
+            )
+            for each in self.metrics
+        }
 
     def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
         """Render it by the name of a renderer: ``terminal``, ``json`` …"""
@@ -225,9 +242,7 @@ def _compare(
         baseline_mean=exact_mean(old),
         contender_mean=exact_mean(new),
         difference=exact_mean(differences),
-        interval=mean_interval(
-            differences, method="bootstrap", confidence=1 - alpha, resamples=resamples, seed=seed
-        ),
+        interval=_difference_interval(new, old, confidence=1 - alpha, resamples=resamples, seed=seed),
         p_value=tested.p_value if tested else None,
         p_adjusted=None,
         test=tested.method if tested else f"{test}: needs at least two queries",
@@ -239,6 +254,23 @@ def _compare(
         higher_is_better=higher_is_better,
         alpha=alpha,
     )
+
+
+def _difference_interval(
+    new: npt.NDArray[np.float64],
+    old: npt.NDArray[np.float64],
+    *,
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> Interval | None:
+    """Return the interval of the mean difference; scores from 0 to 1 are at most 1 apart."""
+    found = mean_interval(
+        new - old, method="bootstrap", confidence=confidence, resamples=resamples, seed=seed
+    )
+    if found is None or min(new.min(), old.min()) < 0.0 or max(new.max(), old.max()) > 1.0:
+        return found
+    return Interval(max(found.low, -1.0), min(found.high, 1.0), found.confidence, found.method)
 
 
 def _tested(
@@ -486,79 +518,3 @@ def moved_samples(baseline: ScoredRun, contender: ScoredRun, metric: str) -> lis
         if query in after and before[query] != after[query]
     ]
     return sorted(moved, key=lambda query: (-abs(query.difference), query.query_id))[:_MOVED]
-
-
-# A run against an earlier one of the same dataset: paired by sample, metric by metric.
-#
-# Samples pair by id, and only where they are the same in both runs, content included. Scores by different
-# methods are not comparable, and times depend on the machine: the former are refused, the latter left
-# out.
-
-_BASELINE, _CURRENT = "baseline", "this run"
-
-
-class ScoredBy(Protocol):
-    """What is compared of a metric: its name, how it is measured, and which way is better."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def higher_is_better(self) -> bool: ...
-
-
-def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
-    """Raise :class:`UsageError` if the baseline was scored in another way, or is not complete."""
-    name = baseline.head.run_id
-    if baseline.state != "complete":
-        raise UsageError(f"baseline {name} is {baseline.state}: expected a complete run")
-    methods = _methods(baseline)
-    for scorer in _compared(scorers):
-        then = methods.get(scorer.name)
-        if then is None:
-            raise UsageError(f"baseline {name} was not scored with {scorer.name}; run rag-eval score first")
-        if scorer.method not in then:
-            found = " and ".join(sorted(then))
-            raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
-
-
-def compare_with_baseline(
-    baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
-) -> Comparison:
-    """Compare two runs over the samples that both scored."""
-    same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
-    shared = {identifier for identifier, _ in same}
-    before, after = (scored_run(folder).metrics for folder in (baseline, current))
-    metrics, uncompared = [], []
-    for scorer in _compared(scorers):
-        name = scorer.name
-        old, new = (
-            {each: run[name].values[each] for each in run[name].values if each in shared}
-            if name in run
-            else {}
-            for run in (before, after)
-        )
-        if old.keys().isdisjoint(new):
-            uncompared.append(Uncompared(name, in_baseline=name in before))
-            continue
-        better = scorer.higher_is_better
-        metrics.append(_compare(name, (_BASELINE, old), (_CURRENT, new), higher_is_better=better, seed=seed))
-    return Comparison(
-        baseline=_BASELINE,
-        contenders=(_CURRENT,),
-        metrics=tuple(corrected_together(metrics)),
-        uncompared=tuple(uncompared),
-    )
-
-
-def _compared(scorers: Sequence[ScoredBy]) -> list[ScoredBy]:
-    return [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
-
-
-def _methods(folder: RunFolder) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for result in folder.results():
-        for score in result.scores:
-            found.setdefault(score.metric, set()).add(score.method)
-    return found

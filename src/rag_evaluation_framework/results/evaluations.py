@@ -10,7 +10,7 @@ bytes a score; rows are read again from where they are kept each time they are a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import nsmallest
 from importlib import import_module
@@ -39,6 +39,7 @@ from rag_evaluation_framework.results.summaries import (
     Performance,
     RunTotals,
 )
+from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict
 
 # A conversation turn by turn: what was asked, expected and answered, and how it scored.
 
@@ -210,111 +211,6 @@ class Row:
         return "; ".join(failed) or None
 
 
-CheckStatus = Literal["passed", "failed", "not evaluated"]
-Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete"]
-Operator = Literal[">=", "<="]
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
-
-    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
-    """
-
-    metric: str
-    operator: Operator
-    bound: float
-    line: int | None = None
-    warning: str | None = None
-    dataset: str | None = None
-
-    def is_met_by(self, value: float) -> bool:
-        return value >= self.bound if self.operator == ">=" else value <= self.bound
-
-    def __str__(self) -> str:
-        of = "" if self.dataset is None else f"{self.dataset}:"
-        return f"{of}{self.metric} {self.operator} {self.bound:g}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One check: ``value operator bound``. ``dataset`` is ``None`` if the metric ran on none of them."""
-
-    dataset: str | None
-    metric: str
-    operator: Operator
-    bound: float | None
-    value: float | None
-    status: CheckStatus
-    held: str
-    """What was held against the bound: the mean, an end of the interval, the mean against a baseline."""
-    method: str | None = None
-    reason: str | None = None
-    line: int | None = None
-
-    def __str__(self) -> str:
-        value = "no value" if self.value is None else f"{self.value:.6g}"
-        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
-        why = f" ({self.reason})" if self.reason else ""
-        return f"{self.dataset}: {self.metric} {self.held} {value}{bound}{why}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Every check, and the rules that were broken whatever the checks say.
-
-    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed or off,
-    1 for failed, 3 for a run that is not complete, 130 for one that was interrupted.
-    """
-
-    enabled: bool = True
-    checks: tuple[Check, ...] = ()
-    broken_rules: tuple[str, ...] = ()
-    stopped: Literal["incomplete", "interrupted"] | None = None
-    """Why a run is not complete, where it is not."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the gate does not pass; empty if it does."""
-        return (*self.broken_rules, *(str(check) for check in self.checks if check.status == "failed"))
-
-    @property
-    def passed(self) -> bool:
-        return not self.reasons
-
-    @property
-    def word(self) -> Word:
-        """The verdict in a word."""
-        if self.stopped is not None:
-            return "incomplete"
-        if not self.enabled:
-            return "not evaluated"
-        return "passed" if self.passed else "failed"
-
-    @property
-    def result(self) -> Literal["PASS", "FAIL", "N/A"]:
-        """What the gate alone says; not applicable if it is off."""
-        if not self.enabled:
-            return "N/A"
-        return "PASS" if self.passed else "FAIL"
-
-    @property
-    def exit_code(self) -> int:
-        """What a command that ran the evaluation ends with."""
-        if self.stopped is not None:
-            return 130 if self.stopped == "interrupted" else 3
-        return 1 if self.result == "FAIL" else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values."""
-        return {
-            "result": self.result,
-            "rows": [asdict(check) for check in self.checks],
-            "reasons": list(self.reasons),
-        }
-
-
 Rows: TypeAlias = Callable[[], Iterable[Row]]
 """A function that starts again at the first row each time it is called."""
 
@@ -328,8 +224,9 @@ class Evaluation:
     """What came of an evaluation; see the module for what is where.
 
     ``metrics`` are in the order in which they were asked for; ``pass_rate`` is the last, where samples pass
-    or fail. ``thresholds`` are those that hold here, ``unmeasured`` the metrics that were asked for and
-    cannot be measured, and why. ``folder`` is where the run is kept, if it is.
+    or fail. ``thresholds`` are those that hold here, ``left_out`` those that do not because the run was
+    narrowed, ``unmeasured`` the metrics that were asked for and cannot be measured, and why.
+    ``regressions`` are those against a baseline. ``folder`` is where the run is kept, if it is.
     """
 
     kind: Kind
@@ -351,6 +248,8 @@ class Evaluation:
     missing: tuple[str, ...] = ()
     """Parts that could be there and are not: splits that a folder of golden sets does not have."""
     thresholds: tuple[Threshold, ...] = ()
+    left_out: tuple[Threshold, ...] = ()
+    regressions: Regressions | None = None
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
@@ -416,7 +315,7 @@ class Evaluation:
 
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
-        """Every metric by tag, category, difficulty and query type, where samples have them."""
+        """Every metric by tag, category, difficulty, query type and refusal reason, where there are any."""
         groups: dict[str, dict[str, RunTotals]] = {}
         for row in self.rows:
             for kind, value in _groups_of(row.sample):
@@ -480,6 +379,11 @@ class Evaluation:
             "metrics": {name: figure.to_dict() for name, figure in self.metrics.items()},
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            **(
+                {"statistical_analysis": {"significance_tests": self.comparison.significance_tests()}}
+                if self.comparison
+                else {}
+            ),
             "gate": None if self.verdict is None else self.verdict.to_dict(),
             "warnings": list(self.warnings),
         }
@@ -536,6 +440,8 @@ def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
         value = getattr(sample, kind)
         if value is not None:
             yield kind, str(value)
+    if isinstance(sample.expectation, Refusal) and sample.expectation.reason is not None:
+        yield "refusal_reason", sample.expectation.reason
 
 
 def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:

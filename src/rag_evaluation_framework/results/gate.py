@@ -1,42 +1,61 @@
-"""The gate: do the figures meet the thresholds, and does a sample pass? What was not measured never does."""
+"""The gate: are the thresholds met, did anything get worse, and does a sample pass?
+
+It fails closed: what was not measured never passes, and those that were scored do not decide for those that
+failed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, told_answers
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.evaluations import (
-    Check,
-    CheckStatus,
-    Evaluation,
-    Row,
-    Threshold,
-    Verdict,
-)
+from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 Confidence = Literal["mean", "lower-bound"]
 
-_AGAINST_BASELINE = "mean against the baseline"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What is demanded of an evaluation. A gate that is off shows its checks and fails nothing."""
+    """What is demanded of an evaluation. A gate that is off shows its checks and fails nothing.
+
+    ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
+    be evaluated. Against a baseline more than ``max_regressions`` samples that got worse fail, and so does a
+    drop that may be ``max_drop`` or more; what is undecided passes, unless ``on_undecided`` is ``fail``. A
+    threshold that was not evaluated, or ``baseline``, may be ``waived`` by name.
+    """
 
     thresholds: tuple[Threshold, ...] = ()
+    min_scored: float = 0.9
     max_errors: int = 0
-    max_drop: float = 0.0
+    max_drop: float | None = None
+    max_regressions: int | None = None
+    on_undecided: Literal["pass", "fail"] = "pass"
+    waive: frozenset[str] = frozenset()
     confidence: Confidence = "mean"
     enabled: bool = True
+
+    def __post_init__(self) -> None:
+        count, drop, regressions = "a whole number of at least 0", self.max_drop, self.max_regressions
+        for name, is_right, expected in (
+            ("min_scored", _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
+            ("max_errors", _is_count(self.max_errors), count),
+            ("max_drop", drop is None or _is_number(drop, 0), "a number of at least 0"),
+            ("max_regressions", regressions is None or _is_count(regressions), count),
+            ("on_undecided", self.on_undecided in ("pass", "fail"), "pass or fail"),
+            ("confidence", self.confidence in ("mean", "lower-bound"), "mean or lower-bound"),
+            ("waive", not isinstance(self.waive, str), "a set of names"),
+        ):
+            if not is_right:
+                raise UsageError(f"{name}: expected {expected}, got {shown(getattr(self, name))}")
 
     def decide(self, evaluation: Evaluation) -> Verdict:
         """Hold every part of an evaluation against its thresholds; all of them must be met."""
@@ -49,11 +68,29 @@ class Gate:
             stopped = "interrupted"
         elif not all(part.outcome.completed for part in parts):
             stopped = "incomplete"
+        moved = evaluation.regressions
         checks = [check for part in parts for check in self._threshold_checks(part)]
-        checks += _not_evaluated(parts)
-        checks += [check for part in parts for check in _baseline_checks(part, self.max_drop)]
-        broken = tuple(_broken_rules(parts, checks, self.max_errors))
-        return Verdict(enabled=self.enabled, checks=tuple(checks), broken_rules=broken, stopped=stopped)
+        checks += _idle_checks(parts, evaluation.left_out)
+        checks += [] if moved is None else [_baseline_check(moved)]
+        checks = [self._waived(check) for check in checks]
+        broken = [*_broken_rules(parts, self.max_errors)]
+        broken += [] if moved is None else [*_against_baseline(moved, self.max_regressions, self.max_drop)]
+        return Verdict(
+            enabled=self.enabled,
+            checks=tuple(checks),
+            broken_rules=tuple(broken),
+            unevaluated=tuple(_unevaluated(parts, checks)) if self.enabled else (),
+            stopped=stopped,
+            fails_undecided=self.on_undecided == "fail",
+            regressions=moved,
+        )
+
+    def check_waivers(self, thresholds: Iterable[Threshold]) -> None:
+        """Raise :class:`UnknownNameError` for a waiver of what is not demanded."""
+        known = dict.fromkeys([*(threshold.metric for threshold in thresholds), BASELINE])
+        for name in sorted(self.waive):
+            if name not in known:
+                raise UnknownNameError("threshold to waive", name, list(known))
 
     def _thresholds(self, name: str) -> tuple[Threshold, ...]:
         return tuple(each for each in self.thresholds if each.dataset in (None, name))
@@ -61,36 +98,55 @@ class Gate:
     def _threshold_checks(self, part: Evaluation) -> Iterator[Check]:
         for threshold in part.thresholds:
             if (figure := part.metrics.get(threshold.metric)) is not None:
-                yield _held(threshold, figure, part.name, self.confidence)
+                yield self._held(threshold, figure, part)
+
+    def _held(self, threshold: Threshold, figure: Figure, part: Evaluation) -> Check:
+        value, held = figure.value, "mean"
+        if self.confidence == "lower-bound":
+            low, interval = threshold.operator == ">=", figure.interval
+            held = "lower bound" if low else "upper bound"
+            value = None if interval is None else interval.low if low else interval.high
+        reason = self._too_few(figure, part.counts.unfinished)
+        if reason is None and value is None:
+            reason = "no interval: too few samples, or all values equal"
+        is_met = value is not None and threshold.is_met_by(value)
+        return Check(
+            dataset=part.name,
+            metric=threshold.metric,
+            operator=threshold.operator,
+            bound=threshold.bound,
+            value=value,
+            status="not evaluated" if reason is not None else "met" if is_met else "missed",
+            held=held,
+            method=figure.method,
+            reason=reason,
+            line=threshold.line,
+        )
+
+    def _too_few(self, figure: Figure, unfinished: int) -> str | None:
+        """Say that too few of the samples a metric applies to were scored; ``None`` if enough were."""
+        if figure.value is None:
+            return f"nothing was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
+        lacking = sum(each.count for each in figure.reasons if each.reason == NO_CONTEXTS)
+        applies = figure.n_scored + figure.n_failed + lacking + unfinished
+        if figure.n_scored >= self.min_scored * applies:
+            return None
+        needed = f"at least {self.min_scored:.4g} of them are needed"
+        return f"{figure.n_scored:,} of {counted(applies, 'sample')} scored, and {needed}"
+
+    def _waived(self, check: Check) -> Check:
+        return replace(check, excuse="waived") if check.is_open and check.metric in self.waive else check
 
 
-def _held(threshold: Threshold, summary: Figure, dataset: str, by: Confidence) -> Check:
-    value, held = summary.value, "mean"
-    if by == "lower-bound":
-        low = threshold.operator == ">="
-        held = "lower bound" if low else "upper bound"
-        interval = summary.interval
-        value = None if interval is None else interval.low if low else interval.high
-    reason = None
-    if value is None:
-        counts = f"{summary.n_skipped} skipped, {summary.n_failed} failed"
-        no_interval = "no interval: too few samples, or all values equal"
-        reason = f"nothing was scored ({counts})" if summary.value is None else no_interval
-    return Check(
-        dataset=dataset,
-        metric=threshold.metric,
-        operator=threshold.operator,
-        bound=threshold.bound,
-        value=value,
-        status="passed" if value is not None and threshold.is_met_by(value) else "failed",
-        held=held,
-        method=summary.method,
-        reason=reason,
-        line=threshold.line,
-    )
+def _is_number(value: Any, low: float, high: float = float("inf")) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _not_evaluated(parts: Sequence[Evaluation]) -> Iterator[Check]:
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _idle_checks(parts: Sequence[Evaluation], left_out: Sequence[Threshold]) -> Iterator[Check]:
     """Yield a check for each threshold that applied nowhere, and where a part cannot measure its metric.
 
     A threshold for any dataset applies only to those that are scored by its metric.
@@ -104,8 +160,11 @@ def _not_evaluated(parts: Sequence[Evaluation]) -> Iterator[Check]:
                 yield _idle(threshold, part.name, why)
     run_anywhere = {metric for part in parts for metric in part.metrics}
     for threshold in dict.fromkeys(threshold for part in parts for threshold in part.thresholds):
-        if threshold.metric not in run_anywhere and threshold not in told:
+        if threshold.metric not in run_anywhere and threshold not in (*told, *left_out):
             yield _idle(threshold, None, None)
+    for threshold in left_out:
+        reason = "the run was narrowed"
+        yield replace(_idle(threshold, threshold.dataset, reason), excuse="left out")
 
 
 def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> Check:
@@ -114,72 +173,59 @@ def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> Check:
         metric=threshold.metric,
         operator=threshold.operator,
         bound=threshold.bound,
-        value=None,
         status="not evaluated",
-        held="mean",
         reason=why or "the metric did not run",
         line=threshold.line,
     )
 
 
-def _baseline_checks(part: Evaluation, max_drop: float) -> Iterator[Check]:
-    if part.comparison is None:
+def _baseline_check(moved: Regressions) -> Check:
+    counts = f"{len(moved.worse):,} worse, {len(moved.better):,} better of {moved.paired:,}"
+    why = "" if moved.reason is None else f": {moved.reason}"
+    return Check(
+        dataset=None,
+        metric=BASELINE,
+        status=moved.word,
+        held="samples",
+        reason=f"{counts}, compared with {moved.baseline}{why}",
+    )
+
+
+def _against_baseline(
+    moved: Regressions, max_regressions: int | None, max_drop: float | None
+) -> Iterator[str]:
+    if max_regressions is not None and len(moved.worse) > max_regressions:
+        got_worse = counted(len(moved.worse), "sample")
+        yield f"{got_worse} got worse, at most {max_regressions:,} allowed"
+    if max_drop is None:
         return
-    methods = {name: figure.method for name, figure in part.metrics.items()}
-    for compared in part.comparison.metrics:
-        up = compared.higher_is_better
-        told = "too few to test"
-        if compared.p_adjusted is not None:
-            told = f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
-        samples = counted(compared.n, "sample")
-        yield Check(
-            dataset=part.name,
-            metric=compared.metric,
-            operator=">=" if up else "<=",
-            bound=compared.baseline_mean - max_drop if up else compared.baseline_mean + max_drop,
-            value=compared.contender_mean,
-            status=_against_baseline(compared, max_drop),
-            held=_AGAINST_BASELINE,
-            method=methods.get(compared.metric),
-            reason=f"{compared.difference:+.4g} over {samples}, {told}",
-        )
-    for missed in part.comparison.uncompared:
-        reason = "no sample was scored in both runs"
-        yield Check(
-            dataset=part.name,
-            metric=missed.metric,
-            operator=">=",
-            bound=None,
-            value=None,
-            status="failed" if missed.in_baseline else "not evaluated",
-            held=_AGAINST_BASELINE,
-            method=methods.get(missed.metric),
-            reason=reason if missed.in_baseline else "the baseline has no score of it",
-        )
+    drops = {"the share of passing samples": moved.drop}
+    drops |= {f"{each.dataset}: {each.metric}": each.drop for each in moved.metrics}
+    for name, drop in drops.items():
+        if drop is None:
+            yield f"{name}: nothing to tell the drop by, which must lie below {max_drop:g}"
+        elif drop >= max_drop:
+            told = f"{name} may have dropped by {drop:.4g} (95 %, one-sided)"
+            yield f"{told}, which must lie below {max_drop:g}"
 
 
-def _against_baseline(compared: MetricComparison, max_drop: float) -> CheckStatus:
-    drop = -compared.difference if compared.higher_is_better else compared.difference
-    if drop <= max_drop:
-        return "passed"
-    if compared.p_adjusted is None:
-        return "not evaluated"
-    return "failed" if compared.verdict == "worse" else "passed"
-
-
-def _broken_rules(parts: Sequence[Evaluation], checks: Iterable[Check], max_errors: int) -> Iterator[str]:
+def _broken_rules(parts: Sequence[Evaluation], max_errors: int) -> Iterator[str]:
     for part in parts:
         counts = part.counts
-        if not counts.total:
-            yield f"{part.name}: no samples"
-        elif counts.unfinished:
+        if counts.total and counts.unfinished:
             of_all = counted(counts.total, "sample is", "samples are")
             yield f"{part.name}: {counts.unfinished:,} of {of_all} not finished"
     errors = sum(part.counts.errors for part in parts)
     if errors > max_errors:
         yield f"{counted(errors, 'sample')} with errors, at most {max_errors:,} allowed"
-    if all(check.status == "not evaluated" for check in checks):
-        yield "nothing could be evaluated: no threshold is set, or drop can be tested, for what was measured"
+
+
+def _unevaluated(parts: Sequence[Evaluation], checks: Sequence[Check]) -> Iterator[str]:
+    for part in parts:
+        if not part.counts.total:
+            yield f"{part.name}: no samples"
+    if all(check.excuse == "left out" for check in checks):
+        yield "nothing was evaluated: no threshold is set for what was measured, and there is no baseline"
 
 
 # Whether one sample passes, and the share of those that do.
@@ -297,7 +343,11 @@ def _values(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[flo
 
 
 def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
-    return any(score.status == "failed" for score, _ in _counted(result, bounds))
+    """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
+    return any(
+        score.status == "failed" or score.reason == "the answer is empty"
+        for score, _ in _counted(result, bounds)
+    )
 
 
 def _is_empty(response: Response) -> bool:

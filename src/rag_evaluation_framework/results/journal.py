@@ -6,13 +6,13 @@
 
 The checksum covers the bytes of the entry. It detects what a kill, or a full or failing disk, did to a line;
 it does not protect against tampering. A line is written with one call, so a kill leaves it whole or leaves a
-torn end. Damage is of two kinds:
+torn end. What is not intact is of two kinds:
 
-- *a torn tail*: damaged lines with no intact one after them. A kill, a full disk or a power cut makes
-  these. They were not yet acknowledged, so they are cut off when the run is resumed, and their samples are
-  asked again.
-- *damage in the middle*: an error that names the line. Once that line is deleted, the others can be read,
-  and its sample is asked again.
+- *a torn last line*: the beginning of a line without its end. A kill, a full disk or a power cut makes it.
+  It was not yet acknowledged, so it is cut off when the run is resumed, and its sample is asked again.
+- *damage*: a line that has its end and is not as it was written, wherever it stands. It held an acknowledged
+  answer, so it is an error that names the line. :mod:`~rag_evaluation_framework.results.damage` sets it aside
+  when the user says so; what it held is then asked again.
 
 A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
 later line with the same answer and new scores wins; if the sample itself failed because the target could not
@@ -28,14 +28,16 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import ENOENT
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid, refused
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import MAX_LINE_BYTES, open_stored
 from rag_evaluation_framework.files.atomic import sync_folder
 from rag_evaluation_framework.records.responses import Failure, Usage, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
@@ -51,6 +53,9 @@ from rag_evaluation_framework.records.runs import (
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'
 _ENTRY_STARTS = len(_OPENING) + 8 + len(_MIDDLE)
+# An answer is cut off at its limit long before; what is longer is no line of ours.
+_LONGEST_LINE = 2 * MAX_LINE_BYTES
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +149,10 @@ def line_of(entry: JournalEntry, *, run_seconds: float | None = None) -> bytes:
 
 def intact_entry(line: bytes) -> bytes | None:
     """Return the bytes of the entry in a line, or ``None`` if the line is not as it was written."""
+    if not line.startswith(_OPENING) or not line.endswith(b"}\n"):
+        return None
     content = line[_ENTRY_STARTS:-2]
-    whole = line.startswith(_OPENING) and line.endswith(b"}\n")
-    if not whole or b"%08x%s" % (zlib.crc32(content), _MIDDLE) != line[len(_OPENING) : _ENTRY_STARTS]:
+    if b"%08x%s" % (zlib.crc32(content), _MIDDLE) != line[len(_OPENING) : _ENTRY_STARTS]:
         return None
     return content
 
@@ -261,18 +267,19 @@ def empty_index(total: int) -> JournalIndex:
 def read_index(path: Path, *, total: int) -> JournalIndex:
     """Read a journal of a run over ``total`` samples once; one that does not exist is empty."""
     index = empty_index(total)
-    damaged: list[Issue] = []
-    with _opened(path) as file:
+    problems = FileProblems(str(path))
+    with opened_journal(path) as file:
         if file is None:
             return index
-        for number, offset, line, content in _lines(file):
-            glance = _glanced(content, total)
+        for number, offset, length, content in journal_lines(file):
+            if content is None and is_torn(file, offset, length):
+                index.torn_bytes = length
+                break
+            index.end = offset + length
+            glance = glanced(content, total)
             if content is None or glance is None:
-                damaged.append(_damage(path, number, line))
+                problems.add(damaged_line(length).located(line=number))
                 continue
-            index.problems += damaged
-            damaged.clear()
-            index.end = offset + len(line)
             index.seconds = max(index.seconds, glance.timing.run_seconds)
             if not index.is_done(glance.index):
                 _count(index, glance, offset)
@@ -284,52 +291,77 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
             elif _is_rescored(index, glance, content, file=file):
                 _place(index, glance, offset)
             else:
-                index.problems += _contradictions(
-                    index, glance, content, file=file, place=(str(path), number)
-                )
-        index.torn_bytes = file.seek(0, os.SEEK_END) - index.end
+                problems.extend(_contradictions(index, glance, content, file=file, line=number))
+    index.problems += problems.issues
     return index
 
 
 def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
     """Yield the entries that start at these offsets of an index, those that are there."""
-    with _opened(path) as file:
+    with opened_journal(path) as file:
         for offset in offsets:
             if file is not None and offset != _NOT_THERE:
                 yield entry_from(_content_at(file, offset))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | None]:
-    """Open a file for reading; ``None`` if it does not exist. An error of the disk names the file."""
+def opened_journal(path: Path) -> Iterator[BinaryIO | None]:
+    """Open a journal for reading; ``None`` if it does not exist. An error of the disk names the file."""
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
+        file = open_stored(path)
+    except StorageError as error:
+        if error.errno != ENOENT:
+            raise
         yield None
         return
-    except OSError as error:
-        raise refused("read", path, error) from error
     with file:
         yield file
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes, bytes | None]]:
-    """Yield number, offset, bytes and, where it is intact, the entry of each line.
+def journal_lines(file: BinaryIO) -> Iterator[tuple[int, int, int, bytes | None]]:
+    """Yield number, offset, length and, where it is intact, the entry of each line.
 
     The caller may seek elsewhere in the file between two lines.
     """
     offset = number = 0
     while True:
         file.seek(offset)
-        line = file.readline()
+        line, length = _line(file)
         if not line:
             return
         number += 1
-        yield number, offset, line, intact_entry(line)
-        offset += len(line)
+        yield number, offset, length, intact_entry(line)
+        offset += length
 
 
-def _glanced(content: bytes | None, total: int) -> Glance | None:
+def _line(file: BinaryIO) -> tuple[bytes, int]:
+    """Read a line in pieces, and say how long it is; of one that is too long only the beginning is kept."""
+    piece = file.readline(_PIECE)
+    if piece.endswith(b"\n") or len(piece) < _PIECE:
+        return piece, len(piece)
+    kept, length = bytearray(piece), len(piece)
+    while not piece.endswith(b"\n") and (piece := file.readline(_PIECE)):
+        length += len(piece)
+        kept += piece if length < _LONGEST_LINE else b""
+    return bytes(kept if length < _LONGEST_LINE else kept[:_PIECE]), length
+
+
+def is_torn(file: BinaryIO, offset: int, length: int) -> bool:
+    """Tell whether a line that is not intact is the beginning of one that was being written.
+
+    It begins as ours do (or is what a power cut left, zeros) and has no end, and what is there is not whole:
+    a line that lost only its end to damage held an answer.
+    """
+    if length >= _LONGEST_LINE:
+        return False
+    file.seek(offset)
+    line = file.read(length)
+    begins = line.startswith(_OPENING[:length]) or not line.strip(b"\0")
+    return begins and not line.endswith(b"\n") and intact_entry(line[:-1] + b"\n") is None
+
+
+def glanced(content: bytes | None, total: int) -> Glance | None:
+    """Read the part of an entry that counting needs; ``None`` where it is none of a run over ``total``."""
     if content is None:
         return None
     try:
@@ -363,14 +395,14 @@ def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: B
 
 
 def _contradictions(
-    index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO, place: tuple[str, int]
+    index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO, line: int
 ) -> list[Issue]:
     """Return nothing if the line repeats what the first one for its sample says."""
     first = _content_at(file, index.offsets[glance.index])
     if _result_of(first) == _result_of(content):
         return []
     expected = f"one result for sample {glance.result.sample_id!r}"
-    return [Issue("inconsistent-journal", expected, "a second, different one").located(*place)]
+    return [Issue("inconsistent-journal", expected, "a second, different one", line=line)]
 
 
 def _result_of(content: bytes) -> Any:
@@ -383,14 +415,11 @@ def _content_at(file: BinaryIO, offset: int) -> bytes:
     line = file.readline()
     content = intact_entry(line)
     if content is None:
-        raise InputError([Issue("damaged-line", "an intact line of a journal", _described(line))])
+        raise InputError([damaged_line(len(line))])
     return content
 
 
-def _damage(path: Path, number: int, line: bytes) -> Issue:
-    expected = "an intact line of a journal (delete this one to have its sample asked again)"
-    return Issue("damaged-line", expected, _described(line), file=str(path), line=number)
-
-
-def _described(line: bytes) -> str:
-    return f"{len(line):,} bytes that are not as they were written"
+def damaged_line(length: int) -> Issue:
+    """Build the issue of a line that is not as it was written."""
+    expected = "an intact line of a journal (--resume RUN --ask-damaged sets it aside and asks again)"
+    return Issue("damaged-line", expected, f"{length:,} bytes that are not as they were written")

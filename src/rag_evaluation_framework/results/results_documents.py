@@ -14,8 +14,9 @@
     query_results            a line for each query: question, latency, answer, citations, scores, blame; of
                              an
                              evaluation whether it passes
-    statistical_analysis     how the intervals were made
-    metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
+    statistical_analysis     how the intervals were made, and the tests against whatever it was compared with
+    metadata                 the head: the dataset's own id and version and its hash, target, seed, time-outs,
+                             retries, prices, the machine, versions of metrics and packages
 
 A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``,
 and what :mod:`.summaries` adds. What was not measured is left out. ``timestamp`` is when the run
@@ -46,6 +47,7 @@ from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
     CITATION,
@@ -132,6 +134,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "difficulty": sample.difficulty,
         "category": sample.category,
         "tags": list(sample.tags),
+        "refusal_reason": getattr(sample.expectation, "reason", None),
         "ground_truth_answer": sample.reference,
     }
 
@@ -268,12 +271,52 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         "blame": None if blame is None else blame.to_dict(),
         "query_results": Streamed(lambda: map(query_result, run.rows)),
         "statistical_analysis": {
-            "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals}
+            **({"significance_tests": tests} if (tests := significance_tests(evaluation)) else {}),
+            "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},
         },
         "metadata": _metadata(head),
     }
     # The short schema asks for the retrieval metrics even where there are none.
     return {name: value for name, value in sections.items() if name == RETRIEVAL or value not in (None, {})}
+
+
+def significance_tests(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the tests that were made, by what they are about: of a comparison, or against a baseline.
+
+    Against a baseline they look one way, at what got worse; p is adjusted over the gated metrics. Samples
+    that flipped are pooled over all datasets.
+    """
+    tests: dict[str, Any] = (
+        {} if evaluation.comparison is None else evaluation.comparison.significance_tests()
+    )
+    moved = evaluation.regressions
+    if moved is None:
+        return tests
+    names = {part.name for part in evaluation.runs}
+    if moved.paired:
+        tests["passing_samples"] = {
+            "baseline": moved.baseline,
+            "got_worse": len(moved.worse),
+            "got_better": len(moved.better),
+            "p_value": moved.p_value,
+            "significant": moved.p_value <= FLIPS_LEVEL,
+            "test": "flips, one-sided, exact (mid-p)",
+            "n": moved.paired,
+        }
+    for each in moved.metrics:
+        if each.dataset in names and each.p_adjusted is not None:
+            tests[each.metric if len(names) == 1 else f"{each.dataset}: {each.metric}"] = {
+                "baseline": moved.baseline,
+                "baseline_mean": each.before,
+                "current_mean": each.now,
+                "difference": each.difference,
+                "confidence_interval": [each.interval.low, each.interval.high] if each.interval else None,
+                "p_value": each.p_adjusted,
+                "significant": each.finding == "worse",
+                "test": "paired randomisation, one-sided, Holm",
+                "n": each.n,
+            }
+    return tests
 
 
 def _counts(run: Evaluation) -> dict[str, Any]:
@@ -347,7 +390,9 @@ def _metadata(head: RunHead) -> dict[str, Any]:
             "dataset_hash": head.dataset_hash,
             "target": head.target,
             "metric_versions": dict(head.metric_versions),
+            "dataset": head.configuration.get("dataset"),
             "packages": dict(head.packages),
-            "evaluation_parameters": {"random_seed": head.seed},
+            "evaluation_environment": dict(head.environment),
+            "evaluation_parameters": {**head.parameters, "random_seed": head.seed},
         }
     )

@@ -53,6 +53,7 @@ from rag_evaluation_framework.errors import (
     refused,
 )
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice, SampleResult
@@ -338,7 +339,7 @@ class RunFolder:
         """The process that works on the run now; ``None`` if none does."""
         path = self.path / "lock"
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -520,10 +521,7 @@ def _write_head(path: Path, head: RunHead, *, overwrite: bool) -> None:
 
 
 def _read_head(path: Path) -> RunHead:
-    try:
-        written = strict_json.decode(path.read_bytes(), file=str(path))
-    except OSError as error:
-        raise refused("read", path, error) from error
+    written = strict_json.decode(read_bytes(path), file=str(path))
     known = {field.name for field in fields(RunHead)}
     try:
         return RunHead(**{name: value for name, value in written.items() if name in known})
@@ -568,6 +566,7 @@ class RunGroup:
             sample_size=written.get("sample_size"),
             seed=self.leader.head.seed,
             allow_missing=bool(written.get("allow_missing")),
+            repeats=self.leader.head.repeats,
         )
 
     @property
@@ -595,6 +594,7 @@ def group_fields(
         "sample_size": choice.sample_size,
         "allow_missing": choice.allow_missing,
         "metrics": list(metrics),
+        **({"repeats": choice.repeats} if choice.repeats > 1 else {}),
     }
     fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
     return fields if leader is None else {**fields, "evaluation": leader.run_id}

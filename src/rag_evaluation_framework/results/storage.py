@@ -25,7 +25,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
+from rag_evaluation_framework.files.access import is_there, named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
@@ -399,7 +399,7 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
 def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
     """Sum up a run on the disk; its rows have their samples where the dataset is there as it was."""
     recorded = folder.head.configuration.get("dataset_path")
-    source = dataset or (recorded if isinstance(recorded, str) and Path(recorded).exists() else None)
+    source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
     samples: Samples | None = None
     if source is not None:
         samples = partial(recognise(source).stream, Path(source))
@@ -416,9 +416,9 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     )
 
 
-def _of_document(document: dict[str, Any]) -> Evaluation:
-    """Return what a results document holds; it has no samples, only what was answered and scored."""
-    metadata, summary = document.get("metadata") or {}, document.get("summary") or {}
+def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
+    """Return the head and the rows of a results document; the rows have no samples."""
+    metadata = document.get("metadata") or {}
     head = RunHead(
         run_id=str(document.get("evaluation_id") or "results"),
         dataset_id=str(document.get("dataset_id") or "unknown"),
@@ -428,10 +428,20 @@ def _of_document(document: dict[str, Any]) -> Evaluation:
         metric_versions=metadata.get("metric_versions") or {},
         started_at=document.get("timestamp"),
     )
-    figures = {
-        name: _figure(name, written) for name, written in metric_figures(document) if "n_scored" in written
-    }
-    rows = [_row(place, query, figures) for place, query in enumerate(document.get("query_results") or ())]
+    figures = _figures_of(document)
+    queries = enumerate(document.get("query_results") or ())
+    return head, [_row(place, query, figures) for place, query in queries]
+
+
+def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
+    found = metric_figures(document)
+    return {name: _figure(name, written) for name, written in found if "n_scored" in written}
+
+
+def _of_document(document: dict[str, Any]) -> Evaluation:
+    """Return what a results document holds; it has no samples, only what was answered and scored."""
+    summary, figures = document.get("summary") or {}, _figures_of(document)
+    head, rows = rows_of_document(document)
     totals = RunTotals()
     for row in rows:
         totals.add(row.result)

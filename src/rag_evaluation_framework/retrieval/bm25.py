@@ -95,6 +95,12 @@ class BM25Retriever:
         check_texts(queries)
         return [self._best(query, k) for query in queries]
 
+    def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
+        """Return the score of each of the chunks, which are indexed."""
+        numbers = {(chunk.doc_id, chunk.start, chunk.end): n for n, chunk in enumerate(self._chunks)}
+        scores = self._index.scores(self._tokenize(query))
+        return [float(scores[numbers[chunk.doc_id, chunk.start, chunk.end]]) for chunk in chunks]
+
     def _best(self, query: str, k: int) -> list[PositionAwareChunk]:
         scores = self._index.scores(self._tokenize(query))
         found = np.flatnonzero(scores)

@@ -392,9 +392,10 @@ def _separators(separators: str | Sequence[str]) -> tuple[tuple[str, ...], Side]
 class FixedTokenChunker(SpanChunker):
     """Cuts a text after every so many tokens; ``overlap`` tokens are repeated in the next chunk.
 
-    The default tokenizer is ``words``, which needs no download: about nine of its tokens are ten of
-    ``cl100k`` in English. A chunk never ends inside a character, even where a token does (byte pairs cut
-    emoji): the character goes with the chunk that has its last token.
+    The default tokenizer is ``cl100k`` where the extra ``tokens`` is installed, else ``words``: about nine of
+    its tokens are ten of ``cl100k`` in English. The chunker's name says which. A chunk never ends inside a
+    character, even where a token does (byte pairs cut emoji): the character goes with the chunk that has its
+    last token.
     """
 
     name = "fixed"

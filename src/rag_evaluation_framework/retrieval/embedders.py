@@ -11,33 +11,54 @@ vector is the same in every process and on every platform.
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
-from rag_evaluation_framework.extensions import Embedder, Specification, component_text
+from rag_evaluation_framework.extensions import Embedder, QueryEmbedder, Specification, component_text
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
 
+Role = Literal["query", "document"]
+"""What a text is to an embedder: what is searched for, or what is found."""
+
 # The one place where an embedder is asked: what it returns is checked before anything rests on it.
 
 
-def embedded(embedder: Embedder, texts: Sequence[str], *, dimensions: int | None = None) -> Matrix:
-    """Return one vector a text, in order; a wrong number, size or NaN is an error naming the embedder."""
+def embedded(
+    embedder: Embedder, texts: Sequence[str], *, dimensions: int | None = None, role: Role = "document"
+) -> Matrix:
+    """Return one vector a text, in order; a wrong number, size or NaN is an error naming the embedder.
+
+    Queries go to ``embed_queries`` where the embedder has it.
+    """
     check_texts(texts)
     if not texts:
         return checked_vectors([], str(embedder), dimensions=dimensions)
-    return checked_vectors(
-        embedder.embed(list(texts)), f"embedder {embedder}", rows=len(texts), dimensions=dimensions
-    )
+    ask = embedder.embed
+    if role == "query" and isinstance(embedder, QueryEmbedder):
+        ask = embedder.embed_queries
+    vectors = ask(list(texts))
+    return checked_vectors(vectors, f"embedder {embedder}", rows=len(texts), dimensions=dimensions)
+
+
+def embedding_roles(embedder: Embedder | None) -> dict[str, str]:
+    """Return what an embedder does to queries and to documents; nothing, if it treats them alike."""
+    own = getattr(embedder, "roles", None)
+    if isinstance(own, Mapping):
+        return {str(role): str(done) for role, done in own.items()}
+    return {"query": "embed_queries", "document": "embed"} if isinstance(embedder, QueryEmbedder) else {}
 
 
 def check_texts(texts: Sequence[str]) -> None:
@@ -47,6 +68,73 @@ def check_texts(texts: Sequence[str]) -> None:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError([Issue("not-a-text", "a text", shown(text), f"texts[{number}]")])
+
+
+# What models were trained to see before a query and before a document. One that is asked without is measured
+# wrongly. From the models' cards; those of sentence-transformers may bring their own.
+
+_ENGLISH = "Represent this sentence for searching relevant passages: "
+_INSTRUCTION = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_BY_MODEL: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"(multilingual-)?e5-.*instruct"), f"{_INSTRUCTION} ", ""),
+    (re.compile(r"(multilingual-)?e5-(small|base|large)"), "query: ", "passage: "),
+    (re.compile(r"bge-(small|base|large)-zh"), "为这个句子生成表示以用于检索相关文章：", ""),
+    (re.compile(r"bge-(small|base|large)"), _ENGLISH, ""),
+    (re.compile(r"nomic-embed-text|modernbert-embed"), "search_query: ", "search_document: "),
+    (re.compile(r"mxbai-embed-large|uae-large"), _ENGLISH, ""),
+    (re.compile(r"snowflake-arctic-embed(2|.*v2)"), "query: ", ""),
+    (re.compile(r"snowflake-arctic-embed"), _ENGLISH, ""),
+    (re.compile(r"gte-qwen"), f"{_INSTRUCTION} ", ""),
+    (re.compile(r"qwen3-embedding"), _INSTRUCTION, ""),
+    (re.compile(r"embeddinggemma"), "task: search result | query: ", "title: none | text: "),
+)
+_QUERY_NAMES = ("query",)
+_DOCUMENT_NAMES = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What stands before each query and before each document."""
+
+    query: str = ""
+    document: str = ""
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What is done for each role; nothing, if that is nothing for both."""
+        return {"query": self.query, "document": self.document} if self.query or self.document else {}
+
+
+def prompts_for(
+    model: str,
+    *,
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+    own: Mapping[str, str] | None = None,
+) -> Prompts:
+    """Return the prefixes that were given, else the model's ``own`` prompts, else those its name stands for.
+
+    The name is the last part of a path or of a name on a hub, without a tag: ``intfloat/e5-base-v2``,
+    ``nomic-embed-text:latest``.
+    """
+    query, document = (
+        next((own[name] for name in names if own and own.get(name)), "")
+        for names in (_QUERY_NAMES, _DOCUMENT_NAMES)
+    )
+    if not query and not document:
+        name = model.rstrip("/").replace("\\", "/").rsplit("/", 1)[-1].lower().replace("_", "-")
+        known = ((query, document) for pattern, query, document in _BY_MODEL if pattern.match(name))
+        query, document = next(known, ("", ""))
+    return Prompts(
+        query if query_prefix is None else query_prefix,
+        document if document_prefix is None else document_prefix,
+    )
+
+
+def given_prefixes(query_prefix: str | None, document_prefix: str | None) -> dict[str, str]:
+    """Return the prefixes that were given, as arguments of a component's text."""
+    given = {"query_prefix": query_prefix, "document_prefix": document_prefix}
+    return {name: prefix for name, prefix in given.items() if prefix is not None}
 
 
 DIMENSIONS = 1024
@@ -175,11 +263,12 @@ def _unspaced(characters: Integers) -> npt.NDArray[np.bool_]:
     return np.asarray(known[places])
 
 
-# Embeddings on disk by (model, text): a text is embedded once, whichever run or process asks for it
+# Embeddings on disk by (model, role, text): a text is embedded once, whichever run or process asks for it
 # first.
 #
 # One SQLite file in a folder, in write-ahead mode, which many processes read and write at once. A text is
-# known by its hash, a model by what the embedder calls itself. What was embedded is on disk batch by
+# known by its hash, a model by what the embedder calls itself and, where it tells queries from documents,
+# by the role and what it does for it. What was embedded is on disk batch by
 # batch, so a run that breaks off begins where it stopped.
 
 FILE_NAME = "embeddings.sqlite3"
@@ -220,18 +309,32 @@ class CachedEmbedder:
         """What the model is called in the cache."""
         return self._model or str(getattr(self.embedder, "cache_key", None) or self.embedder)
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """What the embedder does to queries and documents."""
+        return embedding_roles(self.embedder)
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector a text; equal texts are looked up and embedded once."""
+        return self._embedded(texts, "document")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a query; equal ones are looked up and embedded once."""
+        return self._embedded(texts, "query")
+
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
+        roles = self.roles
+        model = f"{self.cache_key} {role} {roles.get(role, '')!r}" if roles else self.cache_key
         keys = [_key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         with self._opened() as database:
-            number = _model_number(database, self.cache_key)
+            number = _model_number(database, model)
             vectors = _read(database, number, list(distinct))
         missing = [key for key in distinct if key not in vectors]
         for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
             batch = missing[start : start + _EMBEDDED_AT_ONCE]
-            fresh = embedded(self.embedder, [distinct[key] for key in batch])
+            fresh = embedded(self.embedder, [distinct[key] for key in batch], role=role)
             self.embedded_texts += len(batch)
             rows = dict(zip(batch, (row.astype("<f4").tobytes() for row in fresh), strict=True))
             with self._opened() as database:
@@ -312,7 +415,7 @@ class RememberingEmbedder:
         self.embedder = embedder
         self.seconds = 0.0
         self._on_texts = on_texts
-        self._rows: dict[str, int] = {}
+        self._rows: dict[tuple[Role, str], int] = {}
         self._matrix: Matrix | None = None
 
     def __repr__(self) -> str:
@@ -323,25 +426,38 @@ class RememberingEmbedder:
         """The length of a vector; not known before the first text."""
         return None if self._matrix is None else int(self._matrix.shape[1])
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """What the embedder does to queries and documents."""
+        return embedding_roles(self.embedder)
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector a text, in order; only texts never seen before go to the embedder."""
+        return self._embedded(texts, "document")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a query; those that the embedder treats like documents are shared with them."""
+        return self._embedded(texts, "query" if self.roles else "document")
+
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
-        new = list(dict.fromkeys(text for text in texts if text not in self._rows))
+        new = list(dict.fromkeys(text for text in texts if (role, text) not in self._rows))
         if new:
-            self._learn(new)
+            self._learn(new, role)
         if self._matrix is None:
             return np.zeros((0, 0), np.float32)
-        return self._matrix[[self._rows[text] for text in texts]]
+        return self._matrix[[self._rows[role, text] for text in texts]]
 
-    def _learn(self, texts: Sequence[str]) -> None:
+    def _learn(self, texts: Sequence[str], role: Role) -> None:
         begun = time.perf_counter()
         parts = [] if self._matrix is None else [self._matrix]
         for first in range(0, len(texts), BATCH):
             batch = texts[first : first + BATCH]
             dimensions = parts[0].shape[1] if parts else None
-            parts.append(embedded(self.embedder, batch, dimensions=dimensions))
+            parts.append(embedded(self.embedder, batch, dimensions=dimensions, role=role))
             if self._on_texts is not None:
                 self._on_texts(len(batch))
         self._matrix = np.concatenate(parts)
-        self._rows.update(zip(texts, range(len(self._rows), len(self._matrix)), strict=True))
+        keys = [(role, text) for text in texts]
+        self._rows.update(zip(keys, range(len(self._rows), len(self._matrix)), strict=True))
         self.seconds += time.perf_counter() - begun

@@ -22,8 +22,9 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part
 from rag_evaluation_framework.retrieval.stores import check_k
 
 # The same work for many items, by one thread or several, with the results in the order of the items.
@@ -142,6 +143,12 @@ class RetrievalPipeline:
         self.fetch_k, self.distinct, self.workers = fetch_k, distinct, workers
         self.chunking: Chunking | None = None
 
+    @property
+    def embedding_roles(self) -> dict[str, str]:
+        """What is done to queries and documents before they are embedded; nothing, if nothing is."""
+        dense = dense_part(self.retriever)
+        return embedding_roles(dense.embedder) if dense else {}
+
     def index(self, corpus: Corpus) -> Chunking:
         """Cut the corpus into chunks, index them and return them."""
         chunking = chunk_corpus(corpus, self.chunker, distinct=self.distinct, workers=self.workers)
@@ -158,6 +165,13 @@ class RetrievalPipeline:
         if self.reranker is None:
             return candidates
         return reranked(self.reranker, queries, candidates, k=k, workers=self.workers)
+
+    def scores(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float] | None:
+        """Return by what number each of the retrieved chunks was ranked, if its retriever tells."""
+        score = getattr(self.retriever, "score", None)
+        if score is None or self.reranker is not None or not chunks:
+            return None
+        return list(score(query, chunks))
 
 
 def _retriever(

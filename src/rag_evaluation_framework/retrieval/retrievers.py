@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence, Sized
 from functools import lru_cache
 from math import fsum
 
 import numpy as np
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.extensions import (
     BatchVectorStore,
     Embedder,
@@ -22,6 +23,50 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index
 from rag_evaluation_framework.retrieval.embedders import check_texts, embedded
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore, check_k
 from rag_evaluation_framework.text.tokens import lexical_tokens
+
+# Stores that this process has filled, by identity: how to reach each, and how many chunks it then held.
+_FILLED: dict[int, tuple[Callable[[], object | None], int | None]] = {}
+
+
+def _make_ready(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> None:
+    """See that a store is empty; what this process put there is cleared, what others put there is refused."""
+    reach, put = _FILLED.get(id(store), (lambda: None, 0))
+    is_own = reach() is store
+    held = _held(store, embeddings)
+    if held and (not is_own or (put is not None and isinstance(store, Sized) and held != put)):
+        what = "chunks" if not isinstance(store, Sized) else counted(held, "chunk")
+        raise UsageError(
+            f"store {component_text(store)}: expected an empty one, or one that holds only what this process "
+            f"put there, got one with {what} of others; an index that exists is never written to"
+        )
+    if not is_own:
+        return
+    clear = getattr(store, "clear", None)
+    if not callable(clear):
+        raise UsageError(
+            f"store {component_text(store)}: it has been used; expected a new store for each index, or one "
+            "with a method clear() that empties it"
+        )
+    clear()
+
+
+def _held(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> int:
+    """Return how many chunks a store holds or, where it does not tell, whether a search finds any."""
+    if isinstance(store, Sized):
+        return len(store)
+    try:
+        return len(list(store.search(embeddings[0], 1))) if len(embeddings) else 0
+    except Exception:  # noqa: BLE001 - anyone's store may refuse to be searched while it is empty
+        return 0
+
+
+def _take_over(store: VectorStore, *, held: int | None) -> None:
+    """Take note that a store holds what this process puts there."""
+    try:
+        reach: Callable[[], object | None] = weakref.ref(store)
+    except TypeError:  # it cannot be referred to weakly, so it is kept
+        reach = lambda: store  # noqa: E731
+    _FILLED[id(store)] = reach, held
 
 
 class DenseRetriever:
@@ -38,22 +83,30 @@ class DenseRetriever:
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
         """Embed these chunks and store them in place of those before."""
         embeddings = embedded(self.embedder, [chunk.content for chunk in chunks])
-        if isinstance(self.store, BatchVectorStore):
-            self.store.clear()
-            self.store.add(chunks, embeddings)  # type: ignore[arg-type]  # an array is a list of lists to ours
-        elif self._dimensions is not None:
-            raise UsageError(f"store {self.store}: expected a new store for each index, or one with clear()")
+        store = self.store
+        _make_ready(store, embeddings[:1].tolist())
+        _take_over(store, held=None)  # from now on, even if adding fails half way
+        if isinstance(store, BatchVectorStore):
+            store.add(chunks, embeddings)  # type: ignore[arg-type]  # an array is a list of lists to ours
         else:
-            self.store.add(list(chunks), embeddings.tolist())
+            store.add(list(chunks), embeddings.tolist())
+        _take_over(store, held=len(store) if isinstance(store, Sized) else None)
         self._dimensions = embeddings.shape[1] if len(chunks) else None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
         """Return for each query the k nearest chunks."""
         check_k(k)
-        vectors = embedded(self.embedder, queries, dimensions=self._dimensions)
+        vectors = embedded(self.embedder, queries, dimensions=self._dimensions, role="query")
         if isinstance(self.store, BatchVectorStore):
             return self.store.search_many(vectors, k)  # type: ignore[arg-type]
         return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
+
+    def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
+        """Return the cosine of each of the chunks with the query."""
+        vectors = embedded(self.embedder, [chunk.content for chunk in chunks])
+        asked = embedded(self.embedder, [query], dimensions=vectors.shape[1], role="query")[0]
+        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(asked)
+        return [float(each) for each in vectors @ asked / np.maximum(lengths, np.finfo(np.float32).tiny)]
 
 
 # Several rankings made one, by reciprocal rank: what stands high in several lists comes first.
@@ -72,15 +125,24 @@ def reciprocal_rank_fusion(
 ) -> list[PositionAwareChunk]:
     """Return the best k of all rankings, ties by (doc_id, start); a chunk is its place, not its id."""
     check_k(k)
+    chunks = {_place(chunk): chunk for ranking in rankings for chunk in ranking}
+    sums = _reciprocal_ranks(rankings, constant)
+    return [chunks[place] for place in sorted(sums, key=lambda place: (-sums[place], place))[:k]]
+
+
+def _reciprocal_ranks(
+    rankings: Sequence[Sequence[PositionAwareChunk]], constant: float
+) -> dict[Place, float]:
+    """Return the sum of each place's reciprocal ranks."""
     shares: dict[Place, list[float]] = {}
-    chunks: dict[Place, PositionAwareChunk] = {}
     for ranking in rankings:
-        places = dict.fromkeys((chunk.doc_id, chunk.start, chunk.end) for chunk in ranking)
-        chunks.update(zip(((it.doc_id, it.start, it.end) for it in ranking), ranking, strict=True))
-        for rank, place in enumerate(places, start=1):
+        for rank, place in enumerate(dict.fromkeys(map(_place, ranking)), start=1):
             shares.setdefault(place, []).append(1.0 / (constant + rank))
-    best = sorted(shares, key=lambda place: (-fsum(shares[place]), place))
-    return [chunks[place] for place in best[:k]]
+    return {place: fsum(each) for place, each in shares.items()}
+
+
+def _place(chunk: PositionAwareChunk) -> Place:
+    return chunk.doc_id, chunk.start, chunk.end
 
 
 class FusedRetriever:
@@ -116,6 +178,20 @@ class FusedRetriever:
             reciprocal_rank_fusion(of_query, k, constant=self.constant)
             for of_query in zip(*rankings, strict=True)
         ]
+
+    def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
+        """Return the sum of the reciprocal ranks of each of the chunks."""
+        depth = max(len(chunks), self.depth)
+        rankings = [each.retrieve([query], depth)[0] for each in self.retrievers.values()]
+        sums = _reciprocal_ranks(rankings, self.constant)
+        return [sums[_place(chunk)] for chunk in chunks]
+
+
+def dense_part(retriever: Retriever) -> DenseRetriever | None:
+    """Return the retriever itself or the one among those it fuses that searches by vectors."""
+    if isinstance(retriever, FusedRetriever):
+        return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
+    return retriever if isinstance(retriever, DenseRetriever) else None
 
 
 # The reranker that needs nothing: words in common, weighed within the candidates, beside the rank

@@ -24,7 +24,6 @@ from rag_evaluation_framework.components import (
 )
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import (
-    BatchVectorStore,
     Chunker,
     Embedder,
     PositionAwareChunker,
@@ -37,7 +36,12 @@ from rag_evaluation_framework.extensions import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.embedders import OnTexts, RememberingEmbedder
+from rag_evaluation_framework.retrieval.embedders import (
+    OnTexts,
+    RememberingEmbedder,
+    embedded,
+    embedding_roles,
+)
 from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
     candidates_for,
@@ -46,7 +50,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
     default_vector_store,
     reranked,
 )
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
 
 DENSE = "dense"
 FUSED = "fused"
@@ -138,7 +142,7 @@ def grid_of(
         if by_name
     ]
     for store in stores:
-        if len(by_name) * len(embedders) > 1 and not isinstance(store, BatchVectorStore):
+        if len(by_name) * len(embedders) > 1 and not callable(getattr(store, "clear", None)):
             raise UsageError(f"store {component_text(store)}: expected one with clear(), to use it again")
     expanded: list[Retriever] = []
     for name in retrievers:
@@ -163,13 +167,6 @@ def grid_of(
 
 def _built(registry: Registry[Callable[..., Any]], parts: Iterable[Any]) -> list[Any]:
     return [component_from(registry, each) if isinstance(each, str) else each for each in parts]
-
-
-def dense_part(retriever: Retriever) -> DenseRetriever | None:
-    """Return the retriever itself or the one among those it fuses that searches by vectors."""
-    if isinstance(retriever, FusedRetriever):
-        return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
-    return retriever if isinstance(retriever, DenseRetriever) else None
 
 
 def has_stable_prefixes(retriever: Retriever, depth: int) -> bool:
@@ -251,6 +248,24 @@ class CellPipeline:
     @property
     def chunking(self) -> Chunking:
         return self._index.cut.chunking
+
+    @property
+    def prices(self) -> dict[str, Any]:
+        """What the parts that cost money cost, as far as it was said: US dollars."""
+        reranker = None if self._ranking is None else self._ranking.reranker
+        embedder = getattr(self._index.embedder, "embedder", self._index.embedder)
+        embedder = getattr(embedder, "embedder", embedder)  # behind memory and cache
+        said = {
+            "embedder_usd_per_million_tokens": getattr(embedder, "price", None),
+            "reranker_usd_per_search": getattr(reranker, "price", None),
+        }
+        known = {name: price for name, price in said.items() if price is not None}
+        return {"prices": known} if known else {}
+
+    @property
+    def embedding_roles(self) -> dict[str, str]:
+        """What is done to queries and documents before they are embedded; nothing, if nothing is."""
+        return embedding_roles(self._index.embedder)
 
     def prepare(self) -> None:
         """Cut and index, unless a cell before has; what is wrong with the parts is raised here."""
@@ -403,7 +418,8 @@ class _Index:
         measure = getattr(dense.store, "recall_against_exact", None) if dense else None
         if dense is None or measure is None or not self._sweep.queries:
             return None
-        return float(measure(dense.embedder.embed(self._sweep.queries), self._sweep.grid.depths[-1]))
+        queries = embedded(dense.embedder, self._sweep.queries, role="query")
+        return float(measure(queries, self._sweep.grid.depths[-1]))
 
     def costs(self) -> list[float | None]:
         """Return what cutting, and embedding every chunk and query, cost a cell by itself."""

@@ -1,11 +1,12 @@
 """Where tokens start, by tokenizers at hand.
 
 ======================  =================================================================================
-``words``               the default: words, numbers and marks by a rule, Chinese and kana by the character
 ``cl100k``, ``o200k``   the byte pairs of OpenAI's models, offline; needs the extra ``tokens``
+``words``               words, numbers and marks by a rule, Chinese and kana by the character
 an object               a tiktoken encoding, a ``tokenizers.Tokenizer``, or a fast tokenizer of transformers
 ======================  =================================================================================
 
+The default is ``cl100k`` where the extra is installed, else ``words``; results name the one that was used.
 Installed packages add names through the entry points ``rag_evaluation_framework.tokenizers``.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -97,9 +99,9 @@ class HuggingFaceTokenizer:
 
 
 def tokenizer_from(tokenizer: AnyTokenizer | None) -> Tokenizer:
-    """Return the tokenizer that a name or an object stands for; ``None`` stands for ``words``."""
+    """Return the tokenizer that a name or an object stands for; ``None`` is ``cl100k``, else ``words``."""
     if tokenizer is None:
-        return WordTokenizer()
+        return cl100k() if find_spec("rs_bpe") else WordTokenizer()
     if isinstance(tokenizer, str):
         return TOKENIZERS.get(tokenizer)()
     if isinstance(tokenizer, Tokenizer):

@@ -1,5 +1,6 @@
 """Intervals of a mean or share, and the distributions behind them.
 
+Which interval a mean gets was chosen by how often it covers the truth: ``docs/statistics.md`` has the table.
 The bootstrap and the normal approximation take the spread from the values. Where these are all equal, the
 interval has no width, and would claim a certainty that nobody has: :func:`mean_interval` never gives one.
 """
@@ -7,9 +8,9 @@ interval has no width, and would claim a certainty that nobody has: :func:`mean_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -69,6 +70,7 @@ def t_two_sided(t: float, degrees: int) -> float:
     return 1.0 - front * _beta_fraction(b, a, rest) / b
 
 
+@lru_cache(maxsize=256)
 def t_quantile(probability: float, degrees: int) -> float:
     """Return the t below which Student's t lies with this probability, by bisection of its tail."""
     tail = 2.0 * min(probability, 1.0 - probability)
@@ -134,7 +136,17 @@ def _away_from_zero(value: float) -> float:
 IntervalMethod = Literal["auto", "bootstrap", "wilson", "normal"]
 
 _METHODS = ("auto", "bootstrap", "wilson", "normal")
-_SPREAD_UNKNOWN = "Wilson score at the widest spread, resamples all alike"
+
+# Below so many values from 0 to 1, or so many different ones, resamples tell too little of the tails: of 8
+# grades near an end of the scale, studentised intervals cover the mean in .54 to .72, Wilson's in .98.
+_FEWEST_FOR_BOOTSTRAP = 20
+_FEWEST_DISTINCT = 5
+
+# How many times as far from the mean as Student's the end of a studentised interval may lie.
+_MOST_OF_STUDENTS = 3.0
+
+# By so much, times the square of their number, sums of squares of whole multiples may be off by rounding.
+_ROUNDING_OF_SQUARES = 2.0**-50
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +159,42 @@ class Interval:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """What is drawn, values or clusters of them: by how much each adds to the distance from the mean.
+
+    Deviations are multiples of ``2^exponent``, the largest about 1, so that no square overflows or vanishes.
+    """
+
+    values: Floats
+    mean: float
+    deviations: Floats
+    sizes: Floats | None
+    exponent: int
+
+    @property
+    def error(self) -> float:
+        """The mean's standard error; of clusters, that of a ratio of their sums to their sizes."""
+        units = len(self.deviations)
+        scaled = math.sqrt(units / (units - 1) * math.fsum(self.deviations**2)) / len(self.values)
+        return math.ldexp(scaled, self.exponent)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether there are too few different units for resamples to tell the tails."""
+        return len(np.unique(self.deviations)) < _FEWEST_DISTINCT
+
+
+def _units(values: Numbers, clusters: Labels | None) -> _Units:
+    array = finite_array(values, "values")
+    mean = exact_mean(array)
+    deviations, sizes = array - mean, None
+    if clusters is not None:
+        deviations, sizes = cluster_totals(deviations, clusters)
+    exponent = math.frexp(float(np.abs(deviations).max()))[1]
+    return _Units(array, mean, np.ldexp(deviations, -exponent), sizes, exponent)
+
+
 def bootstrap_interval(
     values: Numbers,
     *,
@@ -155,43 +203,96 @@ def bootstrap_interval(
     seed: int = 0,
     clusters: Labels | None = None,
 ) -> Interval:
-    """Return the percentile bootstrap interval of the mean.
+    """Return the studentised bootstrap interval of the mean.
 
-    Formula: the ``(1 - confidence) / 2`` and ``(1 + confidence) / 2`` quantiles of the means of ``resamples``
-    resamples of n values drawn with replacement. With ``clusters`` (a label for each value: the
-    conversation of a turn, the document of a question) whole clusters are drawn, and a resample's mean is
-    the sum of their sums over the sum of their sizes.
+    Formula: ``mean - q(1 - tail) se`` to ``mean - q(tail) se``, where ``tail = (1 - confidence) / 2`` and q
+    are the quantiles of ``(mean* - mean) / se*`` over ``resamples`` resamples of n values drawn with
+    replacement, but neither less than Student's t nor more than three times as much: the first helps where
+    many values are equal, as many differences are, the second keeps few such values from having an interval
+    without end. With ``clusters`` (a label for each value: the conversation of a turn, the document of a
+    question) whole clusters are drawn, a resample's mean is the sum of their sums over the sum of their
+    sizes, and its error that of such a ratio.
 
-    The same seed gives the same bits, in whatever order the values come. At least two values, or two
-    clusters, are needed.
+    Where resamples cannot tell the tails (fewer than five different values, or many resamples whose values
+    are all alike), it is Student's interval, ``mean ± t se``. The same seed gives the same bits, in whatever
+    order the values come. At least two values, or two clusters, are needed.
 
-    Source: Efron, Bootstrap methods: another look at the jackknife, 1979; for clusters, Davison and
-    Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5; for clusters, Davison
+    and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
     """
-    array = finite_array(values, "values")
-    require_share(confidence, "confidence")
-    require_count(resamples, "resamples")
-    centre = exact_mean(array)
-    if clusters is None:
-        sums, sizes = array - centre, None
-    else:
-        sums, sizes = cluster_totals(array - centre, clusters)
-    if len(sums) < 2:
+    units = _units(values, clusters)
+    _require_settings(confidence, resamples, seed)
+    if len(units.deviations) < 2:
         kind = "values" if clusters is None else "clusters"
-        raise UsageError(f"a bootstrap interval needs at least 2 {kind}, got {len(sums)}")
-    deviations, decimals = _resampled_deviations(sums, sizes, resamples=resamples, seed=seed)
-    name = "bootstrap percentile" if clusters is None else "clustered bootstrap percentile"
-    return _percentiles(array, centre, deviations, decimals, confidence, name)
+        raise UsageError(f"a bootstrap interval needs at least 2 {kind}, got {len(units.deviations)}")
+    (interval,) = _bootstrap_intervals([units], confidence=confidence, resamples=resamples, seed=seed)
+    return interval or _t_interval(units, confidence)
 
 
-def _percentiles(
-    array: Floats, centre: float, deviations: Floats, decimals: int, confidence: float, name: str
-) -> Interval:
+def _bootstrap_intervals(
+    drawn: Sequence[_Units], *, confidence: float, resamples: int, seed: int
+) -> list[Interval | None]:
+    """Return the studentised interval of each, ``None`` where resamples cannot tell it."""
+    tables = {place: _moments(units) for place, units in enumerate(drawn) if not units.is_coarse}
+    if all(units.sizes is None for units in drawn):
+        sums = resampled_columns([table for table, _ in tables.values()], resamples=resamples, seed=seed)
+    else:
+        sums = [
+            resampled_sums(table, resamples=resamples, rng=generator(seed)) for table, _ in tables.values()
+        ]
+    made = {
+        place: _studentised(drawn[place], np.ldexp(of_one, shifts), confidence)
+        for (place, (_, shifts)), of_one in zip(tables.items(), sums, strict=True)
+    }
+    return [made.get(place) for place in range(len(drawn))]
+
+
+def _moments(units: _Units) -> tuple[Floats, list[int]]:
+    """Return what each unit adds to the sums of a resample, in whole numbers, and their powers of two.
+
+    The sums are those of deviations and their squares; of clusters, also of sizes, of deviations times sizes,
+    and of squares of sizes.
+    """
+    columns = [units.deviations, units.deviations**2]
+    if units.sizes is not None:
+        columns += [units.sizes, units.deviations * units.sizes, units.sizes**2]
+    whole = [whole_multiples(column) for column in columns]
+    return np.column_stack([column for column, _ in whole]), [-shift for _, shift in whole]
+
+
+def _studentised(units: _Units, sums: Floats, confidence: float) -> Interval | None:
+    """Return the interval from the sums of resamples, ``None`` if more than a tail of these are all alike."""
+    deviations, squares = sums[:, 0], sums[:, 1]
+    if units.sizes is None:
+        sizes: Floats | float = float(len(units.values))
+        shift = deviations / sizes
+        residual = squares - shift * deviations
+    else:
+        sizes, products, squared_sizes = sums[:, 2], sums[:, 3], sums[:, 4]
+        shift = deviations / sizes
+        residual = squares - 2.0 * shift * products + shift**2 * squared_sizes
+    is_alike = residual <= _ROUNDING_OF_SQUARES * len(units.values) ** 2
+    # A resample whose values are all alike lies infinitely many errors away, on its side of the mean.
+    away = np.where(shift == 0.0, 0.0, np.copysign(np.inf, shift))
+    drawn = len(units.deviations)
+    errors = np.sqrt(np.where(is_alike, 1.0, residual) * drawn / (drawn - 1)) / sizes
+    t = np.where(is_alike, away, shift / errors)
     tail = (1.0 - confidence) / 2.0
-    ends = (centre + np.quantile(deviations, [tail, 1.0 - tail])).tolist()
-    # A mean of the values lies between them; rounding must not carry it outside, nor make a zero negative.
-    low, high = np.clip([round(end, decimals) + 0.0 for end in ends], array.min(), array.max()).tolist()
-    return Interval(low, high, confidence, f"{name}, {len(deviations):,} resamples")
+    low = float(np.quantile(t, tail, method="lower"))
+    high = float(np.quantile(t, 1.0 - tail, method="higher"))
+    if math.isinf(low) or math.isinf(high):
+        return None
+    name = "studentised bootstrap" if units.sizes is None else "clustered studentised bootstrap"
+    student = t_quantile(1.0 - tail, drawn - 1)
+    below, above = (units.error * min(max(far, student), _MOST_OF_STUDENTS * student) for far in (high, -low))
+    return Interval(units.mean - below, units.mean + above, confidence, f"{name}, {len(t):,} resamples")
+
+
+def _t_interval(units: _Units, confidence: float) -> Interval:
+    degrees = len(units.deviations) - 1
+    half = t_quantile((1.0 + confidence) / 2.0, degrees) * units.error
+    name = "Student's t" if units.sizes is None else "Student's t over clusters"
+    return Interval(units.mean - half, units.mean + half, confidence, name)
 
 
 def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> Interval:
@@ -219,6 +320,27 @@ def wilson_ends(p: float, n: float, confidence: float) -> tuple[float, float]:
     return 0.0 if p == 0.0 else max(middle - half, 0.0), 1.0 if p == 1.0 else min(middle + half, 1.0)
 
 
+def _wilson_of_mean(units: _Units, confidence: float) -> Interval:
+    """Return Wilson's interval at the mean: values from 0 to 1 spread at most as far as zeros and ones.
+
+    Clusters count as the number of independent values that would tell the mean as well (Kish's design
+    effect), fewer by what Student's t asks of so few clusters. Where all values are alike, a cluster is one.
+
+    Source: Dean and Pagano, Evaluating confidence interval methods for binomial proportions in clustered
+    surveys, 2015.
+    """
+    n, name = float(len(units.values)), "Wilson score of the mean"
+    if units.sizes is not None:
+        clusters, alone = len(units.sizes), standard_deviation(units.values) ** 2 / n
+        effect = max(1.0, units.error**2 / alone) if alone else n / clusters
+        level = (1.0 + confidence) / 2.0
+        n *= (normal_quantile(level) / t_quantile(level, clusters - 1)) ** 2 / effect
+        name += ", clustered"
+    elif np.isin(units.values, (0.0, 1.0)).all():
+        name = "Wilson score"
+    return Interval(*wilson_ends(min(units.mean, 1.0), n, confidence), confidence, name)
+
+
 def normal_interval(values: Numbers, *, confidence: float = 0.95) -> Interval:
     """Return the interval of the mean by its normal approximation, ``mean ± z s / sqrt(n)``."""
     array = finite_array(values, "values")
@@ -237,20 +359,34 @@ def mean_interval(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    clusters: Labels | None = None,
 ) -> Interval | None:
     """Return the interval of the mean by the method asked for, or ``None`` if the values do not tell one.
 
-    ``auto`` is Wilson's interval when every value is 0 or 1, else the bootstrap. Differences of two systems
-    are not proportions, though they too may all be 0 or 1: ask for the bootstrap.
+    ``auto`` is what was measured to cover. Values from 0 to 1: Wilson's interval of the mean where they are
+    fewer than 20 (values, or clusters) or fewer than five are different, as those that are all 0 or 1; else
+    the studentised bootstrap, within Wilson's. All other values: the studentised bootstrap. Differences of
+    two systems are not scores, though they too may all lie between 0 and 1: ask for the bootstrap.
 
-    Too few values tell no interval, nor do values that are all equal, from which nothing is known of their
-    spread. If they lie between 0 and 1, ``auto`` then takes the widest spread that such values with this
-    mean can have, that of zeros and ones: Wilson's interval at the mean.
+    A single value tells no interval unless it lies between 0 and 1, nor do other values that are all equal,
+    of whose spread nothing is known.
     """
-    (interval,) = mean_intervals(
-        [values], method=method, confidence=confidence, resamples=resamples, seed=seed
-    )
-    return interval
+    _require_method(method)
+    if clusters is None:
+        (interval,) = mean_intervals(
+            [values], method=method, confidence=confidence, resamples=resamples, seed=seed
+        )
+        return interval
+    if method == "normal":
+        raise UsageError("a normal interval knows no clusters; ask for the bootstrap")
+    _require_settings(confidence, resamples, seed)
+    units = _units(values, clusters)
+    if len(units.deviations) < 2:
+        return None
+    chosen, drawn = _method_for(units, method), None
+    if chosen != "wilson":
+        (drawn,) = _bootstrap_intervals([units], confidence=confidence, resamples=resamples, seed=seed)
+    return _mean_interval(units, chosen, drawn, confidence)
 
 
 def mean_intervals(
@@ -262,68 +398,69 @@ def mean_intervals(
     seed: int = 0,
 ) -> list[Interval | None]:
     """Return :func:`mean_interval` of each column, to the last bit; those of one length share resamples."""
-    if method not in _METHODS:
-        raise UnknownNameError("interval method", str(method), _METHODS)
-    require_share(confidence, "confidence")
-    require_count(resamples, "resamples")
-    arrays = [finite_array(values, "values") for values in columns]
-    wanted = [place for place, array in enumerate(arrays) if len(array) > 1 and _is_drawn(array, method)]
-    centres = {place: exact_mean(arrays[place]) for place in wanted}
-    whole = {place: whole_multiples(arrays[place] - centres[place]) for place in wanted}
-    sums = resampled_columns([whole[place][0] for place in wanted], resamples=resamples, seed=seed)
-    drawn = dict(zip(wanted, sums, strict=True))
-
-    def bootstrap(place: int) -> Interval:
-        array, shift = arrays[place], whole[place][1]
-        deviations = np.ldexp(drawn[place] / len(array), -shift)
-        name = "bootstrap percentile"
-        return _percentiles(array, centres[place], deviations, _decimals(shift), confidence, name)
-
+    _require_method(method)
+    _require_settings(confidence, resamples, seed)
+    every = [_units(values, None) for values in columns]
+    methods = [_method_for(units, method) for units in every]
+    wanted = [
+        place
+        for place, units in enumerate(every)
+        if methods[place] in ("bootstrap", "capped") and len(units.values) > 1
+    ]
+    made = _bootstrap_intervals(
+        [every[place] for place in wanted], confidence=confidence, resamples=resamples, seed=seed
+    )
+    drawn = dict(zip(wanted, made, strict=True))
     return [
-        _mean_interval(array, method, confidence, partial(bootstrap, place))
-        for place, array in enumerate(arrays)
+        _mean_interval(units, methods[place], drawn.get(place), confidence)
+        for place, units in enumerate(every)
     ]
 
 
-def _is_drawn(array: Floats, method: IntervalMethod) -> bool:
-    return method == "bootstrap" or (method == "auto" and not _is_proportion(array))
+def _require_method(method: str) -> None:
+    if method not in _METHODS:
+        raise UnknownNameError("interval method", str(method), _METHODS)
 
 
-def _is_proportion(array: Floats) -> bool:
-    return bool(np.isin(array, (0.0, 1.0)).all())
+def _require_settings(confidence: float, resamples: int, seed: int) -> None:
+    require_share(confidence, "confidence")
+    require_count(resamples, "resamples")
+    require_count(seed, "seed", least=0)
+
+
+_Chosen = Literal["wilson", "normal", "bootstrap", "capped"]
+
+
+def _method_for(units: _Units, method: IntervalMethod) -> _Chosen:
+    """Return what ``auto`` means for these values: ``capped`` is the bootstrap, within Wilson's interval."""
+    is_share = bool(units.values.min() >= 0.0 and units.values.max() <= 1.0)
+    if method == "wilson" and not is_share:
+        raise UsageError("a Wilson interval needs values from 0 to 1; ask for the bootstrap")
+    if method != "auto":
+        return method
+    if not is_share:
+        return "bootstrap"
+    is_small = len(units.deviations) < _FEWEST_FOR_BOOTSTRAP or units.is_coarse
+    return "wilson" if is_small else "capped"
 
 
 def _mean_interval(
-    array: Floats, method: IntervalMethod, confidence: float, bootstrap: Callable[[], Interval]
+    units: _Units, method: _Chosen, drawn: Interval | None, confidence: float
 ) -> Interval | None:
-    proportion = _is_proportion(array)
-    if method == "wilson" and not proportion:
-        raise UsageError("a Wilson interval needs values that are all 0 or 1; ask for the bootstrap")
-    if method == "wilson" or (method == "auto" and proportion):
-        return wilson_interval(int(array.sum()), len(array), confidence=confidence)
-    if len(array) < 2:
+    """Return the interval by the method chosen; ``drawn`` is that of the bootstrap, if there is one."""
+    if method == "wilson" or (method == "capped" and drawn is None):
+        return _wilson_of_mean(units, confidence)
+    if len(units.values) < 2:
         return None
-    interval = normal_interval(array, confidence=confidence) if method == "normal" else bootstrap()
-    if interval.low < interval.high:
-        return interval
-    if method == "auto" and array.min() >= 0.0 and array.max() <= 1.0:
-        return Interval(*wilson_ends(exact_mean(array), len(array), confidence), confidence, _SPREAD_UNKNOWN)
-    return None
-
-
-def _resampled_deviations(
-    sums: Floats, sizes: Floats | None, *, resamples: int, seed: int
-) -> tuple[Floats, int]:
-    """Return each resample's mean less the mean of all, and how many decimals of it hold.
-
-    Sizes of ``None`` are all 1.
-    """
-    whole, shift = whole_multiples(sums)
-    units = whole[:, None] if sizes is None else np.column_stack([whole, sizes])
-    drawn = resampled_sums(units, resamples=resamples, rng=generator(seed))
-    drawn_sizes = len(sums) if sizes is None else drawn[:, 1]
-    return np.ldexp(drawn[:, 0] / drawn_sizes, -shift), _decimals(shift)
-
-
-def _decimals(shift: int) -> int:
-    return math.floor(shift * math.log10(2.0)) - 1
+    if method == "normal":
+        interval = normal_interval(units.values, confidence=confidence)
+    else:
+        interval = drawn or _t_interval(units, confidence)
+    if method == "capped":
+        widest = _wilson_of_mean(units, confidence)
+        low, high = max(interval.low, widest.low), min(interval.high, widest.high)
+        if (low, high) == (widest.low, widest.high):
+            return widest
+        within = "" if (low, high) == (interval.low, interval.high) else ", within Wilson's"
+        return Interval(low, high, confidence, interval.method + within)
+    return interval if interval.low < interval.high else None

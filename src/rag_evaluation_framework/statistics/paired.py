@@ -1,15 +1,17 @@
 """Paired tests, effect sizes, Holm, power.
 
-``a[i]`` and ``b[i]`` are the two systems' scores on query i, and a difference is a minus b. All tests are
-two-sided.
+``a[i]`` and ``b[i]`` are the two systems' scores on query i, and a difference is a minus b. Tests are
+two-sided, but for those that are asked to look one way.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +40,8 @@ from rag_evaluation_framework.statistics.resampling import (
     standard_deviation,
 )
 
+Looks = Literal["both ways", "down"]
+
 # All signs are counted, rather than drawn, up to this many: 14 differences.
 _COUNTED_SIGNS = 2**14
 
@@ -61,13 +65,13 @@ class PairedTestResult:
 
 
 def paired_randomisation_test(
-    a: Numbers, b: Numbers, *, resamples: int = 10_000, seed: int = 0
+    a: Numbers, b: Numbers, *, resamples: int = 10_000, seed: int = 0, looks: Looks = "both ways"
 ) -> PairedTestResult:
     """Test the mean difference by swapping the systems at random, pair by pair.
 
     Formula: ``p = (1 + swaps at least as far from 0) / (1 + resamples)``. Where all signs of the differences
     that are not 0 are at most 2^14, or ``resamples`` if that is more, they are counted one by one and p is
-    their share.
+    their share. One that looks ``down`` counts the swaps whose sum is as low or lower.
 
     The same seed gives the same p in whatever order the pairs come. If no pair differs, p is 1.
 
@@ -80,16 +84,83 @@ def paired_randomisation_test(
     magnitudes = np.sort(np.abs(differences))
     magnitudes = magnitudes[magnitudes > ROUNDING * scale / len(differences)]
     # A swap that gives the observed sum again must count, whatever the rounding of its order of addition.
-    threshold = abs(math.fsum(differences)) - ROUNDING * scale
+    total = math.fsum(differences)
+    threshold = (abs(total) if looks == "both ways" else -total) - ROUNDING * scale
     if 2 ** min(len(magnitudes), 64) <= max(_COUNTED_SIGNS, resamples):
-        sums = all_sign_sums(magnitudes)
-        p_value = float(np.mean(np.abs(sums) >= threshold))
+        sums = _distances(all_sign_sums(magnitudes), looks)
+        p_value = float(np.mean(sums >= threshold))
         method = "paired randomisation, exact"
     else:
-        sums = sign_flipped_sums(magnitudes, resamples=resamples, rng=generator(seed))
-        p_value = (1 + int(np.count_nonzero(np.abs(sums) >= threshold))) / (1 + resamples)
+        sums = _distances(sign_flipped_sums(magnitudes, resamples=resamples, rng=generator(seed)), looks)
+        p_value = (1 + int(np.count_nonzero(sums >= threshold))) / (1 + resamples)
         method = f"paired randomisation, {resamples:,} resamples"
+    if looks == "down":
+        method += ", one-sided"
     return PairedTestResult(mean, mean, p_value, method, len(differences))
+
+
+def _distances(sums: Floats, looks: Looks) -> Floats:
+    return np.abs(sums) if looks == "both ways" else -sums
+
+
+def flips_p_value(worse: int, better: int) -> float:
+    """Return how likely it is that so many of the samples that flipped got worse, if both ways are alike.
+
+    Formula: ``P(X > worse) + P(X = worse) / 2`` for X binomial over all flips with share 1/2 (mid-p).
+
+    Source: McNemar, 1947; for mid-p, Fagerland, Lydersen and Laake, 2013.
+    """
+    flips = worse + better
+    above = sum(math.comb(flips, count) for count in range(worse + 1, flips + 1))
+    return float((2 * above + math.comb(flips, worse)) / 2 ** (flips + 1))
+
+
+def repeated_flips_p_value(answers: Sequence[tuple[int, int, int, int]]) -> float:
+    """Return how likely so few passing answers are now, if each sample passes as often as before.
+
+    A sample is ``(passed before, asked before, passed now, asked now)``. Formula: ``P(S < s) + P(S = s) / 2``
+    for S the sum of hypergeometric numbers, one a sample: of all its answers that pass, how many are of now.
+    Where each was asked once in either run, it is that of :func:`flips_p_value`.
+
+    Source: Mantel and Haenszel, Statistical aspects of the analysis of data from retrospective studies of
+    disease, 1959; exact, by convolution.
+    """
+    distribution, low, now_passing = np.ones(1), 0, 0
+    for passed_before, before, passed_now, now in answers:
+        passing = passed_before + passed_now
+        least, most = max(0, passing - before), min(passing, now)
+        ways = [math.comb(now, k) * math.comb(before, passing - k) for k in range(least, most + 1)]
+        whole = math.comb(before + now, passing)
+        distribution = np.convolve(distribution, [way / whole for way in ways])
+        low, now_passing = low + least, now_passing + passed_now
+    place = now_passing - low
+    return float(distribution[:place].sum() + distribution[place] / 2)
+
+
+def largest_drop(worse: int, better: int, n: int, *, confidence: float = 0.95) -> float:
+    """Return the upper end of the one-sided interval of the drop in a share, of n samples paired.
+
+    Formula: the drop at which the score statistic of the flips is the normal quantile, by bisection.
+
+    Source: Tango, Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design, 1998.
+    """
+    z = normal_quantile(require_share(confidence, "confidence"))
+    low, high = (worse - better) / n, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _flips_score(worse, better, n, middle) > -z else (low, middle)
+    return high
+
+
+def _flips_score(worse: int, better: int, n: int, drop: float) -> float:
+    """Return how many standard errors the drop observed lies above this one."""
+    a, c = 2.0 * n, -better * drop * (1.0 - drop)
+    b = -worse - better + (2.0 * n - worse + better) * drop
+    share = (math.sqrt(max(0.0, b * b - 4.0 * a * c)) - b) / (2.0 * a)
+    variance = n * (2.0 * share + drop * (1.0 - drop))
+    off = worse - better - n * drop
+    return off / math.sqrt(variance) if variance > 0.0 else -math.inf if off < 0.0 else 0.0
 
 
 def paired_t_test(a: Numbers, b: Numbers) -> PairedTestResult:

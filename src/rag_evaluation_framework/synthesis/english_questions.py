@@ -79,6 +79,8 @@ _UNENDING = UNFINISHED | ADVERBS
 _GOING_ON = BE | MODALS | _LINKS | (PRONOUNS - {"that", "one"})
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
+# What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
+_LONGEST_SENTENCE = 1000
 
 
 def english_questions(
@@ -87,7 +89,8 @@ def english_questions(
     """Yield what can be asked about sentences of a text; ``known`` are words that occur without a capital."""
     many = frozenset(_INDEFINITE.findall(text.casefold()))
     for statement in statements:
-        yield from _Sentence(statement, known, many).questions()
+        if len(statement.text) <= _LONGEST_SENTENCE:
+            yield from _Sentence(statement, known, many).questions()
 
 
 _End = Literal["clause", "list", "addition", "unclear"]

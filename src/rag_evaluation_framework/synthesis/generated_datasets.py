@@ -46,6 +46,12 @@ FLAGGED = "flagged"
 FLAGS = "flags"
 """The key under which a sample's metadata lists its flags."""
 
+_MODEL = "generation_model"
+_DESCRIPTIONS = {
+    "chunk": "Ground truth for chunk-level RAG evaluation",
+    "token": "Ground truth for token-level RAG evaluation (character spans)",
+}
+
 # A chunk is relevant if it has this share of an excerpt; of an excerpt cut finer, every large part is.
 _SHARE_OF_EXCERPT = 0.5
 
@@ -188,8 +194,9 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Where a dataset went: a local file, or LangSmith."""
+    """Where a dataset went, and under which name evaluations find it: a local file, or LangSmith."""
 
+    name: str
     path: Path | None = None
     upload: Upload | None = None
 
@@ -236,9 +243,9 @@ def deliver(dataset: Dataset, place: Destination) -> Delivered:
     """Bring a dataset to where it is to go; doing so again changes nothing."""
     told = self_contained(dataset)
     if not place.is_langsmith:
-        return Delivered(path=_written(told, place.path))
+        return Delivered(place.name, path=_written(told, place.path))
     try:
-        return Delivered(upload=UPLOADS.get("langsmith")(told, place.name))
+        return Delivered(place.name, upload=UPLOADS.get("langsmith")(told, place.name))
     except TargetError as error:
         kept = f"the dataset is kept in {_written(told, place.path)}"
         raise TargetError(error.kind, f"{error.message}; {kept}") from error
@@ -254,7 +261,8 @@ def self_contained(dataset: Dataset) -> Dataset:
     """
     metadata = {name: value for name, value in dataset.metadata.items() if name != FINGERPRINTS}
     samples = tuple(_labelled(sample, dataset.metadata) for sample in dataset.samples)
-    return replace(dataset, samples=samples, metadata=metadata)
+    description = dataset.description or _DESCRIPTIONS.get(metadata.get("level", ""))
+    return replace(dataset, samples=samples, metadata=metadata, description=description)
 
 
 def _labelled(sample: Sample, of_dataset: Mapping[str, Any]) -> Sample:
@@ -263,7 +271,12 @@ def _labelled(sample: Sample, of_dataset: Mapping[str, Any]) -> Sample:
     labels |= {"tags": list(sample.tags), "reference_answer": sample.reference}
     moved["reference"] = None
     told = {name: value for name, value in labels.items() if value not in (None, [])}
-    return replace(sample, metadata={**told, **_origins(sample, of_dataset), **sample.metadata}, **moved)
+    origins = _origins(sample, of_dataset)
+    # Within the outputs too, where people look for it beside the ids.
+    within = {"source_docs": list(sample.relevant_documents)} if sample.relevant_documents else {}
+    within |= {name: origins[name] for name in (_MODEL,) if origins.get(name)}
+    extra = {"metadata": {}, "outputs": {"metadata": within}} if within else {}
+    return replace(sample, metadata={**told, **origins, **sample.metadata}, extra=extra, **moved)
 
 
 def _origins(sample: Sample, of_dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +284,7 @@ def _origins(sample: Sample, of_dataset: Mapping[str, Any]) -> dict[str, Any]:
     origins = {CHUNKER: of_dataset[CHUNKER]} if CHUNKER in of_dataset else {}
     generator = of_dataset.get(GENERATOR)
     if isinstance(generator, Mapping):
-        origins["generation_model"] = generator.get("model") or generator.get("name")
+        origins[_MODEL] = generator.get("model") or generator.get("name")
     documents = {*sample.relevant_documents, *(span.file for span in sample.relevant_spans)}
     recorded = of_dataset.get(FINGERPRINTS)
     if isinstance(recorded, Mapping) and (known := sorted(documents & recorded.keys())):

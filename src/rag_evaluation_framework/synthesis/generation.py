@@ -33,7 +33,7 @@ from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of
+from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of, questions_in_lines
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks
 from rag_evaluation_framework.synthesis.question_prompts import (
     ACCEPTED,
@@ -191,7 +191,12 @@ def _asked(
     Tasks that failed because the endpoint could not be reached or turned the caller away are asked again.
     """
     by_id = {task.id: task for task in tasks}
-    target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
+    target = ModelTarget(
+        model,
+        schema=lambda sample: schema_of(by_id[sample.id]),
+        accepted=ACCEPTED,
+        other_form=questions_in_lines,
+    )
     seed = folder.head.seed
     options = Options(concurrency=concurrency, attempt_timeout=_LONGEST_TASK, sample_timeout=_LONGEST_TASK)
     return run_samples(

@@ -46,12 +46,20 @@ class ModelTarget:
     """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
 
     ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
-    must have to be taken. The chat model retries by its own rules, so nothing is retried
-    here.
+    must have to be taken; ``other_form`` reads one that is not JSON. The chat model retries by its own rules,
+    so nothing is retried here.
     """
 
-    def __init__(self, model: ChatModel, *, schema: Callable[[Sample], Schema], accepted: Schema) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        schema: Callable[[Sample], Schema],
+        accepted: Schema,
+        other_form: Callable[[str], Any | None] | None = None,
+    ) -> None:
         self.name = model.name
+        self._other_form = other_form
         self._model = model
         self._schema = schema
         self._accepted = accepted
@@ -77,7 +85,13 @@ class ModelTarget:
         messages = [Message(turn.role, turn.content or "") for turn in sample.turns]
         model = CountedModel(self._model, Spending())
         try:
-            reply = ask(model, messages, self._schema(sample), accepted=self._accepted)
+            reply = ask(
+                model,
+                messages,
+                self._schema(sample),
+                accepted=self._accepted,
+                other_form=self._other_form,
+            )
             self._has_answered = True
         except ModelError as error:
             if error.kind not in _USELESS:
@@ -89,6 +103,30 @@ class ModelTarget:
         return Response(
             text=text, usage=model.spending.usage, metadata={"asked_twice": True} if reply.repaired else {}
         )
+
+
+# Questions written as lines, ``Q: …`` and ``Chunks: chunk_…, chunk_…``, by a model that does not write JSON.
+
+_ASKED_LINE = re.compile(
+    r"^[\W\d_]*(?:Q|Question|问题|问)\s*\d*\s*[*_]*\s*[:：]\s*[*_]*\s*(.*)$", re.IGNORECASE
+)
+_CITED_LINE = re.compile(r"^[\W\d_]*(?:Relevant )?Chunks?(?: ids?)?\s*[*_]*\s*[:：](.*)$", re.IGNORECASE)
+_CHUNK_ID = re.compile(r"(?:pa_)?chunk_\w+")
+
+
+def questions_in_lines(text: str) -> dict[str, Any] | None:
+    """Return the questions of a reply in lines with the chunks that each names; ``None`` if it has none.
+
+    >>> questions_in_lines("Q: When does it sail?\\nChunks: chunk_a1b2c3, chunk_d4e5f6")
+    {'questions': [{'question': 'When does it sail?', 'chunk_ids': ['chunk_a1b2c3', 'chunk_d4e5f6']}]}
+    """
+    questions: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if asked := _ASKED_LINE.match(line):
+            questions.append({"question": asked[1].strip(" *_"), "chunk_ids": []})
+        elif questions and (cited := _CITED_LINE.match(line)):
+            questions[-1]["chunk_ids"] += _CHUNK_ID.findall(cited[1])
+    return {"questions": questions} if any(each["chunk_ids"] for each in questions) else None
 
 
 # Whether a question can be put to somebody who has not seen the text it was made from.

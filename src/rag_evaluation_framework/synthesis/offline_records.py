@@ -114,14 +114,15 @@ def _support(sentence: str, contexts: Sequence[str]) -> float:
 # Raw records of an offline dataset: what is asked, what was retrieved for it, and the answer that
 # cites it.
 #
-# Three types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations``
-# for the passage that answers a question. Contexts are retrieved from the corpus, numbered, and put into
-# the prompt. The expected response is a model's, or without one the passages themselves, word by word;
-# both cite ``[n]``. If the passages that answer are not retrieved there is nothing to cite, and no
-# record; this is counted.
+# Four types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations``
+# for the passage that answers a question, and ``retrieval`` only whether that passage is found. Contexts
+# are retrieved from the corpus, numbered, and put into the prompt. The expected response is a model's, or
+# without one the passages themselves, word by word; both cite ``[n]``. If the passages that answer are not
+# retrieved there is nothing to cite, and no record; this is counted. A retrieval diagnostic has no
+# response, and is there whatever was retrieved.
 
-TaskType = Literal["qa", "summaries", "citations"]
-TASK_TYPES: tuple[TaskType, ...] = ("qa", "summaries", "citations")
+TaskType = Literal["qa", "summaries", "citations", "retrieval"]
+TASK_TYPES: tuple[TaskType, ...] = ("qa", "summaries", "citations", "retrieval")
 
 _NAMESPACE = uuid.UUID("5e0f2a3c-8f2b-5d0e-9a54-6f4f0f3d7c11")
 _SHARE_OF_EXCERPT = 0.8
@@ -134,7 +135,11 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something to ask, with the chunks that were retrieved for it and the passages that answer it."""
+    """Something to ask, with the chunks that were retrieved for it and the passages that answer it.
+
+    ``scores`` are the retriever's, of each chunk; ``relevant`` are the chunks of the corpus that hold the
+    passages, retrieved or not.
+    """
 
     task_type: TaskType
     instruction: str
@@ -142,6 +147,8 @@ class Task:
     excerpts: tuple[Excerpt, ...]
     document: str
     labels: Mapping[str, Any]
+    scores: tuple[float, ...] = ()
+    relevant: tuple[PositionAwareChunk, ...] = ()
 
 
 def offline_tasks(
@@ -152,20 +159,33 @@ def offline_tasks(
     k: int = 5,
     task_types: Sequence[TaskType] = TASK_TYPES,
 ) -> Iterator[Task]:
-    """Yield the tasks: each question once for ``qa`` and ``citations``, each document once for ``summaries``.
+    """Yield the tasks: each document once for ``summaries``, each question once for every other type.
 
     The pipeline must have indexed the corpus.
     """
     answered = [draft for draft in drafts if draft.excerpts]
     found = pipeline.retrieve([draft.question for draft in answered], k)
+    scores = [
+        tuple(pipeline.scores(draft.question, chunks) or ())
+        for draft, chunks in zip(answered, found, strict=True)
+    ]
+    holding = _Holding(pipeline)
     for task_type in task_types:
         if task_type == "summaries":
             yield from (_summary_task(document, pipeline, k) for document in corpus)
             continue
-        for draft, chunks in zip(answered, found, strict=True):
-            asked = draft.question if task_type == "qa" else _to_be_cited(draft.question)
-            labels = {"query_type": draft.kind, "difficulty": draft.difficulty}
-            yield Task(task_type, asked, tuple(chunks), draft.excerpts, draft.excerpts[0].doc_id, labels)
+        for draft, chunks, scored in zip(answered, found, scores, strict=True):
+            excerpts = draft.excerpts
+            yield Task(
+                task_type,
+                _to_be_cited(draft.question) if task_type == "citations" else draft.question,
+                tuple(chunks),
+                excerpts,
+                excerpts[0].doc_id,
+                {"query_type": draft.kind, "difficulty": draft.difficulty},
+                scored,
+                holding.of(excerpts) if task_type == "retrieval" else (),
+            )
 
 
 def offline_records(
@@ -195,6 +215,8 @@ def offline_records(
 
 def _answered(task: Task, model: ChatModel | None) -> CitedAnswer:
     contexts = [chunk.content for chunk in task.chunks]
+    if task.task_type == "retrieval":
+        return CitedAnswer("", ())
     if task.task_type == "summaries" and len(task.excerpts) < _FEWEST_TO_SUMMARISE:
         return CitedAnswer("", (), "nothing-to-summarise", f"{len(task.excerpts)} sentences retrieved")
     found = [_context_of(excerpt, task.chunks) for excerpt in task.excerpts]
@@ -216,15 +238,19 @@ def _record(
     contexts = [chunk.content for chunk in task.chunks]
     sources = [f"{folder}{chunk.doc_id}#char={chunk.start},{chunk.end}" for chunk in task.chunks]
     name = "\n".join((task.task_type, task.instruction, task.document, *sources))
+    cited = [task.chunks[number - 1] for number in answer.numbers]
+    # Neither is there for a retriever that does not tell them.
+    told = [{"score": score} for score in task.scores] or [{}] * len(contexts)
     return {
         "task_id": str(uuid.uuid5(_NAMESPACE, name)),
         "task_type": task.task_type,
         "instruction": task.instruction,
-        "expected_response": answer.text,
+        **({"expected_response": answer.text} if task.task_type != "retrieval" else {}),
         "rag": {
             "prompt": prompt_of(task.instruction, contexts),
             "contexts": contexts,
             "sources": sources,
+            **({"scores": list(task.scores)} if task.scores else {}),
             "citations": [
                 {
                     "index": number,
@@ -240,10 +266,11 @@ def _record(
                     "chunk_id": generate_chunk_id(chunk.content),
                     "document": chunk.doc_id,
                     "rank": rank,
+                    **score,
                     "start_char": chunk.start,
                     "end_char": chunk.end,
                 }
-                for rank, chunk in enumerate(task.chunks, start=1)
+                for rank, (chunk, score) in enumerate(zip(task.chunks, told, strict=True), start=1)
             ],
         },
         "metadata": {
@@ -251,9 +278,7 @@ def _record(
             "run_id": run_id,
             "language": "zh" if has_unspaced_script(task.instruction) else "en",
             "generator": dict(generator),
-            "selected_chunk_ids": [
-                generate_chunk_id(task.chunks[number - 1].content) for number in answer.numbers
-            ],
+            "selected_chunk_ids": [generate_chunk_id(chunk.content) for chunk in task.relevant or cited],
             **{name: value for name, value in task.labels.items() if value is not None},
         },
     }
@@ -269,6 +294,7 @@ def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Ta
         chunk for chunk in pipeline.retrieve([query], k * _SUMMARY_FACTOR)[0] if chunk.doc_id == document.id
     ]
     chunks = tuple(sorted(found[:k], key=lambda chunk: chunk.start))
+    scores = tuple(pipeline.scores(query, chunks) or ())
     first_of: dict[int, Excerpt] = {}
     for statement in passages.statements:
         place = statement.place
@@ -279,17 +305,40 @@ def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Ta
     excerpts = tuple(first_of[number] for number in sorted(first_of))[:_SUMMARY_SENTENCES]
     is_unspaced = has_unspaced_script(title)
     asked = f"概括“{title}”的主要内容。" if is_unspaced else f"Summarise “{title}” in a few sentences."
-    return Task("summaries", asked, chunks, excerpts, document.id, {})
+    return Task("summaries", asked, chunks, excerpts, document.id, {}, scores)
+
+
+class _Holding:
+    """Finds the chunks of an indexed corpus that hold a passage: nearly all of it, else any part of it."""
+
+    def __init__(self, pipeline: RetrievalPipeline) -> None:
+        self._by_document: dict[str, list[PositionAwareChunk]] = {}
+        for chunk in pipeline.chunking.chunks if pipeline.chunking else ():
+            self._by_document.setdefault(chunk.doc_id, []).append(chunk)
+
+    def of(self, excerpts: Sequence[Excerpt]) -> tuple[PositionAwareChunk, ...]:
+        """Return the chunks that hold the excerpts, each once."""
+        found: dict[str, PositionAwareChunk] = {}
+        for excerpt in excerpts:
+            near = [(_shared(excerpt, chunk), chunk) for chunk in self._by_document.get(excerpt.doc_id, ())]
+            whole = [chunk for shared, chunk in near if shared >= _SHARE_OF_EXCERPT * excerpt.size]
+            for chunk in whole or [chunk for shared, chunk in near if shared > 0]:
+                found.setdefault(chunk.content, chunk)
+        return tuple(found.values())
 
 
 def _context_of(excerpt: Excerpt, chunks: Sequence[PositionAwareChunk]) -> int | None:
     """Return the number of the first context that has nearly all of an excerpt."""
     least = _SHARE_OF_EXCERPT * excerpt.size
     for number, chunk in enumerate(chunks, start=1):
-        shared = min(chunk.end, excerpt.end) - max(chunk.start, excerpt.start)
-        if chunk.doc_id == excerpt.doc_id and shared >= least:
+        if chunk.doc_id == excerpt.doc_id and _shared(excerpt, chunk) >= least:
             return number
     return None
+
+
+def _shared(excerpt: Excerpt, chunk: PositionAwareChunk) -> int:
+    """Return how many characters a chunk has of an excerpt of the same document."""
+    return min(chunk.end, excerpt.end) - max(chunk.start, excerpt.start)
 
 
 def _with_number(text: str, number: int) -> str:

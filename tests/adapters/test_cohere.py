@@ -56,6 +56,19 @@ def test_candidates_come_back_by_score_and_ties_as_they_came(server: ComponentSe
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_the_address_is_that_of_the_sdks_environment_unless_it_is_given(
+    server: ComponentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_API_URL", server.url)
+    reranker = CohereReranker()
+    assert len(reranker.rerank("parental leave days", CHUNKS, 3)) == 3
+    assert len(server.requests) == 1
+    assert server.url in str(reranker)
+    assert CohereReranker(base_url="https://elsewhere.example").base_url == "https://elsewhere.example"
+    monkeypatch.delenv("CO_API_URL")
+    assert CohereReranker().base_url == "https://api.cohere.com"
+
+
 def test_searches_are_those_that_cohere_bills(server: ComponentServer) -> None:
     reranker = CohereReranker(base_url=server.url, price=0.002)
     assert str(reranker) == str(CohereReranker(base_url=server.url))

@@ -1,0 +1,425 @@
+"""How far an answer says what its reference says, by words: recall of the reference, precision of the answer.
+
+Words are compared by stems and Chinese by pairs of characters, numbers by value together with what they count
+(*90 minutes*, *an hour and a half*), names in near spellings. What the question says
+already counts little. A word that one side denies and the other does not is not the same word; one that the
+answer leaves open (*Rome or Milan*), or tells the wrong way round, counts half.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Literal, NamedTuple
+from unicodedata import normalize
+
+from rag_evaluation_framework.text.numbers import even_text
+from rag_evaluation_framework.text.scripts import HAN
+from rag_evaluation_framework.text.vocabulary import (
+    CHINESE_DIGITS,
+    NUMERALS,
+    STRUCTURE,
+    TENS,
+    TIMES,
+    UNITS,
+    stem,
+)
+
+_ASKED = 0.25
+"""What a word of the reference counts that the question has too."""
+_NEAR = 0.8
+"""What a word counts in a near spelling."""
+_HALF = 0.5
+"""What it counts where the answer leaves it open, and all of it where that is told the wrong way round."""
+_LATE = 0.95
+"""What a reference of one claim counts that is not said in the first sentence: that may be about another
+thing."""
+_FULL_ANSWER = 10
+"""At so many words of the reference, precision has half the weight that it has for one that tells all."""
+_REACH = 4
+"""How many words an *or* reaches."""
+_KEPT = 512
+_NONE: frozenset[str] = frozenset()
+
+# What joins other words or denies them, which is seen apart: an answer may be about "what" or "first" alone.
+_JOINING = frozenset(
+    """a an the of in on at to for and is was were are be been by with from as it its this that he she his her
+    they their there than have has had do does did so not no never neither nor cannot""".split()  # noqa: SIM905
+)
+_PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
+
+# How many of the smallest unit there are in each, by stems; years have months, not days.
+_MEASURES: dict[str, dict[str, float]] = {
+    "time": {"second": 1.0, "sec": 1, "minut": 60, "min": 60, "hour": 3600, "hr": 3600, "h": 3600}
+    | {"day": 86400, "week": 604800, "fortnight": 1209600}
+    | {"秒": 1, "分钟": 60, "小时": 3600, "天": 86400, "周": 604800},
+    "months": {"month": 1.0, "year": 12, "decad": 120, "centuri": 1200, "个月": 1, "年": 12},
+    "length": {"mm": 1.0, "millimetr": 1, "millimet": 1, "cm": 10, "centimetr": 10, "centimet": 10}
+    | {"m": 1e3, "metr": 1e3, "meter": 1e3, "km": 1e6, "kilometr": 1e6, "kilomet": 1e6}
+    | {"米": 1e3, "公里": 1e6},
+    "mass": {"g": 1.0, "gram": 1, "kg": 1e3, "kilo": 1e3, "kilogram": 1e3, "tonn": 1e6, "ton": 1e6}
+    | {"克": 1, "公斤": 1e3, "千克": 1e3, "吨": 1e6},
+    "volume": {"ml": 1.0, "millilitr": 1, "millilit": 1, "l": 1e3, "litr": 1e3, "liter": 1e3, "升": 1e3},
+    "share": {"%": 1.0},
+}
+_UNITS = {unit: (measure, size) for measure, units in _MEASURES.items() for unit, size in units.items()}
+_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
+_REWRITTEN = (
+    (re.compile(r"\ban? (\w+) and (?:a )?half\b"), r"1.5 \1"),
+    (re.compile(r"\b(\d+) and (?:a )?half\b"), r"\1.5"),
+    (re.compile(r"\bhalf an? (?=\w)"), "0.5 "),
+    (re.compile(r"\bhalf(?= (?:of|the|all|its|their|our)\b)"), "50%"),
+    (
+        re.compile(r"\ban? (?=(?:hour|minute|day|week|fortnight|month|year|decade|century|kilo\w*|ton)\b)"),
+        "1 ",
+    ),
+    (re.compile(r"半(?=小时|个?月|年|天)"), "0.5"),
+    (re.compile(r"\b(?:or (?:so|more|less|thereabouts)|more or less|whether or not)\b"), " "),
+)
+# A Chinese digit by itself: 六镑; 两三 is a guess.
+_DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_LETTERS = rf"[^\W\d_{HAN}]+"
+_TOKEN = re.compile(
+    rf"(?P<figure>(?:(?<![\w-])-)?\d+(?:[.:]\d+)*)(?P<percent>\s?%)?|(?P<han>[{HAN}]+)"
+    rf"|(?P<end>[,;:.!?，；：。！？]+|\b(?:but|however|although|though|while|whereas|because)\b)"
+    rf"|{_LETTERS}(?:'{_LETTERS})*"
+)
+_HAN_PART = re.compile(rf"或者?|还是|[{''.join(STRUCTURE)}不没沒无無未]")
+_HAN_OR = frozenset(("或", "或者", "还是"))
+_DENIAL = re.compile(
+    r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|without|cannot|except|(?:instead|rather)\s(?:of|than))\b"
+    r"|n't\b|不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来)|非(?![洲常])|除了"
+)
+_PASSIVE = re.compile(r"\bby\b|[被由]")
+_DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
+_SHORTEST_NEAR, _LONG = 5, 8
+
+
+class _Word(NamedTuple):
+    key: str
+    amount: tuple[str, float] | None = None
+    """What is measured and how much, of a number with its unit."""
+    is_bound: bool = False
+    """Whether it tells what the number before it counts."""
+    is_denied: bool = False
+    options: frozenset[str] = frozenset()
+    """The keys on the other side of an *or*."""
+
+
+class _Sentence(NamedTuple):
+    words: tuple[_Word, ...]
+    is_passive: bool
+    is_directed: bool
+    """Whether it says from where to where, or which is more than which."""
+
+
+class Match(NamedTuple):
+    """How far an answer and its reference agree."""
+
+    recalled: tuple[float, ...]
+    """Of each claim of the reference, what share the answer makes."""
+    agreed: tuple[float, ...]
+    """Of each claim of the answer, what share the reference or the question makes."""
+    correctness: float
+    """Recall and precision of all words in one figure, which recall leads where the reference is short."""
+
+
+def match_claims(answer: Sequence[str], reference: Sequence[str], question: str = "") -> Match:
+    """Compare the claims of an answer with those of its reference.
+
+    >>> match_claims(["It can be returned within 30 days."], ["30 days"], "Can it be returned?").recalled
+    (1.0,)
+    >>> match_claims(["It can be returned within 90 days."], ["30 days"], "Can it be returned?").recalled
+    (0.0,)
+    """
+    asked = _asked(question)
+    said, wanted = list(map(_sentence, answer)), list(map(_sentence, reference))
+    is_one = len(wanted) == 1
+    told = _Told(said, asked, is_one=is_one)
+    known = {word.key for sentence in wanted for word in sentence.words}
+    found = [told.hits(sentence.words, known) for sentence in wanted]
+    recalled, weights = [], []
+    for sentence, hits in zip(wanted, found, strict=True):
+        weights.append(asked.weights(sentence.words))
+        recall = _mean(hits, weights[-1])
+        recalled.append(recall * _HALF if told.is_turned(sentence) else recall)
+    if is_one and recalled[0] and told.is_late(wanted[0].words, known):
+        recalled[0] *= _LATE
+    agreed, right, extra = _precision(said, wanted, asked)
+    recall = _mean(recalled, list(map(sum, weights)))
+    words = sum(len(sentence.words) for sentence in wanted)
+    weight = words / (words + _FULL_ANSWER) / 2
+    precision = right / (right + extra) if right else 1 / (1 + extra)
+    return Match(tuple(recalled), agreed, recall ** (1 - weight) * precision**weight)
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    total = sum(weights)
+    return (
+        sum(value * weight for value, weight in zip(values, weights, strict=True)) / total if total else 0.0
+    )
+
+
+class _Asked:
+    """What a question says, and whether it asks for what is not so."""
+
+    def __init__(self, question: str) -> None:
+        self.keys = frozenset(word.key for word in _sentence(question).words)
+        self.denies = _DENIAL.search(_even(question)) is not None
+
+    def weights(self, words: Sequence[_Word]) -> list[float]:
+        """Return what each word counts; where all of them are asked about, as much as any."""
+        weights = [_ASKED if word.key in self.keys else 1.0 for word in words]
+        return weights if 1.0 in weights else [1.0] * len(words)
+
+
+_asked = lru_cache(maxsize=_KEPT)(_Asked)
+
+
+class _Told:
+    """The words of an answer, to be looked up."""
+
+    def __init__(self, sentences: Sequence[_Sentence], asked: _Asked, *, is_one: bool) -> None:
+        self._sentences, self._asked = sentences, asked
+        # In a long text a denial is about anything: of one claim alone it can be told what it denies.
+        self._is_strict = is_one and not asked.denies
+        self._by_key: dict[str, list[_Word]] = {}
+        for sentence in sentences:
+            for word in sentence.words:
+                self._by_key.setdefault(word.key, []).append(word)
+        self._amounts = {word.amount for words in self._by_key.values() for word in words if word.amount}
+        self._near: dict[str, list[str]] = {}  # by first letter, which near spellings share
+        for key in self._by_key:
+            if len(key) >= _SHORTEST_NEAR - 1 and key.isalpha():
+                self._near.setdefault(key[0], []).append(key)
+
+    def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
+        """Return how far the answer says each word; what a number counts, only with the number."""
+        found: list[float] = []
+        for word in words:
+            hit = self._hit(word, known)
+            found.append(min(hit, found[-1]) if word.is_bound and found and not found[-1] else hit)
+        return found
+
+    def _hit(self, word: _Word, known: Collection[str]) -> float:
+        if word.amount is not None and word.amount in self._amounts:
+            return 1.0
+        said = self._by_key.get(word.key)
+        if said is not None:
+            return max(self._same(word, each, known) for each in said)
+        if len(word.key) < _SHORTEST_NEAR or not word.key.isalpha():
+            return 0.0
+        is_near = any(_are_near(word.key, key) for key in self._near.get(word.key[0], ()))
+        return _NEAR if is_near else 0.0
+
+    def _same(self, word: _Word, said: _Word, known: Collection[str]) -> float:
+        if word.amount and said.amount:  # which are not equal: 30 days, 30 hours
+            return 0.0
+        if word.is_denied != said.is_denied and self._is_strict:
+            return 0.0
+        is_open = not word.options and any(
+            key not in known and key not in self._asked.keys for key in said.options
+        )
+        return _HALF if is_open else 1.0
+
+    def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
+        """Tell whether a later sentence says more of the words than the first does."""
+        if len(self._sentences) < 2:
+            return False
+        alone = (_Told([each], self._asked, is_one=True) for each in self._sentences)
+        shares = [sum(each.hits(words, known)) for each in alone]
+        return max(shares) > shares[0]
+
+    def is_turned(self, wanted: _Sentence) -> bool:
+        """Tell whether a sentence has most of the words in the opposite order, and not for its voice."""
+        if not wanted.is_directed and not 3 <= len(wanted.words) <= 2 * _REACH:
+            return False
+        places = {word.key: place for place, word in enumerate(wanted.words) if not word.amount}
+        asked = self._asked.keys if not self._asked.keys.issuperset(places) else ()
+        for sentence in self._sentences:
+            order = [word.key for word in sentence.words if word.key in places]
+            if len(order) != len(set(order)) or sentence.is_passive != wanted.is_passive:
+                continue
+            pairs = list(combinations([places[key] for key in order if key not in asked], 2))
+            if 2 * sum(first > second for first, second in pairs) > len(pairs):
+                return len(order) > 2 or wanted.is_directed
+        return False
+
+
+def _precision(
+    said: Sequence[_Sentence], wanted: Sequence[_Sentence], asked: _Asked
+) -> tuple[tuple[float, ...], int, int]:
+    """Return what share of each claim is right, and how many words of all of them are right and are not."""
+    told = _Told(wanted, asked, is_one=len(wanted) == 1)
+    right: set[str] = set()
+    extra: set[str] = set()
+    agreed = []
+    for sentence in said:
+        words = [word for word in sentence.words if word.key not in asked.keys]
+        hits = told.hits(words, ())
+        right.update(word.key for word, hit in zip(words, hits, strict=True) if hit)
+        extra.update(word.key for word, hit in zip(words, hits, strict=True) if not hit)
+        agreed.append(sum(hits) / len(hits) if hits else 1.0)
+    return tuple(agreed), len(right), len(extra - right)
+
+
+@lru_cache(maxsize=1 << 14)
+def _are_near(one: str, other: str) -> bool:
+    """Tell whether two words are a letter apart, or two where they are long; the first letter is the same."""
+    allowed = 1 if min(len(one), len(other)) < _LONG else 2
+    return abs(len(one) - len(other)) <= allowed and _distance(one, other, allowed) <= allowed
+
+
+def _distance(one: str, other: str, limit: int) -> int:
+    """Return how many letters must be put in, left out, changed or swapped, or more than the limit."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        last, row, earlier = row, [place], before
+        for at, against in enumerate(other, 1):
+            cost = min(last[at] + 1, row[-1] + 1, last[at - 1] + (letter != against))
+            if earlier and at > 1 and letter == other[at - 2] and one[place - 2] == against:
+                cost = min(cost, earlier[at - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+        before = last
+    return row[-1]
+
+
+# Reading a sentence.
+
+
+@lru_cache(maxsize=_KEPT)
+def _sentence(text: str) -> _Sentence:
+    even = _even(text)
+    tokens = list(_tokens(even))
+    is_passive, is_directed = (pattern.search(even) is not None for pattern in (_PASSIVE, _DIRECTED))
+    return _Sentence(tuple(_words(tokens)), is_passive, is_directed)
+
+
+def _even(text: str) -> str:
+    """Return a text without accents, its numbers and dates written in one way."""
+    text = _ISO_DATE.sub(_written_date, text)
+    if not text.isascii():
+        text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
+    even = even_text(text).replace("&", " and ")
+    for pattern, written in _REWRITTEN:
+        even = pattern.sub(written, even)
+    return even if even.isascii() else _DIGIT.sub(lambda found: str(CHINESE_DIGITS[found[0]]), even)
+
+
+def _written_date(found: re.Match[str]) -> str:
+    year, month, day = map(int, found.groups())
+    return f"{day} {_MONTHS[month - 1]} {year}" if 1 <= month <= len(_MONTHS) else found[0]
+
+
+class _Token(NamedTuple):
+    kind: Literal["word", "figure", "or", "joining"]
+    key: str
+    is_denied: bool
+    unit: str = ""
+
+
+def _tokens(even: str) -> Iterator[_Token]:
+    """Yield the words, figures and what joins them; what is denied is, up to the end of its clause."""
+    found = list(_TOKEN.finditer(even))
+    denials = [each.start() for each in _DENIAL.finditer(even)]
+    ends = [each.start() for each in found if each["end"]] if denials else []
+    denied = {bisect(ends, place) for place in denials}
+    for each in found:
+        is_denied = bool(denied) and bisect(ends, each.start()) in denied
+        if each["figure"]:
+            yield _Token("figure", each["figure"], is_denied, "%" if each["percent"] else "")
+        elif each["han"]:
+            yield from _han_tokens(each["han"], is_denied)
+        elif not each["end"]:
+            yield _word_token(each[0], is_denied)
+
+
+def _word_token(word: str, is_denied: bool) -> _Token:
+    bare = word.removesuffix("'s").removesuffix("n't").replace("'", "")
+    if bare in _PLAIN_NUMBERS:
+        return _Token("figure", _PLAIN_NUMBERS[bare], is_denied)
+    if bare == "or":
+        return _Token("or", bare, is_denied)
+    return _Token(
+        "joining" if bare in _JOINING else "word", stem(bare) if bare.isascii() else bare, is_denied
+    )
+
+
+def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
+    start = 0
+    for found in (*_HAN_PART.finditer(run), None):
+        part = run[start : found.start()] if found else run[start:]
+        length = min(len(part), 2)
+        for place in range(len(part) + 1 - length if length else 0):
+            yield _Token("word", part[place : place + length], is_denied)
+        if found:
+            start = found.end()
+            yield _Token("or" if found[0] in _HAN_OR else "joining", found[0], is_denied)
+
+
+def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
+    """Yield the words that count: figures with their units, and whatever does not only join others."""
+    is_open = any(token.kind == "or" for token in tokens)
+    kept = [token.kind in ("word", "figure") for token in tokens]
+    if not any(kept):
+        kept = [True] * len(tokens)
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        if kept[place]:
+            if token.kind == "figure":
+                amount, used = _amount(tokens, place)
+                options = _options(tokens, place) if is_open else _NONE
+                yield _Word(token.key, amount, False, token.is_denied, options)
+                place += used
+                continue
+            is_bound = place > 0 and tokens[place - 1].kind == "figure"
+            options = _options(tokens, place) if is_open else _NONE
+            yield _Word(token.key, None, is_bound, token.is_denied, options)
+        place += 1
+
+
+def _amount(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | None, int]:
+    """Return what a figure measures, with smaller units of it that follow, and how many tokens tell it."""
+    total, measure, smallest, end = 0.0, "", 0.0, place
+    while end < len(tokens) and tokens[end].kind == "figure":
+        unit, used = _unit(tokens, end)
+        if unit is None or (measure and (unit[0] != measure or unit[1] >= smallest)):
+            break
+        measure, smallest = unit
+        total += smallest * float(tokens[end].key)
+        end += used
+        if end + 1 < len(tokens) and tokens[end].key == "and" and tokens[end + 1].kind == "figure":
+            end += 1
+    if not measure:
+        return None, 1
+    return (measure, round(total, 6)), end - place
+
+
+def _unit(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | None, int]:
+    token = tokens[place]
+    if ":" in token.key:
+        return None, 1
+    if token.unit:
+        return _UNITS[token.unit], 1
+    following = tokens[place + 1].key if place + 1 < len(tokens) else ""
+    return (_UNITS[following], 2) if following in _UNITS else (None, 1)
+
+
+def _options(tokens: Sequence[_Token], place: int) -> frozenset[str]:
+    """Return the keys on the other side of an *or* that is near."""
+    first, last = max(0, place - _REACH), min(len(tokens), place + _REACH + 1)
+    found: set[str] = set()
+    for at in range(first, last):
+        if tokens[at].kind == "or":
+            others = tokens[at + 1 : at + 1 + _REACH] if at > place else tokens[max(0, at - _REACH) : at]
+            found.update(each.key for each in others if each.kind in ("word", "figure"))
+    return frozenset(found)

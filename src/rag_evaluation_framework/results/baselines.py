@@ -1,0 +1,416 @@
+"""A baseline: an earlier run, results file or evaluation, found by id, path or branch, read sample by sample.
+
+Samples pair by id, and only where their content is the same. Scores by other methods are refused, and times
+are left out: they differ between two runs of the same system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import plain_name, read_bytes
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.comparison import metric_sections
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.gate import PassCounter, sample_passes
+from rag_evaluation_framework.results.regressions import Side, Standing, regressions
+from rag_evaluation_framework.results.results_documents import results_document
+from rag_evaluation_framework.results.run_folder import (
+    RunFolder,
+    RunGroup,
+    fingerprint,
+    list_runs,
+    read_list,
+    tied_runs,
+)
+from rag_evaluation_framework.results.storage import rows_of_document
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Figure
+from rag_evaluation_framework.results.verdicts import Regressions, Threshold
+from rag_evaluation_framework.statistics.intervals import mean_interval
+from rag_evaluation_framework.statistics.resampling import exact_mean
+
+RESULTS_DIRECTORY = Path("data", "evaluation", "results")
+SAVED = "baseline_"
+"""What the names of results that were saved as a baseline begin with."""
+
+_RESULTS = (".results.json", ".results.yaml", ".results.yml", "results.json")
+_UNKNOWN = "unknown"
+_REPEAT = re.compile(r"~[0-9]+\Z")
+_SHOWN_ANSWERS = 20
+
+
+class ScoredBy(Protocol):
+    """What is compared of a metric: its name, how it is measured, and which way is better."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BaselineRun:
+    """One dataset's run as it was: what it was answered and how that was scored.
+
+    What its samples were is told by their ``fingerprints``; a results file has their ``texts`` instead,
+    question and reference.
+    """
+
+    head: RunHead
+    results: Callable[[], Iterator[SampleResult]]
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+    def edited(self, samples: Iterable[Sample]) -> frozenset[str]:
+        """Return the ids of the samples whose content is another now; what is not known is the same."""
+        return frozenset(sample.id for sample in samples if self._differs(sample))
+
+    def _differs(self, sample: Sample) -> bool:
+        if sample.id in self.fingerprints:
+            return self.fingerprints[sample.id] != fingerprint(sample)
+        asked, expected = self.texts.get(sample.id, (None, None))
+        is_known = asked is not None
+        return is_known and (asked != sample.question or expected != sample.reference)
+
+    def check_scored_by(self, scorers: Iterable[ScoredBy]) -> None:
+        """Raise :class:`UsageError` if the baseline was not scored by one of these, or in another way."""
+        name = self.head.run_id
+        methods: dict[str, set[str]] = {}
+        for result in self.results():
+            for score in result.scores:
+                methods.setdefault(score.metric, set()).add(score.method)
+        for scorer in scorers:
+            then = methods.get(scorer.name)
+            if then is None:
+                raise UsageError(
+                    f"baseline {name} was not scored with {scorer.name}; run rag-eval score first"
+                )
+            if scorer.method not in then and then != {_UNKNOWN}:
+                found = " and ".join(sorted(then))
+                raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Baseline:
+    """What a run is compared with: the runs of an evaluation by dataset, and what they are called."""
+
+    name: str
+    runs: Mapping[str, BaselineRun]
+
+    def run_of(self, dataset: str) -> BaselineRun:
+        """Return the run of a dataset."""
+        if dataset not in self.runs:
+            known = ", ".join(self.runs)
+            raise UsageError(f"baseline: expected a run of dataset {dataset}, got runs of {known}")
+        return self.runs[dataset]
+
+
+def compared(baseline: Baseline, sides: Sequence[Side], *, min_paired: float, seed: int = 0) -> Regressions:
+    """Compare all datasets of a run with the baseline; what got worse has its old answers."""
+    found = regressions(baseline.name, sides, min_paired=min_paired, seed=seed)
+    wanted = set(found.worse[:_SHOWN_ANSWERS])
+    answers = {
+        (dataset, result.sample_id): result.response.text or ""
+        for dataset in {dataset for dataset, _ in wanted}
+        for result in baseline.runs[dataset].results()
+        if (dataset, result.sample_id) in wanted
+    }
+    return replace(found, answers=answers)
+
+
+def compared_metrics(
+    scorers: Sequence[ScoredBy], thresholds: Sequence[Threshold]
+) -> tuple[list[ScoredBy], list[Threshold]]:
+    """Return the scorers that a baseline is compared by, the gated ones and the first, and their bounds."""
+    timeless = [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
+    names = {scorer.name for scorer in timeless}
+    bounds = [threshold for threshold in thresholds if threshold.metric in names]
+    gated = {threshold.metric for threshold in bounds}
+    return [each for place, each in enumerate(timeless) if place == 0 or each.name in gated], bounds
+
+
+def side_of(
+    dataset: str,
+    before: BaselineRun,
+    after: Callable[[], Iterator[SampleResult]],
+    samples: Iterable[Sample],
+    *,
+    scorers: Sequence[ScoredBy],
+    thresholds: Sequence[Threshold],
+    repeats: int = 1,
+) -> Side:
+    """Pair a run of a dataset with the baseline's, sample by sample, both held to today's thresholds."""
+    used, bounds = compared_metrics(scorers, thresholds)
+    metrics = {scorer.name: scorer.higher_is_better for scorer in used}
+    return Side(
+        dataset=dataset,
+        before=_standings(before.results(), bounds, metrics, before.head.repeats > 1),
+        after=_standings(after(), bounds, metrics, repeats > 1),
+        metrics=metrics,
+        thresholds=bounds,
+        edited=before.edited(samples),
+    )
+
+
+def _standings(
+    results: Iterable[SampleResult], bounds: Sequence[Threshold], metrics: Iterable[str], repeated: bool
+) -> dict[str, Standing]:
+    found: dict[str, Standing] = {}
+    several: dict[str, list[Standing]] = {}
+    wanted = frozenset(metrics)
+    for result in results:
+        standing = Standing(
+            result.response.failure is None,
+            sample_passes(result, bounds),
+            {
+                each.metric: each.value
+                for each in result.scores
+                if each.metric in wanted and each.value is not None
+            },
+        )
+        if repeated:
+            several.setdefault(asked_id(result.sample_id), []).append(standing)
+        else:
+            found[result.sample_id] = standing
+    return found | {sample_id: _together(standings) for sample_id, standings in several.items()}
+
+
+def asked_id(sample_id: str) -> str:
+    """Return the id of the sample that was asked again under this one."""
+    return _REPEAT.sub("", sample_id)
+
+
+def _together(standings: Sequence[Standing]) -> Standing:
+    """Return how a sample stands that was asked several times: it passes if more than half of them do."""
+    decided = [each.passes for each in standings if each.passes is not None]
+    names = {name for each in standings for name in each.values}
+    return Standing(
+        2 * sum(each.answered for each in standings) > len(standings),
+        2 * sum(decided) > len(decided) if decided else None,
+        {
+            name: exact_mean([each.values[name] for each in standings if name in each.values])
+            for name in names
+        },
+        (sum(decided), len(decided)),
+    )
+
+
+def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
+    """Return a run that asked each sample several times with figures over samples, not over answers.
+
+    A sample's score is the mean of its answers' scores, if most have one; it passes if most of them do.
+    """
+    columns, repeats = evaluation.columns, evaluation.head.repeats
+    figures: dict[str, Figure] = {}
+    for name in columns.values:
+        figure, scored = evaluation.metrics[name], columns.scored(name)
+        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
+        for sample_id, value in scored.items():
+            samples[asked_id(sample_id)].append(value)
+        means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
+        n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
+        figures[name] = replace(
+            figure,
+            value=exact_mean(means) if means else None,
+            interval=mean_interval(means, **evaluation.intervals) if means else None,
+            n_scored=len(means),
+            n_skipped=len(samples) - len(means) - n_failed,
+            n_failed=n_failed,
+        )
+    passes = PassCounter()
+    for standing in _standings((row.result for row in evaluation.rows), bounds, (), True).values():
+        passes.passed += standing.passes is True
+        passes.failed += standing.passes is False
+        passes.undecided += standing.passes is None
+    return replace(evaluation, metrics={**evaluation.metrics, **figures, PASS_RATE: passes.rate()})
+
+
+# Where a baseline is found.
+
+
+def open_baseline(
+    given: str | Path | Evaluation, *, runs_directory: Path, datasets: Sequence[str]
+) -> Baseline:
+    """Open a run by id or path, a results file, an evaluation, or the latest of a branch on the datasets."""
+    if isinstance(given, Evaluation):
+        parts = given.parts.values() if given.parts and given.document is None else (given,)
+        runs = {run.head.dataset_id: run for part in parts for run in _of_evaluation(part)}
+        return Baseline(name=given.head.run_id, runs=runs)
+    path = Path(given)
+    if path.is_file() and plain_name(path).endswith(_RESULTS):
+        return _of_file(path)
+    for folder in (runs_directory / path, path):
+        if (folder / "head.json").is_file():
+            return _of_group(RunGroup.open(given, runs_directory))
+    if path.exists():
+        RunFolder.open(given, runs_directory)  # says what it is that is not a run
+    found = _latest(str(given), runs_directory, datasets)
+    if found is None:
+        known = [run.path.name for run in list_runs(runs_directory)]
+        hint = f"; the latest run there is {known[-1]}" if known else ""
+        raise UsageError(
+            f"no run {str(given)!r} in {runs_directory}, nor a results file or branch of that name with a "
+            f"complete run of {', '.join(datasets)}{hint}"
+        )
+    return found
+
+
+def _of_group(group: RunGroup) -> Baseline:
+    for folder in group.runs.values():
+        if folder.state != "complete":
+            raise UsageError(f"baseline {folder.head.run_id} is {folder.state}: expected a complete run")
+    runs = {name: _of_folder(folder) for name, folder in group.runs.items()}
+    return Baseline(name=group.leader.head.run_id, runs=runs)
+
+
+def _of_folder(folder: RunFolder) -> BaselineRun:
+    return BaselineRun(
+        head=folder.head, results=folder.results, fingerprints=dict(read_list(folder.samples_path))
+    )
+
+
+def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
+    if not part.outcome.completed:
+        raise UsageError(f"baseline {part.head.run_id} is incomplete: expected a complete run")
+    if part.document is not None:
+        yield from _of_document(part.document)
+    elif part.folder is not None and (part.folder / "head.json").is_file():
+        yield _of_folder(RunFolder.open(part.folder))
+    else:
+        yield BaselineRun(
+            head=part.head,
+            results=lambda: (row.result for row in part.rows),
+            fingerprints={row.id: fingerprint(row.sample) for row in part.rows if row.sample is not None},
+        )
+
+
+def _of_file(path: Path) -> Baseline:
+    runs = list(_of_document(read_results(path)))
+    return Baseline(name=path.name, runs={run.head.dataset_id: run for run in runs})
+
+
+def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
+    """Yield the runs in a results document: one, or one for each of its splits."""
+    head, rows = rows_of_document(document)
+    by_split: dict[str | None, list[tuple[Row, Mapping[str, Any]]]] = {}
+    for row, query in zip(rows, document.get("query_results") or (), strict=True):
+        by_split.setdefault(query.get("split"), []).append((row, query))
+    for split, members in by_split.items():
+        prefix = "" if split is None else f"{split}/"
+        results = [replace(row.result, sample_id=row.id.removeprefix(prefix)) for row, _ in members]
+        texts = {
+            row.id.removeprefix(prefix): (query.get("query_text"), query.get("ground_truth_answer"))
+            for row, query in members
+        }
+        yield BaselineRun(
+            head=head if split is None else replace(head, dataset_id=split),
+            results=lambda results=results: iter(results),  # type: ignore[misc]
+            texts=texts,
+        )
+
+
+class _Configured(msgspec.Struct):
+    branch: str | None = None
+
+
+class _Listed(msgspec.Struct):
+    """What tells whether a results file is of a branch; the rest of it is skipped without being decoded."""
+
+    dataset_id: str | None = None
+    timestamp: str = ""
+    configuration: _Configured = msgspec.field(default_factory=_Configured)
+
+
+def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baseline | None:
+    """Return the latest complete run or results file of a branch that has all the datasets."""
+    found: list[tuple[tuple[str, str], Callable[[], Baseline]]] = []
+    for listed in list_runs(runs_directory):
+        folder = listed.folder
+        if folder is None or listed.state != "complete" or folder.head.configuration.get("branch") != name:
+            continue
+        if "evaluation" in folder.head.configuration:
+            continue  # another run leads it
+        group = RunGroup(*tied_runs(folder, "evaluation"))
+        if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
+            began = (folder.head.started_at or "", folder.head.run_id)
+            found.append((began, lambda group=group: _of_group(group)))  # type: ignore[misc]
+    paths = sorted(RESULTS_DIRECTORY.glob("*.results.json")) if RESULTS_DIRECTORY.is_dir() else []
+    for path in paths:
+        try:
+            head = msgspec.json.decode(read_bytes(path), type=_Listed)
+        except (msgspec.DecodeError, UnicodeDecodeError, RagEvalError):  # not a results file of ours
+            continue
+        if head.configuration.branch == name or path.name == f"{SAVED}{name}.results.json":
+            found.append(((head.timestamp, path.name), lambda path=path: _of_file(path)))  # type: ignore[misc]
+    for _, opened in sorted(found, key=lambda each: each[0], reverse=True):
+        baseline = opened()
+        if set(datasets) <= baseline.runs.keys():
+            return baseline
+    return None
+
+
+# What is kept of an evaluation for later ones to be compared with.
+
+_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split", "pass")
+_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics")
+
+
+def baseline_path(name: str) -> Path:
+    """Return where a baseline of this name is kept; raise for one that could not be a file's."""
+    if not re.fullmatch(r"\w[\w.+-]{0,99}", name):
+        expected = "a name of letters, digits, '_', '-', '+' and '.'"
+        raise UsageError(f"baseline to save: expected {expected}, got {shown(name)}")
+    return RESULTS_DIRECTORY / f"{SAVED}{name}.results.json"
+
+
+def save_baseline(evaluation: Evaluation, name: str) -> Path:
+    """Write what a later run is compared with, questions, answers and scores: small enough to commit."""
+    path = baseline_path(name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused("write", path.parent, error) from error
+    write_bytes_atomically(path, strict_json.encode(_baseline_document(evaluation), indent=2) + b"\n")
+    return path
+
+
+def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
+    """Return a results document of few words; several datasets are its splits."""
+    parts = evaluation.runs
+    if evaluation.document is not None or len(parts) == 1:
+        documents = [results_document(evaluation if evaluation.document is not None else parts[0])]
+    else:
+        documents = [results_document(part) for part in parts]
+    whole = {name: value for name, value in documents[0].items() if name not in ("blame", PERFORMANCE)}
+    if len(documents) > 1:
+        whole["dataset_id"] = ", ".join(part.name for part in parts)
+        for section, _ in list(metric_sections(whole)):
+            # Figures of several datasets are not added up; that they were measured, and how, is kept.
+            whole[section] = {
+                metric: {**figure, "value": None, "confidence_interval": None}
+                for document in documents
+                for metric, figure in document.get(section, {}).items()
+                if isinstance(figure, Mapping)
+            }
+        whole.pop("summary", None)
+        for part, document in zip(parts, documents, strict=True):
+            for query in document["query_results"]:
+                query.update(query_id=f"{part.name}/{query['query_id']}", split=part.name)
+    queries = [query for document in documents for query in document["query_results"]]
+    whole["query_results"] = [{key: query[key] for key in _OF_A_QUERY if key in query} for query in queries]
+    return whole

@@ -1,0 +1,309 @@
+"""Has it got worse since the baseline? Samples paired, one family of tests at 5 %, looked at one way.
+
+Samples that passed and now fail are held against those that did the reverse, pooled over all datasets, at 4 %
+(exact, mid-p). All gated metrics of all datasets share the other 1 % by Holm's method; if the flips are
+significant, their share passes on to the metrics. A metric that is only looked at is in no family, so adding
+one makes nothing more lenient. What was not shown is *undecided*; where no outcome could have been
+significant, it is *not evaluated*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
+from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
+from rag_evaluation_framework.statistics.paired import (
+    flips_p_value,
+    holm,
+    largest_drop,
+    paired_randomisation_test,
+    repeated_flips_p_value,
+)
+from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
+
+FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
+
+Flip = Literal["worse", "better", "same", "new", "gone", "unpaired", "nothing"]
+"""How one sample moved; ``nothing``: neither run tells whether it passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one sample stands in a run: whether it was answered, whether it passes, its scores by metric.
+
+    ``answers`` says of one that was asked several times how many answers pass, and of how many that is known.
+    """
+
+    answered: bool
+    passes: bool | None
+    values: Mapping[str, float]
+    answers: tuple[int, int] | None = None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many of its answers pass, and of how many that is known."""
+        return self.answers or (int(self.passes is True), int(self.passes is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Two runs of one dataset, sample by sample, and what is demanded of it.
+
+    ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
+    one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``edited`` are samples whose
+    content has changed: they pair with nothing.
+    """
+
+    dataset: str
+    before: Mapping[str, Standing]
+    after: Mapping[str, Standing]
+    metrics: Mapping[str, bool]
+    thresholds: Sequence[Threshold] = ()
+    edited: frozenset[str] = frozenset()
+
+    @property
+    def gated(self) -> list[str]:
+        """The metrics that have a threshold, in the order of the run."""
+        declared = {threshold.metric for threshold in self.thresholds}
+        return [metric for metric in self.metrics if metric in declared]
+
+    @property
+    def decides(self) -> bool:
+        """Whether thresholds decide how a sample moved; else its first metric does."""
+        return any(can_be_missed(each) for each in self.thresholds if each.metric in self.metrics)
+
+    def answers(self) -> list[tuple[int, int, int, int]]:
+        """Return of each sample in both runs how many answers passed before, of how many; and now."""
+        both = ((before, self._after(sample_id)) for sample_id, before in self.before.items())
+        return [(*before.counts, *after.counts) for before, after in both if after is not None]
+
+    def movements(self) -> Iterator[tuple[str, Flip]]:
+        """Yield for each sample of either run how it moved."""
+        decides = self.decides
+        primary = next(iter(self.metrics), "")
+        for sample_id, before in self.before.items():
+            after = self._after(sample_id)
+            if after is None:
+                yield sample_id, "gone"
+            elif decides:
+                yield sample_id, _passing(before.passes, after.passes)
+            else:
+                yield sample_id, self._by(primary, before, after)
+        known = self.before.keys() - self.edited
+        yield from ((sample_id, "new") for sample_id in self.after if sample_id not in known)
+
+    def pairs(self, metric: str) -> list[tuple[float, float]]:
+        """Return a metric's values of the samples that have one in both runs: before, now."""
+        return [
+            (before.values[metric], after.values[metric])
+            for sample_id, before in self.before.items()
+            if metric in before.values and (after := self._after(sample_id)) is not None
+            if metric in after.values
+        ]
+
+    def _after(self, sample_id: str) -> Standing | None:
+        return None if sample_id in self.edited else self.after.get(sample_id)
+
+    def _by(self, primary: str, before: Standing, after: Standing) -> Flip:
+        """Tell how a sample moved by its first metric; an answer that is missing is worse than any."""
+        if not before.answered or not after.answered:
+            return _moved(after.answered - before.answered)
+        if primary not in before.values or primary not in after.values:
+            return "nothing" if primary not in before.values and primary not in after.values else "unpaired"
+        change = after.values[primary] - before.values[primary]
+        return _moved(change if self.metrics[primary] else -change)
+
+
+def can_be_missed(threshold: Threshold) -> bool:
+    """Tell whether a sample can miss a threshold: one at the end of the metric's scale cannot be."""
+    known = known_metric(threshold.metric)
+    if known is None or not known.is_share:
+        return True
+    return threshold.bound > 0.0 if threshold.operator == ">=" else threshold.bound < 1.0
+
+
+def _passing(before: bool | None, after: bool | None) -> Flip:
+    if before is None or after is None:
+        return "nothing" if before is after else "unpaired"
+    return _moved(after - before)
+
+
+def _moved(change: float) -> Flip:
+    return "better" if change > 0 else "worse" if change < 0 else "same"
+
+
+def regressions(
+    baseline: str, sides: Sequence[Side], *, min_paired: float = 0.0, seed: int = 0
+) -> Regressions:
+    """Compare each dataset of a run with the baseline's run of it, all as one family.
+
+    Of the samples in both runs a share of at least ``min_paired`` must be comparable, else those that are
+    not decide nothing: it is not evaluated, unless what is there is worse.
+    """
+    by_kind: dict[Flip, list[tuple[str, str]]] = {}
+    for side in sides:
+        for sample_id, movement in side.movements():
+            by_kind.setdefault(movement, []).append((side.dataset, sample_id))
+    worse, better = by_kind.get("worse", []), by_kind.get("better", [])
+    unpaired = by_kind.get("unpaired", [])
+    paired = len(worse) + len(better) + len(by_kind.get("same", []))
+    repeated = _Repeated(sides)
+    p_value = repeated.p_value if repeated else flips_p_value(len(worse), len(better))
+    p_improved = 1.0 - repeated.p_value if repeated else flips_p_value(len(better), len(worse))
+    fell = repeated.fell if repeated else bool(worse)
+    flipped = fell and p_value <= FLIPS_LEVEL
+    improved = (repeated.rose if repeated else bool(better)) and p_improved <= FLIPS_LEVEL
+    levels = tuple(LEVEL if shown else METRICS_LEVEL for shown in (flipped, improved))
+    metrics = _gated_metrics(sides, levels, seed)
+    findings = {each.finding for each in metrics}
+    reason = None
+    word: Movement
+    if flipped or "worse" in findings:
+        word = "worse"
+    elif not paired or paired < min_paired * (paired + len(unpaired)):
+        word, reason = "not evaluated", _unpaired(paired, len(unpaired))
+    elif not worse and not fell and not any(_fell(each, sides) for each in metrics):
+        word = "better" if improved or "better" in findings else "no worse"
+    elif not (repeated.would_fail if repeated else _can_show(sides, paired)):
+        word = "not evaluated"
+        reason = f"{counted(paired, 'answer')} cannot show a drop, whatever they say"
+    else:
+        word = "better" if improved else "undecided"
+    numbers = range(1, paired - len(better) + 1)
+    flips = (n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL)
+    return Regressions(
+        baseline=baseline,
+        word=word,
+        worse=tuple(worse),
+        better=tuple(better),
+        unpaired=tuple(unpaired),
+        new=len(by_kind.get("new", [])),
+        gone=len(by_kind.get("gone", [])),
+        paired=paired,
+        p_value=p_value,
+        would_fail=repeated.would_fail if repeated else next(flips, None),
+        metrics=metrics,
+        drop=largest_drop(len(worse), len(better), paired) if paired else None,
+        reason=reason,
+        answers_passed=repeated.passed if repeated else None,
+    )
+
+
+class _Repeated:
+    """Samples that were asked several times in either run: how often they pass, before and now.
+
+    Answers are exchanged within each sample, which tells the noise of the agent from a change of it. It is
+    false where each was asked once, or where no threshold decides whether a sample passes.
+    """
+
+    def __init__(self, sides: Sequence[Side]) -> None:
+        answers = [each for side in sides if side.decides for each in side.answers()]
+        self._is_used = any(before > 1 or now > 1 for _, before, _, now in answers)
+        if not self._is_used:
+            return
+        before, asked_before, now, asked = (sum(column) for column in zip(*answers, strict=True))
+        self.passed = (before, asked_before, now, asked)
+        # What is expected of now if each sample passes as often as before, all its answers together.
+        expected = sum(
+            each[3] * (each[0] + each[2]) / (each[1] + each[3]) for each in answers if each[1] + each[3]
+        )
+        self.fell, self.rose = now < expected - 1e-9, now > expected + 1e-9
+        self.p_value = repeated_flips_p_value(answers)
+        # How many samples all of whose answers turned would have failed.
+        turned = [(each[1], each[1], 0, each[3]) for each in answers]
+        numbers = range(1, len(turned) + 1)
+        shown = (n for n in numbers if repeated_flips_p_value(turned[:n]) <= FLIPS_LEVEL)
+        self.would_fail = next(shown, None)
+
+    def __bool__(self) -> bool:
+        return self._is_used
+
+
+def _unpaired(paired: int, unpaired: int) -> str:
+    if not paired + unpaired:
+        return "the two runs have no sample in common that counts"
+    of_all = counted(paired + unpaired, "answer")
+    return f"only {paired:,} of {of_all} can be compared: the others count in one of the two runs alone"
+
+
+def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) -> tuple[GatedMetric, ...]:
+    gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
+    tested = [(side, metric, pairs) for side, metric, pairs in gated if pairs]
+    fallen, risen = (
+        iter(holm([_one_sided(pairs, side.metrics[metric] == down, seed) for side, metric, pairs in tested]))
+        for down in (True, False)
+    )
+    return tuple(
+        _gated_metric(side, metric, pairs, (next(fallen), next(risen)), levels, seed)
+        if pairs
+        else GatedMetric(dataset=side.dataset, metric=metric)
+        for side, metric, pairs in gated
+    )
+
+
+def _one_sided(pairs: list[tuple[float, float]], down: bool, seed: int) -> float:
+    before, now = (list(each) for each in zip(*pairs, strict=True))
+    first, second = (now, before) if down else (before, now)
+    return paired_randomisation_test(first, second, seed=seed, looks="down").p_value
+
+
+def _gated_metric(
+    side: Side,
+    metric: str,
+    pairs: list[tuple[float, float]],
+    p_values: tuple[float, float],
+    levels: Sequence[float],
+    seed: int,
+) -> GatedMetric:
+    differences = [now - before for before, now in pairs]
+    sign = 1.0 if side.metrics[metric] else -1.0
+    gain = sign * exact_mean(differences)
+    finding: Movement | Literal["same"]
+    if not any(differences):
+        finding = "same"
+    elif gain < 0 and p_values[0] <= levels[0]:
+        finding = "worse"
+    elif gain > 0 and p_values[1] <= levels[1]:
+        finding = "better"
+    else:
+        finding = "undecided" if gain < 0 else "no worse"
+    return GatedMetric(
+        dataset=side.dataset,
+        metric=metric,
+        n=len(pairs),
+        before=exact_mean([before for before, _ in pairs]),
+        now=exact_mean([now for _, now in pairs]),
+        interval=mean_interval(differences, method="bootstrap", seed=seed),
+        p_adjusted=p_values[0],
+        finding=finding,
+        drop=_largest_fall([-sign * each for each in differences]),
+    )
+
+
+def _largest_fall(falls: list[float]) -> float:
+    """Return the upper end of a one-sided 95 % interval of a mean fall; equal falls tell no spread."""
+    n, mean = len(falls), exact_mean(falls)
+    spread = standard_deviation(falls) if n > 1 else 0.0
+    if spread == 0.0:
+        return mean + largest_drop(0, 0, n)
+    return mean + t_quantile(0.95, n - 1) * spread / math.sqrt(n)
+
+
+def _fell(each: GatedMetric, sides: Sequence[Side]) -> bool:
+    side = next(side for side in sides if side.dataset == each.dataset)
+    change = each.difference or 0.0
+    return change < 0 if side.metrics[each.metric] else change > 0
+
+
+def _can_show(sides: Sequence[Side], paired: int) -> bool:
+    """Tell whether any outcome could have been significant with so many samples."""
+    if flips_p_value(paired, 0) <= FLIPS_LEVEL:
+        return True
+    sizes = [len(side.pairs(metric)) for side in sides for metric in side.gated]
+    return any(len(sizes) * 0.5**size <= METRICS_LEVEL for size in sizes)

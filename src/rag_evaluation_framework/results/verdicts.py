@@ -1,0 +1,226 @@
+"""What the gate says: thresholds, each check of one, how a run moved since a baseline, and the verdict.
+
+Records only; :mod:`.gate` decides, :mod:`.regressions` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from rag_evaluation_framework.statistics.intervals import Interval
+
+Operator = Literal[">=", "<="]
+Movement = Literal["worse", "better", "no worse", "undecided", "not evaluated"]
+"""How a run stands to its baseline."""
+CheckStatus = Literal["met", "missed", "not evaluated", "worse", "better", "no worse", "undecided"]
+Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete", "no gate"]
+Excuse = Literal["left out", "waived"]
+BASELINE = "baseline"
+"""What the check against a baseline is called, and waived by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
+
+    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
+    """
+
+    metric: str
+    operator: Operator
+    bound: float
+    line: int | None = None
+    warning: str | None = None
+    dataset: str | None = None
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.bound if self.operator == ">=" else value <= self.bound
+
+    def __str__(self) -> str:
+        of = "" if self.dataset is None else f"{self.dataset}:"
+        return f"{of}{self.metric} {self.operator} {self.bound:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check: ``value operator bound``, or how the run stands to its baseline.
+
+    ``dataset`` is ``None`` if the metric ran on none of them, or all count together. One that was not
+    evaluated fails the gate, unless there is an ``excuse``: the user narrowed the run, or waived it by name.
+    """
+
+    dataset: str | None
+    metric: str
+    operator: Operator = ">="
+    bound: float | None = None
+    value: float | None = None
+    status: CheckStatus
+    held: str = "mean"
+    """What was held against the bound: the mean, an end of the interval, all samples."""
+    method: str | None = None
+    reason: str | None = None
+    line: int | None = None
+    excuse: Excuse | None = None
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails the gate because of what was measured."""
+        return self.status in ("missed", "worse")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it fails the gate because it was not evaluated."""
+        return self.status == "not evaluated" and self.excuse is None
+
+    @property
+    def told(self) -> str:
+        """The status, with its excuse and its reason."""
+        excuse = "" if self.excuse is None else f" ({self.excuse})"
+        return f"{self.status}{excuse}" + (f": {self.reason}" if self.reason else "")
+
+    def __str__(self) -> str:
+        of = "" if self.dataset is None else f"{self.dataset}: "
+        if self.status in ("not evaluated", "worse", "undecided"):
+            return f"{of}{self.metric} {self.told}"
+        value = "no value" if self.value is None else f"{self.value:.6g}"
+        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
+        return f"{of}{self.metric} {self.held} {value}{bound}" + (f" ({self.reason})" if self.reason else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedMetric:
+    """One gated metric of one dataset since the baseline; ``drop`` is how far it fell at the most."""
+
+    dataset: str
+    metric: str
+    n: int = 0
+    before: float | None = None
+    now: float | None = None
+    interval: Interval | None = None
+    p_adjusted: float | None = None
+    finding: Movement | Literal["same"] = "not evaluated"
+    drop: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.before is None or self.now is None else self.now - self.before
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "difference": self.difference}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regressions:
+    """What came of comparing with a baseline; samples are ``(dataset, id)``."""
+
+    baseline: str
+    word: Movement
+    worse: tuple[tuple[str, str], ...] = ()
+    better: tuple[tuple[str, str], ...] = ()
+    unpaired: tuple[tuple[str, str], ...] = ()
+    """Samples of both runs of which only one tells whether they pass, such as an answer that now declines."""
+    new: int = 0
+    gone: int = 0
+    paired: int = 0
+    p_value: float = 1.0
+    """Of the flips alone: how likely so many for the worse are by chance."""
+    would_fail: int | None = None
+    """How many samples that got worse would have failed the gate; ``None`` if no number could."""
+    metrics: tuple[GatedMetric, ...] = ()
+    drop: float | None = None
+    """The upper end of a one-sided 95 % interval of the drop in the share of passing samples."""
+    reason: str | None = None
+    """Why it is not evaluated, where it is not."""
+    answers_passed: tuple[int, int, int, int] | None = None
+    """Where samples were asked several times: answers that passed before, of how many; and now."""
+    answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    """What the first samples that got worse were answered in the baseline."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values; samples as ``dataset/id``."""
+        named = {
+            name: ["/".join(each) for each in getattr(self, name)] for name in ("worse", "better", "unpaired")
+        }
+        counts = {name: getattr(self, name) for name in ("new", "gone", "paired", "p_value", "would_fail")}
+        return {
+            "baseline": self.baseline,
+            "verdict": self.word,
+            **named,
+            **counts,
+            "answers_passed": self.answers_passed,
+            "largest_drop": self.drop,
+            "reason": self.reason,
+            "metrics": [each.to_dict() for each in self.metrics],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Every check, and the rules that were broken whatever the checks say.
+
+    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed, for
+    undecided unless that is to fail, and for off; 1 for failed and not evaluated; 3 for a run that is not
+    complete, 130 for one that was interrupted.
+    """
+
+    enabled: bool = True
+    checks: tuple[Check, ...] = ()
+    broken_rules: tuple[str, ...] = ()
+    unevaluated: tuple[str, ...] = ()
+    """What else could not be evaluated: there were no samples, or nothing to check."""
+    stopped: Literal["incomplete", "interrupted"] | None = None
+    """Why a run is not complete, where it is not."""
+    fails_undecided: bool = False
+    regressions: Regressions | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the gate does not pass; empty if it does."""
+        undecided = [check for check in self.checks if self.fails_undecided and check.status == "undecided"]
+        failed = [check for check in self.checks if check.fails]
+        missing = [check for check in self.checks if check.is_open]
+        return (*self.broken_rules, *map(str, failed), *self.unevaluated, *map(str, [*missing, *undecided]))
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
+
+    @property
+    def word(self) -> Word:
+        """The verdict in a word: the first that holds."""
+        if self.stopped is not None:
+            return "incomplete"
+        if not self.enabled:
+            return "no gate"
+        if self.broken_rules or any(check.fails for check in self.checks):
+            return "failed"
+        if self.unevaluated or any(check.is_open for check in self.checks):
+            return "not evaluated"
+        return "undecided" if any(check.status == "undecided" for check in self.checks) else "passed"
+
+    @property
+    def result(self) -> Literal["PASS", "FAIL", "N/A"]:
+        """What the gate alone says; not applicable if it is off."""
+        if not self.enabled:
+            return "N/A"
+        return "PASS" if self.passed and self.stopped is None else "FAIL"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that ran the evaluation ends with."""
+        if self.stopped is not None:
+            return 130 if self.stopped == "interrupted" else 3
+        return 1 if self.result == "FAIL" else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values."""
+        return {
+            "result": self.result,
+            "word": self.word,
+            "rows": [asdict(check) for check in self.checks],
+            "reasons": list(self.reasons),
+            "baseline": None if self.regressions is None else self.regressions.to_dict(),
+        }

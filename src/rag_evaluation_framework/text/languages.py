@@ -1,0 +1,166 @@
+"""In which language a text is written, where that can be told.
+
+Scripts decide where they can (kana, Arabic, Cyrillic, Hangul …), plain English is known by its small words,
+and the rest is asked of `py3langid`, which is loaded for the first text that needs it. A name, a number or
+"30 days" is too short to tell, and then nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cache, lru_cache
+from typing import Any
+
+from rag_evaluation_framework.text.scripts import HAN, KANA
+
+# How many characters are read: more of a text makes nobody surer.
+_READ = 400
+_KEPT = 4096
+# Texts in Latin letters with fewer words or letters than these are names and numbers as often as not.
+_LEAST_WORDS, _LEAST_LETTERS = 3, 10
+# How sure the library must be of a language, and that it is not English: in few words, or beside a small word
+# of English, surer. Measured on English texts and on sentences of our own: docs/scoring.md.
+_LEAST_SHARE, _MOST_ENGLISH = 0.4, 0.01
+_LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.8, 0.003
+_FEW_WORDS, _NEIGHBOURS = 3, 4
+# Fewer letters of a script than these are symbols: α and β.
+_LEAST_OF_A_SCRIPT = 3
+# A Chinese character is about a third of a word, a letter a sixth.
+_LETTERS_TO_A_CHARACTER = 3
+# Below this share of kana a text is Chinese that names something Japanese.
+_LEAST_KANA = 0.3
+
+# Not words, whatever they look like: addresses, code, what stands in brackets as a citation.
+_NO_WORDS = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`|\[[^][\n]{0,80}\]|[!-~]*[_/\\={}<>|#][!-~]*")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN_ENDS = "\u024f"
+_HAN, _KANA = re.compile(f"[{HAN}]"), re.compile(f"[{KANA}]")
+# Script by script: the first and last of its letters, the language that it is by default, others it may be.
+_SCRIPTS = (
+    ("\u0400", "\u052f", "ru", "ba be bg kk ky mk mn sr tg tt uk"),
+    ("\u0600", "\u06ff", "ar", "fa ku ps sdh ug ur"),
+    ("\u0750", "\u077f", "ar", "fa ku ps sdh ug ur"),
+    ("\ufb50", "\ufdff", "ar", "fa ku ps sdh ug ur"),
+    ("\ufe70", "\ufeff", "ar", "fa ku ps sdh ug ur"),
+    ("\uac00", "\ud7af", "ko", ""),
+    ("\u1100", "\u11ff", "ko", ""),
+    ("\u3130", "\u318f", "ko", ""),
+    ("\u0590", "\u05ff", "he", ""),
+    ("\u0370", "\u03ff", "el", ""),
+    ("\u1f00", "\u1fff", "el", ""),
+    ("\u0e00", "\u0e7f", "th", ""),
+    ("\u0900", "\u097f", "hi", "mr ne sa"),
+    ("\u0980", "\u09ff", "bn", "as"),
+    ("\u0b80", "\u0bff", "ta", ""),
+    ("\u0c00", "\u0c7f", "te", ""),
+    ("\u0a80", "\u0aff", "gu", ""),
+    ("\u0a00", "\u0a7f", "pa", ""),
+    ("\u0c80", "\u0cff", "kn", ""),
+    ("\u0d00", "\u0d7f", "ml", ""),
+    ("\u0530", "\u058f", "hy", ""),
+    ("\u10a0", "\u10ff", "ka", ""),
+    ("\u1200", "\u137f", "am", ""),
+    ("\u1000", "\u109f", "my", ""),
+    ("\u1780", "\u17ff", "km", ""),
+    ("\u0e80", "\u0eff", "lo", ""),
+)
+_ENGLISH = ("en", "pcm")  # and Nigerian Pidgin, for which plain English is taken
+_CHINESE = ("zh", "yue", "wuu")
+# Small words of English that hardly any other language has.
+_SMALL_WORDS = """
+the and of to is are was were been that this these those with from for by which who whose what when where
+why how your you their they there then than does did doing can't cannot could would should about into it its
+i'm don't doesn't isn't we our his her she he my not any other such only also more most between because
+while
+"""
+_OF_ENGLISH = frozenset(_SMALL_WORDS.split())
+_NAMED = """
+af:Afrikaans am:Amharic ar:Arabic az:Azerbaijani be:Belarusian bg:Bulgarian bn:Bengali bs:Bosnian ca:Catalan
+cs:Czech cy:Welsh da:Danish de:German el:Greek en:English eo:Esperanto es:Spanish et:Estonian eu:Basque
+fa:Persian fi:Finnish fr:French ga:Irish gl:Galician gu:Gujarati ha:Hausa he:Hebrew hi:Hindi hr:Croatian
+ht:Haitian hu:Hungarian hy:Armenian id:Indonesian is:Icelandic it:Italian ja:Japanese jv:Javanese
+ka:Georgian kk:Kazakh km:Khmer kn:Kannada ko:Korean ku:Kurdish ky:Kyrgyz la:Latin lb:Luxembourgish lo:Lao
+lt:Lithuanian lv:Latvian mg:Malagasy mk:Macedonian ml:Malayalam mn:Mongolian mr:Marathi ms:Malay mt:Maltese
+my:Burmese ne:Nepali nl:Dutch no:Norwegian oc:Occitan pa:Punjabi pl:Polish ps:Pashto pt:Portuguese
+ro:Romanian ru:Russian sk:Slovak sl:Slovenian so:Somali sq:Albanian sr:Serbian sv:Swedish sw:Swahili
+ta:Tamil te:Telugu tg:Tajik th:Thai tk:Turkmen tl:Tagalog tr:Turkish ug:Uyghur uk:Ukrainian ur:Urdu uz:Uzbek
+vi:Vietnamese xh:Xhosa yo:Yoruba zh:Chinese zu:Zulu
+"""
+_NAMES = dict(pair.split(":") for pair in _NAMED.split())
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language: ``de`` is German."""
+    return _NAMES.get(code, f"the language {code}")
+
+
+@lru_cache(maxsize=_KEPT)
+def language_of(text: str) -> str | None:
+    """Return the language of a text as its code; ``None`` where that is not sure.
+
+    >>> language_of("Die Rückgabefrist beträgt neunzig Tage."), language_of("30 days")
+    ('de', None)
+    """
+    read = _NO_WORDS.sub(" ", text[:_READ])
+    if not read.isascii() and (by_script := _by_script(read)):
+        return by_script
+    words = _WORD.findall(read.lower().replace("’", "'"))
+    if len(words) < _LEAST_WORDS or sum(map(len, words)) < _LEAST_LETTERS:
+        return None
+    english = sum(word in _OF_ENGLISH for word in words)
+    if english >= 2 and english >= len(words) / 8:
+        return "en"
+    return _by_letters(read, len(words), english)
+
+
+def foreign_language(texts: Iterable[str], languages: Collection[str]) -> str | None:
+    """Return the name of the language of texts; ``None`` if one is in these, or none can be told."""
+    first = None
+    for text in texts:
+        language = language_of(text)
+        if language in languages:
+            return None
+        first = first or language
+    return None if first is None else language_name(first)
+
+
+def _by_script(text: str) -> str | None:
+    latin = len(_LATIN.findall(text))
+    han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
+    if (han or kana) and _LETTERS_TO_A_CHARACTER * (han + kana) >= latin:
+        return "ja" if kana >= 2 and kana >= _LEAST_KANA * (han + kana) else "zh"
+    letters = [each for each in text if each > _LATIN_ENDS and each.isalpha()]
+    if len(letters) < max(_LEAST_OF_A_SCRIPT, latin + 1):
+        return None
+    for low, high, first, others in _SCRIPTS:
+        if 2 * sum(low <= each <= high for each in letters) > len(letters):
+            guess, share = _identifier().classify(text) if others else (first, 1.0)
+            return str(guess) if guess in others.split() and share >= _LEAST_SHARE_IN_DOUBT else first
+    return None
+
+
+def _by_letters(text: str, words: int, english: int) -> str | None:
+    """Ask the library; that a text is English is believed sooner than that it is not."""
+    shares = dict(_identifier().rank(text))
+    best = max(shares, key=shares.__getitem__)
+    of_english = sum(shares.get(each, 0.0) for each in _ENGLISH)
+    if best in _ENGLISH:
+        return "en" if of_english > 0.5 else None
+    if best in _CHINESE:
+        return "zh"
+    in_doubt = english > 0 or words <= _FEW_WORDS
+    most = _MOST_ENGLISH_IN_DOUBT if in_doubt else _MOST_ENGLISH
+    least = _LEAST_SHARE_IN_DOUBT if in_doubt else _LEAST_SHARE
+    # Spanish, Galician and Catalan may share a sentence out among them; that it is one of them counts.
+    together = sum(sorted(shares.values())[-_NEIGHBOURS:]) if not in_doubt else 0.0
+    is_sure = shares[best] >= least or together >= _LEAST_SHARE_IN_DOUBT
+    return str(best) if is_sure and of_english <= most else None
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # a second to load: only where it is needed
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

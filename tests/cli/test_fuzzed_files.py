@@ -1,0 +1,67 @@
+"""A share of ``benchmarks/fuzz.py``: mutated files of every grammar, and what they have found so far."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from benchmarks import fuzz
+
+from command_lines import rag_eval
+
+ROOT = Path(__file__).parents[2]
+FILES, SEED = 120, 16
+
+
+def test_mutated_files_end_in_an_exit_code_and_a_clear_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.fuzz", str(FILES), str(SEED)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert f"{FILES} files, 0 faults" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)  # and back again, wherever a command went
+        fuzz.project(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(fuzz.grammars()))
+def test_the_good_files_that_are_mutated_are_read(
+    base: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(base)
+    case = fuzz.tried(base, name, fuzz.seeds_of(name, base)[0], fuzz.grammars()[name].commands[0])
+    assert case.code in (0, 1), case.said
+
+
+def test_there_are_at_least_ten_grammars_and_the_same_seed_gives_the_same_files(base: Path) -> None:
+    assert len(fuzz.grammars()) >= 10
+    first, again = ([fuzz.file_of(number, 5, base) for number in range(20)] for _ in range(2))
+    assert first == again
+    assert len({data for _, _, data in first}) > 15
+
+
+@pytest.mark.parametrize("data", [b"[{" + b"[" * 100_000, b"{" + b'{"a":' * 50_000])
+def test_a_key_that_nests_without_end_is_no_traceback(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "deep.json").write_bytes(data)
+    refused = rag_eval("stats", tmp_path / "deep.json")
+    assert "deep.json" in str(refused.exception)
+
+
+def test_a_sentence_of_a_hundred_thousand_commas_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("The fare, " * 20_000 + "is five pounds.\n\nThe pier opens at nine.\n")
+    began = time.monotonic()
+    rag_eval("generate", tmp_path, "-o", tmp_path / "out.eval.json")
+    assert time.monotonic() - began < 20

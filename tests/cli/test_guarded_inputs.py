@@ -1,0 +1,176 @@
+"""No command waits for a pipe, reads a device, or lets a file of any kind eat the memory.
+
+Every way in which a command is given a file is tried with everything that may lie there, all of a kind in one
+process of its own whose memory is watched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cases import tables_beside
+from command_lines import rag_eval
+from peak_memory import PEAK_SOURCE
+from rag_evaluation_framework.files.access import compress
+
+LINES: list[str] = tables_beside(__file__)["command_lines"]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MOST_KIB = 300 << 10
+SECONDS = 90
+LONG = 200 << 20
+
+PROGRAM = f"""{PEAK_SOURCE}
+import contextlib, io, json, os, sys, traceback
+from rag_evaluation_framework.cli.main import main
+for folder, line in json.load(sys.stdin):
+    os.chdir(folder)
+    said, code = io.StringIO(), "no end"
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            main(line)
+        except SystemExit as end:
+            code = end.code
+        except BaseException:
+            said.write(traceback.format_exc())
+    print(json.dumps([code, said.getvalue(), peak_kib()]), flush=True)
+"""
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def nothing(path: Path) -> None:
+    """Leave nothing there."""
+
+
+def a_long_line(path: Path) -> None:
+    """A record whose text is so long; the disk holds it as a hole."""
+    with path.open("wb") as file:
+        file.write(b'{"input": "')
+        file.truncate(LONG)
+
+
+def a_long_row(path: Path) -> None:
+    """A line of columns, the third of them so long."""
+    with path.open("wb") as file:
+        file.write(b"user_input,response\nq1 Q0 ")
+        file.truncate(LONG)
+
+
+def a_gzip_bomb(path: Path) -> None:
+    with gzip.open(path, "wb") as file:
+        for _ in range(256):
+            file.write(b'{"input": "what?", "expected": "that"}\n' * 30_000)
+
+
+def a_zstandard_bomb(path: Path) -> None:
+    path.write_bytes(compress(b'[{"input": "what?"}\n' + b" " * LONG, "zstd"))
+
+
+def a_parquet_bomb(path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1000, pyarrow.int32()), ["x" * (4 << 20)])
+    parquet.write_table(pyarrow.table({"user_input": rows, "response": rows}), path, compression="zstd")
+
+
+def an_hdf5_bomb(path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        for name in ("head", "columns/0/bytes", "columns/0/ends"):
+            file.create_dataset(name, (4 << 30,), "u1", chunks=(1 << 26,), compression="gzip", fillvalue=32)
+
+
+CHEAP = (a_pipe, a_device, a_folder, nothing)
+DEAR = (a_long_line, a_long_row, a_gzip_bomb, a_zstandard_bomb, a_parquet_bomb, an_hdf5_bomb)
+"""Made once for all commands."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which every command of the table would do its work, had it not met something hostile."""
+    folder = tmp_path_factory.mktemp("project")
+    handbook = EXAMPLES / "handbook"
+    shutil.copy(handbook / "questions.eval.json", folder)
+    shutil.copy(handbook / "ranking" / "qrels.trec", folder / "qrels")
+    shutil.copy(handbook / "ranking" / "bm25.run", folder / "a.run")
+    for name in ("documents", "corpus", "folder", "golden"):
+        (folder / name).mkdir()
+    shutil.copy(EXAMPLES / "golden" / "evaluation" / "datasets" / "factual_qa.json", folder / "golden")
+    shutil.copy(handbook / "documents" / "fares.md", folder / "documents")
+    sample = {"input": "What is the fare?", "expected": "Five pounds.", "id": "s1"}
+    (folder / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    (folder / "answers.jsonl").write_text(json.dumps({"id": "s1", "answer": "Five pounds."}) + "\n")
+    (folder / "labels.csv").write_text("query_id,good\ns1,1\n")
+    evaluation = {"datasets": [{"name": "fares", "path": "samples.jsonl"}], "metrics": ["string_match"]}
+    manifest = {"apiVersion": "agentspec.io/v1", "kind": "AgentSpec", "metadata": {"name": "fares"}}
+    (folder / "agent.yaml").write_text(json.dumps({**manifest, "spec": {"evaluation": evaluation}}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = rag_eval("evaluate", "agent.yaml", "--target", "answers.jsonl")
+        assert done.return_value == 0, done.output
+        raw = EXAMPLES / "offline" / "offline_dataset.jsonl"
+        done = rag_eval("build", "--offline-dataset", raw, "--manifest-output", "manifest.json")
+        assert done.return_value in (0, None), done.output
+        (run,) = (path for path in Path("runs").iterdir() if path.is_dir())
+        run.rename("runs/old")
+    return folder
+
+
+def set_up(line: str, folder: Path, kind: Callable[[Path], None], *, made: Path) -> list[str]:
+    """Put the hostile file where a line wants it; return the arguments."""
+    said, _, place = line.partition(" | ")
+    hostile = folder / next(word[1:] for word in (place or said).split() if word.startswith("@"))
+    hostile.unlink(missing_ok=True)
+    if kind in CHEAP:
+        kind(hostile)
+    else:
+        if not made.exists():
+            kind(made)
+        os.link(made, hostile)
+    return [word.removeprefix("@") for word in said.split()]
+
+
+@pytest.mark.parametrize("kind", [*CHEAP, *DEAR], ids=lambda kind: kind.__name__)
+def test_what_must_not_be_read_is_refused_by_every_command(
+    project: Path, tmp_path: Path, kind: Callable[[Path], None]
+) -> None:
+    commands = []
+    for number, line in enumerate(LINES):
+        folder = tmp_path / str(number)
+        shutil.copytree(project, folder)
+        commands.append((str(folder), set_up(line, folder, kind, made=tmp_path / "made")))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(commands),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS,
+    )
+    ended = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(ended) == len(LINES)
+    before = 0
+    for line, (code, said, peak) in zip(LINES, ended, strict=True):
+        # A run without a journal or a list of samples is one that was not begun.
+        not_begun = kind is nothing and "@runs" in line and code == 3
+        assert code == 2 or not_begun, f"{line}: {code}\n{said}"
+        assert "Traceback" not in said, line
+        assert peak < MOST_KIB, f"{line}: {before:,} to {peak:,} KiB"
+        before = peak
