@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 import time
@@ -65,3 +67,26 @@ def test_a_sentence_of_a_hundred_thousand_commas_holds_nobody_up(tmp_path: Path)
     began = time.monotonic()
     rag_eval("generate", tmp_path, "-o", tmp_path / "out.eval.json")
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("key", ["a]", "a.", "[" * 3000, "]["])
+def test_a_key_of_any_shape_has_its_line_found(tmp_path: Path, key: str) -> None:
+    content = {"evaluation": {key: {"b": 1}, "offline_dataset": 5}}
+    (tmp_path / "odd.config.yaml").write_text(json.dumps(content))
+    refused = rag_eval("build", "--config", tmp_path / "odd.config.yaml")
+    assert "odd.config.yaml:1: " in str(refused.exception)
+
+
+def test_a_score_beyond_every_number_is_a_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "a.json").write_text('{"q1": {"d1": 1%s}}' % ("0" * 400))
+    refused = rag_eval("rank", tmp_path / "qrels", tmp_path / "a.json")
+    assert "q1.d1: expected a number, got 1000" in str(refused.exception)
+
+
+def test_a_head_of_a_run_with_a_value_of_another_kind_is_a_broken_run(base: Path, tmp_path: Path) -> None:
+    shutil.copytree(base / "runs" / "old", tmp_path / "old")
+    head = json.loads((tmp_path / "old" / "head.json").read_text())
+    (tmp_path / "old" / "head.json").write_text(json.dumps({**head, "target": {"a": 1}}))
+    listed = rag_eval("runs", "--runs-dir", tmp_path)
+    assert "head.json: target: expected a text, got" in listed.output

@@ -215,7 +215,7 @@ def _damage_told(file: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise error.located(file) from None
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError, MemoryError) as error:
         found = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError([Issue("damaged-file", "a readable HDF5 file", found, file=file)]) from error
 

@@ -337,15 +337,7 @@ def _is_share(metric: str) -> bool:
         return False  # somebody else's metric
 
 
-def _no_metrics(record: Any) -> Iterator[Issue]:
-    """Metrics belong to the dataset, in the manifest; in a sample nobody reads them."""
-    if isinstance(record, dict) and "metrics" in record:
-        found, expected = shown(record["metrics"]), "metrics at the dataset in the manifest, not in a sample"
-        yield Issue("metrics-in-sample", expected, found, "metrics", severity="warning")
-
-
 RULES: Mapping[str, tuple[Rule, ...]] = {
-    "agent-sample": (_no_metrics,),
     "evaluation-dataset": (
         partial(_unique_in, name="queries", field="query_id"),
         partial(_unique_in, name="documents", field="document_id"),

@@ -295,7 +295,7 @@ def _numbers(
     accepted = (int,) if kind is int else (int, float)
     numbers: dict[str, Number] = {}
     for document, number in documents.items():
-        if isinstance(number, bool) or not isinstance(number, accepted):
+        if not isinstance(number, accepted) or strict_json.finite_number(number) is None:
             problems.add(Issue("wrong-number", expected, shown(number), f"{query}.{document}"))
         else:
             numbers[document] = kind(number)

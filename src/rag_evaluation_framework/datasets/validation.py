@@ -98,6 +98,10 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
     issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
+        # Nobody reads them there: they belong to the dataset, in the manifest.
+        expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])
+        issues.append(Issue("metrics-in-sample", expected, found, "metrics", severity="warning"))
     if all(issue.severity != "error" for issue in issues):
         try:
             dialect.decode(record)  # what is valid can be read: nothing is left to find out later

@@ -37,7 +37,6 @@ from rag_evaluation_framework.files.strict_json import read_lines
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _ITEM = re.compile(r"\A\[(\d+)\]\.?")
-_INNERMOST = re.compile(r"(?:\.[^.\[\]]+|\[[^\]]*\]|^[^.\[\]]+)\Z")
 
 LinesOf: TypeAlias = Callable[[Iterable[str]], Mapping[str, int | None]]
 """Finds the line of each path in a file: of the value there, or of the nearest one around it."""
@@ -154,8 +153,14 @@ def _line_of_item(path: str, numbers: list[int]) -> int | None:
 def _nearest(path: str, written: dict[str, int]) -> int | None:
     """Return the line of the value at a path, or of the nearest one around it."""
     while path not in written and path:
-        path = _INNERMOST.sub("", path)
+        path = path[: _innermost(path)]
     return written.get(path)
+
+
+def _innermost(path: str) -> int:
+    """Return where the last part of a path begins: ``[0]`` of ``a.b[0]``, ``.b`` of ``a.b``."""
+    start = path.find("[", path.rfind("]", 0, -1) + 1) if path.endswith("]") else path.rfind(".")
+    return max(start, 0)
 
 
 # Results files (``.results.json``, ``.yaml``, ``.csv``, ``.parquet``) as plain values, without loss.

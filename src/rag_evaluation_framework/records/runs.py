@@ -44,6 +44,10 @@ class RunHead:
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
                 raise invalid(name, "an id", value)
+        for name in ("dataset_version", "dataset_hash", "target", "started_at"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise invalid(name, "a text", value)
         for name in ("configuration", "metric_versions", "packages", "parameters", "environment"):
             if not isinstance(getattr(self, name), Mapping):
                 raise invalid(name, "an object", getattr(self, name))
