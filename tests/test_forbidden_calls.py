@@ -28,6 +28,7 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
     "judging/mentions.py",
+    "judging/reference_match.py",
     "judging/relations.py",
     "text/numbers.py",
 }
@@ -49,6 +50,7 @@ OPENED_BY_HAND = {
             "judging/answer_classes.py",
             "judging/lexical_support.py",
             "judging/mentions.py",
+            "judging/reference_match.py",
             "judging/methods.py",
             "judging/profanity.py",
             "models/prompts.py",

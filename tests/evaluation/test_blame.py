@@ -25,16 +25,19 @@ from rag_evaluation_framework import (
     Relation,
     Response,
     Sample,
+    Score,
     SpanCitation,
     Turn,
 )
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import blame
+from rag_evaluation_framework.evaluation.blame import blamed as blamed_in_run
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Failure
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Expectation, Origin
 from rag_evaluation_framework.records.scores import (
     Blame,
@@ -254,10 +257,21 @@ def test_citations_that_nobody_can_open_are_said_not_blamed() -> None:
 def test_citations_beside_the_answer_need_to_bear_out_one_sentence() -> None:
     asked = sample(reference=SHIP)
     answer = f"{SHIP} {HARBOUR}"
-    right = blamed(asked, answer, contexts=(SHIP, WEATHER), citations=(ContextCitation(1),))
-    wrong = blamed(asked, answer, contexts=(SHIP, WEATHER), citations=(ContextCitation(2),))
+    right = blamed(asked, answer, contexts=(SHIP, WEATHER, HARBOUR), citations=(ContextCitation(1),))
+    wrong = blamed(asked, answer, contexts=(SHIP, WEATHER, HARBOUR), citations=(ContextCitation(2),))
     assert (right.kind, wrong.kind) == ("ok", "wrong_citation")
     assert [each.claim for each in wrong.evidence] == [SHIP, HARBOUR]
+
+
+@pytest.mark.parametrize(("label", "kind"), [("supported", "ok"), ("unsupported", "invented")])
+def test_blame_says_nothing_else_of_the_claims_than_a_metric_did(label: str, kind: str) -> None:
+    paraphrase = "Ships can moor there with ease."
+    claims = [{"start": 0, "end": len(SHIP), "label": "supported"}]
+    claims.append({"start": len(SHIP) + 1, "end": len(SHIP) + 1 + len(paraphrase), "label": label})
+    judged = Score.scored("faithfulness", 1.0, method="judge:x", details={"claims": claims})
+    response = Response(text=f"{SHIP} {paraphrase}", contexts=(SHIP, HARBOUR))
+    found = blamed_in_run(sample(reference=SHIP), SampleResult("q1", response, (judged,)), None)
+    assert (found.kind, [each.claim for each in found.evidence]) == (kind, [paraphrase] * (kind != "ok"))
 
 
 @pytest.mark.parametrize("answer", [WEATHER, "I don't know."])
@@ -291,7 +305,7 @@ STORY = "灯火熄灭了。她修好小船。她点亮了灯火。"
         (FRIENDS, "relation_match", "恰斯卡和卡齐娜是好朋友。", "今天下雨。", 1.0, "ok"),
         (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "今天下雨。", 0.0, "retrieval_missed"),
         (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "恰斯卡是卡齐娜的朋友。", 0.0, "not_used"),
-        (MENTOR, "relation_match", "陆远舟是闻伯的师父。", "闻伯是陆远舟的师父。", 0.0, "contradicted"),
+        (MENTOR, "relation_match", "陆远舟是闻伯的师父。", "闻伯是陆远舟的师父。", 0.0, "not_used"),
         (FRIENDS, "relation_match", "恰斯卡的朋友不是卡齐娜。", "恰斯卡是卡齐娜的朋友。", 0.0, "not_used"),
         (NAMES, "entity_coverage", "玛拉妮很直率，喜爱探险。", "今天下雨。", 1.0, "ok"),
         # Declining and asking back tell nothing, whatever words they have.
@@ -310,7 +324,7 @@ STORY = "灯火熄灭了。她修好小船。她点亮了灯火。"
         (STEPS, "milestone_recall", STORY, "今天下雨。", 1.0, "ok"),
         (STEPS, "milestone_recall", "她修好小船。她点亮了灯火。", STORY, 2 / 3, "not_used"),
         # All three are told, the second before the first: two of three are in order.
-        (STEPS, "milestone_order", "她修好小船。灯火熄灭了。她点亮了灯火。", STORY, 2 / 3, "contradicted"),
+        (STEPS, "milestone_order", "她修好小船。灯火熄灭了。她点亮了灯火。", STORY, 2 / 3, "not_used"),
     ],
 )
 def test_blame_agrees_with_the_metric_of_what_is_expected(

@@ -134,7 +134,7 @@ def asked(question: str, reference: str) -> Sample:
 def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is_right(
     question: str, reference: str, answer: str
 ) -> None:
-    sample, given = asked(question, reference), Response(text=answer, contexts=("It rains.",))
+    sample, given = asked(question, reference), Response(text=answer)
     assert reference_declines(sample)
     assert_no_metric_of_refusals(sample, given)
     found = blame(sample, given, LexicalSupport())

@@ -4,7 +4,8 @@
 ``ok``                the answer is right, or declines where it should
 ``retrieval_missed``  what the answer lacks, or gets wrong, was not retrieved
 ``not_used``          it was retrieved, and the answer does not say it
-``contradicted``      it was retrieved, and the answer says otherwise
+``contradicted``      it was retrieved, and the answer says otherwise, as a judge or another model found
+``invented``          the answer has all that is expected, or nothing is, and says what nothing retrieved says
 ``wrong_citation``    the answer is right, and what it cites does not bear it out or cannot be opened
 ``refused_wrongly``   the answer declines although what it needs was retrieved
 ``answered_wrongly``  the answer should have declined, or says otherwise than a reference that does
@@ -17,17 +18,19 @@ expected, it is right when it makes every claim of the reference and contradicts
 without a reference, when it makes a claim that the relevant text contains. Where parts of an answer decline
 or ask back, the others count; only one that tells nothing of what is asked declines. Where the reference
 sounds like a refusal ("There are no vegetarian options"), it is right to decline, and right to make a claim
-that the reference bears out. A :class:`SupportMethod` decides what supports what, and blame is only as
-reliable as that method.
+that the reference bears out. An answer that is right has *invented* a claim that neither the retrieved texts
+nor what is expected bear out. A :class:`SupportMethod` decides what supports what, and blame is only as
+reliable as that method; where a metric has decided already what the contexts support, blame follows it.
 
 A conversation is blamed turn by turn. As a whole it has the blame of the first turn at fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, counted
 from rag_evaluation_framework.evaluation.expected_points import (
@@ -42,6 +45,7 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
+from rag_evaluation_framework.evaluation.scoring import EMPTY
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -55,8 +59,9 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
-from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE
+from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -66,6 +71,7 @@ from rag_evaluation_framework.records.responses import (
     expected_turns,
     is_conversation,
 )
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
 from rag_evaluation_framework.text.languages import foreign_language, language_of
@@ -77,9 +83,14 @@ def blame(
     support: SupportMethod,
     *,
     documents: CitableTexts | None = None,
+    doubtful: Mapping[tuple[int, int], str | None] | None = None,
 ) -> Blame:
-    """Find out where an answer failed. ``documents`` are those that spans and citations name."""
-    case = _Case(sample, response, support, documents)
+    """Find out where an answer failed. ``documents`` are those that spans and citations name.
+
+    ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
+    the passage that comes closest.
+    """
+    case = _Case(sample, response, support, documents, doubtful)
     return case.blame_by_turn() if is_conversation(sample) else case.blame()
 
 
@@ -91,6 +102,7 @@ class _Case:
     response: Response
     support: SupportMethod
     documents: CitableTexts | None
+    doubtful: Mapping[tuple[int, int], str | None] | None = None
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -111,19 +123,17 @@ class _Case:
         cases = dict.fromkeys(expected_turns(self.sample), self)
         for turn in answered:
             sample, response = turn.as_sample(self.sample), turn.as_response(self.response)
-            cases[turn.number] = replace(self, sample=sample, response=response, turn=turn)
+            cases[turn.number] = replace(self, sample=sample, response=response, turn=turn, doubtful=None)
         return {number: case.blame() for number, case in cases.items()}
 
     def blame(self) -> Blame:
         """Return the blame of the one answer."""
         if self.response.failure is not None:
             return Blame("unknown", f"no answer: {self.response.failure.kind}")
-        if not self.answer.strip():
-            return Blame("unknown", "the answer is empty")
         if isinstance(self.support, LexicalSupport) and (language := self._foreign_language()):
             return Blame("unknown", f"words were not measured on {language}")
         try:
-            return self._of_answer()
+            return self._of_answer() if self.answer.strip() else self._of_nothing()
         except ModelError as error:
             return Blame("unknown", f"no verdict: {error}")
 
@@ -173,15 +183,21 @@ class _Case:
         against = self.passages or tuple(filter(None, self.readings))
         return self._claims_by(against) if against else []
 
+    def _of_nothing(self) -> Blame:
+        """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
+        if expects_refusal(self.sample) or not (self.wanted.points or self.passages):
+            return Blame("unknown", EMPTY)
+        return self._by_truth("not_used", EMPTY)
+
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
         if expects_refusal(self.sample) or may_be_declined(self.sample):
             return self._where_declining_is_right(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
-            return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
+            if_retrieved: BlameKind = "refused_wrongly" if kind in DECLINED else "not_used"
+            return self._by_truth(if_retrieved, NOT_ANSWERED[kind])
         if not self.wanted.points and not self.passages:
-            missing = "there is no reference and no relevant passage to tell whether the answer is right"
-            return Blame("unknown", missing)
+            return self._without_truth()
         lacking = self._lacking()
         if not lacking and self.wanted.are_enough:
             return self._of_right_answer(_right(self.wanted))
@@ -189,6 +205,36 @@ class _Case:
         if lacking or contradicted:
             return self._of_wrong_answer(lacking, contradicted)
         return self._of_right_answer(_right(self.wanted))
+
+    def _without_truth(self) -> Blame:
+        missing = "there is no reference and no relevant passage to tell whether the answer is right"
+        if not self.unsupported:
+            return Blame("unknown", missing)
+        return Blame(
+            "invented", f"{_said_by_nothing(self.unsupported)}; {missing}", _evidence(self.unsupported)
+        )
+
+    @cached_property
+    def unsupported(self) -> list[Point]:
+        """The claims that what was retrieved does not support; none where that is not known."""
+        if not self.texts and not self.response.retrieved_nothing:
+            return []
+        reading = Reading(self.sample, replace(self.response, contexts=self.texts), self.support)
+        if self.doubtful is None:
+            return [point_of(each) for each in reading.by_contexts if not each.is_supported]
+        doubted = [claim for claim in reading.claims if (claim.start, claim.end) in self.doubtful]
+        return [Point(claim.text, "unsupported", self.doubtful[claim.start, claim.end]) for claim in doubted]
+
+    def _is_expected(self, claim: str) -> bool:
+        """Tell whether a claim says something that is expected, or that the relevant text bears out."""
+        wanted = expected_points(
+            self.sample, claim, self.texts, self.support, readings=self.readings, turn=self.turn
+        )
+        if any(point.is_said for point in wanted.points):
+            return True
+        truth = (*filter(None, self.readings), *self.passages)
+        verdicts = supported_by(statements_of(claim), truth, self.sample, self.support) if truth else []
+        return any(verdict.is_supported for verdict in verdicts)
 
     def _tells_of_it(self) -> bool:
         """Tell whether the answer says, or denies, anything of what it should say."""
@@ -222,8 +268,8 @@ class _Case:
         why = "the answer neither declines nor says what its reference says"
         return Blame("answered_wrongly", why, _evidence(astray))
 
-    def _without_answer(self, if_retrieved: BlameKind, kind: str) -> Blame:
-        why = f"{NOT_ANSWERED[kind]}; {self.truth.why}"
+    def _by_truth(self, if_retrieved: BlameKind, wrong: str) -> Blame:
+        why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
             return Blame("unknown", why)
         if self.truth.is_retrieved:
@@ -240,7 +286,7 @@ class _Case:
             if absent or not lacking:
                 return Blame("retrieval_missed", why, _evidence(absent) or _missing(self.truth))
             why = f"{wrong}; {self.truth.why}, yet what was retrieved has it"
-        if contradicted:
+        if contradicted and self.support.name != LEXICAL_SUPPORT:  # which words alone do not see
             return Blame("contradicted", why, _evidence(contradicted))
         return Blame("not_used", why, _evidence(lacking))
 
@@ -251,6 +297,10 @@ class _Case:
         return self.wanted.absent(lacking, self.texts)
 
     def _of_right_answer(self, right: str) -> Blame:
+        if invented := [point for point in self.unsupported if not self._is_expected(point.text)]:
+            return Blame("invented", f"{right}; {_said_by_nothing(invented)}", _evidence(invented))
+        if self.unsupported:
+            right = f"{right}, which nothing retrieved says"
         if not self.response.citations and not _has_citations(self.answer):
             return Blame("ok", right)
         reading = Reading(self.sample, self.response, self.support)
@@ -267,6 +317,10 @@ class _Case:
             why = f"{right}; what it cites does not bear it out"
             return Blame("wrong_citation", why, tuple(map(BlameEvidence, astray)))
         return Blame("ok", f"{right}, and what it cites bears it out")
+
+
+def _said_by_nothing(points: Sequence[Point]) -> str:
+    return f"{counted(len(points), 'claim is', 'claims are')} in nothing that was retrieved"
 
 
 def _has_citations(answer: str) -> bool:
@@ -325,10 +379,26 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
     return tuple(map(BlameEvidence, truth.missing))
 
 
+def _passage(claim: Mapping[str, Any], contexts: Sequence[str]) -> str | None:
+    found = claim.get("evidence")
+    return None if found is None else contexts[found["number"]][found["start"] : found["end"]]
+
+
+# The metrics that hold the claims of an answer against its contexts.
+_OF_CONTEXTS = ("faithfulness", "hallucination")
 # No judge is asked: what a run costs does not depend on what is told of it.
 BLAMED_BY = LexicalSupport.name
 
 
-def blamed(sample: Sample, response: Response, documents: CitableTexts | None) -> Blame:
-    """Find out where an answer of a run failed."""
-    return blame(sample, response, LexicalSupport(), documents=documents)
+def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None) -> Blame:
+    """Find out where an answer of a run failed; what its metrics say of its claims is not said otherwise."""
+    doubtful = None
+    for score in result.scores:
+        if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
+            claims = score.details["claims"]
+            doubtful = {
+                (each["start"], each["end"]): _passage(each, result.response.contexts)
+                for each in claims
+                if each["label"] != "supported"
+            }
+    return blame(sample, result.response, LexicalSupport(), documents=documents, doubtful=doubtful)

@@ -189,7 +189,7 @@ class RescoredRows:
             found = None
             if self._are_blamed and row.sample is not None:
                 documents = self.methods.documents.texts
-                found = blame_fields(blamed(row.sample, row.result.response, documents))
+                found = blame_fields(blamed(row.sample, row.result, documents))
             self._kept.write(strict_json.encode([scores, found]) + b"\n")
             yield row
 

@@ -308,7 +308,7 @@ def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blam
     documents = None if methods.corpus is None else methods.documents.texts
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
-            yield row.id, blamed(row.sample, row.response, documents)
+            yield row.id, blamed(row.sample, row.result, documents)
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:

@@ -39,7 +39,7 @@ from rag_evaluation_framework.records.responses import (
     Usage,
     unread_field,
 )
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Recorded, Sample
 
 TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
 
@@ -228,8 +228,7 @@ def response_of(
     The contexts are the system's where it returned any, else the dataset's, and the response says which.
     """
     last = answers[-1]
-    recorded = sample.recorded.contexts if sample.recorded else ()
-    is_told = bool(last.contexts or last.hits)
+    row = sample.recorded or Recorded()
     metadata: dict[str, Any] = {}
     if len(turns) > 1:
         metadata[TURNS] = list(turns)
@@ -240,18 +239,14 @@ def response_of(
     return Response(
         text=last.text,
         hits=last.hits,
-        retrieved_nothing=last.retrieved_nothing or (not is_told and _has_empty_list(sample)),
-        contexts=last.contexts or recorded,
-        context_origin="system" if last.contexts else "dataset" if recorded else None,
+        retrieved_nothing=last.retrieved_nothing
+        or (row.retrieved_nothing and not last.contexts and not last.hits),
+        contexts=last.contexts or row.contexts,
+        context_origin="system" if last.contexts else "dataset" if row.contexts else None,
         citations=last.citations,
         usage=_total([answer.usage for answer in answers]),
         metadata=metadata,
     )
-
-
-def _has_empty_list(sample: Sample) -> bool:
-    """Tell whether the row of a sample says that nothing was retrieved for it."""
-    return sample.recorded is not None and sample.recorded.retrieved_nothing
 
 
 def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:

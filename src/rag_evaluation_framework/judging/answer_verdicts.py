@@ -283,9 +283,9 @@ class Reading:
                 label="supported" if share >= _MOST else "unsupported",
                 probability=share,
                 new_tokens=tuple(
-                    Claim(claim.text[each.start : each.end], claim.start + each.start, claim.start + each.end)
-                    for each in content_tokens(claim.text)
-                    if each.text not in known
+                    Claim(claim.text[start:end], claim.start + start, claim.start + end)
+                    for key, start, end in content_tokens(claim.text)
+                    if key not in known
                 ),
             )
             for claim, share in zip(claims, shares, strict=True)

@@ -8,10 +8,12 @@ answer leaves open (*Rome or Milan*), or tells the wrong way round, counts half.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from itertools import combinations
 from typing import Literal, NamedTuple
 from unicodedata import normalize
@@ -28,58 +30,26 @@ from rag_evaluation_framework.text.vocabulary import (
     stem,
 )
 
-_ASKED = 0.25
-"""What a word of the reference counts that the question has too."""
-_NEAR = 0.8
-"""What a word counts in a near spelling."""
-_HALF = 0.5
-"""What it counts where the answer leaves it open, and all of it where that is told the wrong way round."""
-_LATE = 0.95
-"""What a reference of one claim counts that is not said in the first sentence: that may be about another
-thing."""
-_FULL_ANSWER = 10
-"""At so many words of the reference, precision has half the weight that it has for one that tells all."""
-_REACH = 4
-"""How many words an *or* reaches."""
+_ASKED = 0.25  # what a word of the reference counts that the question has too
+_NEAR = 0.8  # what a word counts in a near spelling
+_HALF = 0.5  # what it counts where the answer leaves it open; and all of them, told the wrong way round
+_LATE = 0.95  # what one claim counts that the first sentence does not say: it may be about another thing
+_FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
+_REACH = 4  # how many words an *or* reaches
+_SHORTEST_NEAR = 5
 _KEPT = 512
 _NONE: frozenset[str] = frozenset()
 
-# What joins other words or denies them, which is seen apart: an answer may be about "what" or "first" alone.
-_JOINING = frozenset(
-    """a an the of in on at to for and is was were are be been by with from as it its this that he she his her
-    they their there than have has had do does did so not no never neither nor cannot""".split()  # noqa: SIM905
-)
+# Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
+# by stems; and the ways to write a value that become one: fractions before numbers are read, the rest after.
+_DATA = json.loads((files(__package__) / "data" / "reference_match.json").read_text(encoding="utf-8"))
+_JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
-
-# How many of the smallest unit there are in each, by stems; years have months, not days.
-_MEASURES: dict[str, dict[str, float]] = {
-    "time": {"second": 1.0, "sec": 1, "minut": 60, "min": 60, "hour": 3600, "hr": 3600, "h": 3600}
-    | {"day": 86400, "week": 604800, "fortnight": 1209600}
-    | {"秒": 1, "分钟": 60, "小时": 3600, "天": 86400, "周": 604800},
-    "months": {"month": 1.0, "year": 12, "decad": 120, "centuri": 1200, "个月": 1, "年": 12},
-    "length": {"mm": 1.0, "millimetr": 1, "millimet": 1, "cm": 10, "centimetr": 10, "centimet": 10}
-    | {"m": 1e3, "metr": 1e3, "meter": 1e3, "km": 1e6, "kilometr": 1e6, "kilomet": 1e6}
-    | {"米": 1e3, "公里": 1e6},
-    "mass": {"g": 1.0, "gram": 1, "kg": 1e3, "kilo": 1e3, "kilogram": 1e3, "tonn": 1e6, "ton": 1e6}
-    | {"克": 1, "公斤": 1e3, "千克": 1e3, "吨": 1e6},
-    "volume": {"ml": 1.0, "millilitr": 1, "millilit": 1, "l": 1e3, "litr": 1e3, "liter": 1e3, "升": 1e3},
-    "share": {"%": 1.0},
-}
-_UNITS = {unit: (measure, size) for measure, units in _MEASURES.items() for unit, size in units.items()}
-_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
+_MONTHS = _DATA["months"].split()
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
-_REWRITTEN = (
-    (re.compile(r"\ban? (\w+) and (?:a )?half\b"), r"1.5 \1"),
-    (re.compile(r"\b(\d+) and (?:a )?half\b"), r"\1.5"),
-    (re.compile(r"\bhalf an? (?=\w)"), "0.5 "),
-    (re.compile(r"\bhalf(?= (?:of|the|all|its|their|our)\b)"), "50%"),
-    (
-        re.compile(r"\ban? (?=(?:hour|minute|day|week|fortnight|month|year|decade|century|kilo\w*|ton)\b)"),
-        "1 ",
-    ),
-    (re.compile(r"半(?=小时|个?月|年|天)"), "0.5"),
-    (re.compile(r"\b(?:or (?:so|more|less|thereabouts)|more or less|whether or not)\b"), " "),
-)
+_FRACTIONS = [(re.compile(pattern, re.IGNORECASE), written) for pattern, written in _DATA["fractions"]]
+_REWRITTEN = [(re.compile(pattern), written) for pattern, written in _DATA["rewritten"]]
 # A Chinese digit by itself: 六镑; 两三 is a guess.
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -97,7 +67,6 @@ _DENIAL = re.compile(
 )
 _PASSIVE = re.compile(r"\bby\b|[被由]")
 _DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
-_SHORTEST_NEAR, _LONG = 5, 8
 
 
 class _Word(NamedTuple):
@@ -239,7 +208,7 @@ class _Told:
         """Tell whether a sentence has most of the words in the opposite order, and not for its voice."""
         if not wanted.is_directed and not 3 <= len(wanted.words) <= 2 * _REACH:
             return False
-        places = {word.key: place for place, word in enumerate(wanted.words) if not word.amount}
+        places = {word.key: place for place, word in enumerate(wanted.words) if not word.key[0].isdigit()}
         asked = self._asked.keys if not self._asked.keys.issuperset(places) else ()
         for sentence in self._sentences:
             order = [word.key for word in sentence.words if word.key in places]
@@ -268,28 +237,14 @@ def _precision(
     return tuple(agreed), len(right), len(extra - right)
 
 
-@lru_cache(maxsize=1 << 14)
 def _are_near(one: str, other: str) -> bool:
-    """Tell whether two words are a letter apart, or two where they are long; the first letter is the same."""
-    allowed = 1 if min(len(one), len(other)) < _LONG else 2
-    return abs(len(one) - len(other)) <= allowed and _distance(one, other, allowed) <= allowed
+    """Tell whether two words are a letter apart: put in, left out, changed, or swapped with the next."""
+    return abs(len(one) - len(other)) < 2 and not _shortened(one).isdisjoint(_shortened(other))
 
 
-def _distance(one: str, other: str, limit: int) -> int:
-    """Return how many letters must be put in, left out, changed or swapped, or more than the limit."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for place, letter in enumerate(one, 1):
-        last, row, earlier = row, [place], before
-        for at, against in enumerate(other, 1):
-            cost = min(last[at] + 1, row[-1] + 1, last[at - 1] + (letter != against))
-            if earlier and at > 1 and letter == other[at - 2] and one[place - 2] == against:
-                cost = min(cost, earlier[at - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-        before = last
-    return row[-1]
+@lru_cache(maxsize=1 << 14)
+def _shortened(word: str) -> frozenset[str]:
+    return frozenset((word, *(word[:place] + word[place + 1 :] for place in range(len(word)))))
 
 
 # Reading a sentence.
@@ -306,6 +261,8 @@ def _sentence(text: str) -> _Sentence:
 def _even(text: str) -> str:
     """Return a text without accents, its numbers and dates written in one way."""
     text = _ISO_DATE.sub(_written_date, text)
+    for pattern, written in _FRACTIONS:
+        text = pattern.sub(written, text)
     if not text.isascii():
         text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
     even = even_text(text).replace("&", " and ")

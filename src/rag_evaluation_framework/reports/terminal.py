@@ -49,11 +49,13 @@ _WORDS = {
     "retrieval_missed": "relevant text not retrieved",
     "not_used": "retrieved but not used",
     "contradicted": "used but contradicted",
+    "invented": "invented: in nothing that was retrieved",
     "wrong_citation": "right answer, wrong citation",
     "refused_wrongly": "declined although it was retrieved",
     "answered_wrongly": "answered where it should decline",
 }
 _LISTED_REASONS = 3
+_LISTED_WORDS = 6
 
 
 def blame_title(summary: BlameSummary) -> str:
@@ -363,7 +365,10 @@ def doubtful_claims(result: SampleResult) -> Iterator[str]:
             if claim["label"] == "supported" or place in seen:
                 continue
             seen.add(place)
-            why = f" ({'; '.join(claim['conflicts'])})" if claim.get("conflicts") else ""
+            new = dict.fromkeys(text[start:end] for start, end in claim.get("new_tokens", ()))
+            words = f"not there: {', '.join([*new][:_LISTED_WORDS])}"
+            told = claim.get("conflicts") or ([words] if new else [])
+            why = f" ({'; '.join(told)})" if told else ""
             where = f"at {place[0]}–{place[1]}"
             yield f"{claim['label']} by {against} {where}: {one_line(text[slice(*place)])}{why}"
 
