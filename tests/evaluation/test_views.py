@@ -18,6 +18,7 @@ from rag_evaluation_framework.models.prompts import prompt_names
 
 # What every reader has, whatever its view.
 SHARED = {"sample", "response", "method", "methods", "details", "nothing", "method_name", "keeps"}
+SHARED |= {"is_literal"}
 # What readers share among their fields.
 INNER = {"on", "judge", "answer"}
 ASKED = Sample(id="s", turns=(Turn(role="user", content="When does it sail?"),), reference="At nine.")
