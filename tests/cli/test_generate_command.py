@@ -52,7 +52,7 @@ def documents(tmp_path: Path) -> Path:
     folder.mkdir()
     for number in range(3):
         text = f"# Dock {number}\n\n## Crane\n\nThe crane of dock {number} was built in 19{number}8. "
-        text += f"It lifts {number + 3} tonnes. It is painted every two years. "
+        text += f"The jib lifts {number + 3} tonnes. The jib is painted every two years. "
         text += "Nobody climbs the crane alone, because the ladder is loose.\n"
         (folder / f"dock-{number}.md").write_text(text, encoding="utf-8")
     return folder

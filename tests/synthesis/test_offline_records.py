@@ -110,13 +110,13 @@ def test_reply_that_cites_nothing_is_asked_for_once_more_with_what_was_wrong() -
 
 
 def test_model_that_fails_is_counted_by_its_kind(tasks: list[Task]) -> None:
-    questions = [task for task in tasks if task.task_type == "qa"][:2]
+    questions = [task for task in tasks if task.task_type == "qa"][:6]
     with (
         running_chat(in_turn(failing(401, "no key"))) as server,
         OpenAIChatModel("m", base_url=server.url) as model,
     ):
         rejected = [each for each in made(questions, model) if isinstance(each, Rejection)]
-    assert {each.reason for each in rejected} == {"http-401"}
+    assert {each.reason for each in rejected} - {"answer-not-retrieved"} == {"http-401"}
 
 
 def script(

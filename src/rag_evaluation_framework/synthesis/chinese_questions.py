@@ -1,71 +1,99 @@
 """Questions about Chinese sentences, by rules.
 
-Chinese asks where the answer stands: a number becomes 多少, a date 什么时候, a person 谁, and the words keep
-their order. So a clause is asked about as it is, with what answers it replaced.
+Chinese asks where the answer stands: a number becomes 多少, a date 什么时候, and the words keep their order.
+So a clause is asked about as it is, with what answers it replaced. Only the clause that opens a sentence is,
+since later ones lean on it, and only if nothing in the sentence is denied, supposed or pointed at.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
 
 _DIGITS = "零〇一二两三四五六七八九十百千万亿"
-_NUMBER = rf"(?:[0-9０-９][0-9０-９.,．]*[{_DIGITS}]*|[{_DIGITS}]+(?:点[{_DIGITS}]+)?)半?"
-_ABOUT = r"(?:约|大约|近|超过|不超过|至少|最多|不足|不到|将近|共)?"
+_ONE_NUMBER = rf"(?:[0-9０-９][0-9０-９.,．]*[{_DIGITS}]*|[{_DIGITS}]+(?:点[{_DIGITS}]+)?)[多余半]?"
+_NUMBER = rf"(?:{_ONE_NUMBER}[至到~～—-])?{_ONE_NUMBER}"
+_ABOUT = r"(?:约|大约|(?<!最)近|超过|不超过|至少|最多|不足|不到|将近|低于|高于)?"
 _MONTH = r"(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})月份?(?:[上中下]旬|底|初)?"
 _YEAR = r"(?:[0-9０-９]{4}|[零〇一二三四五六七八九]{4})年"
-_DATE = rf"(?:{_YEAR}(?:{_MONTH})?(?:{_NUMBER}[日号])?|{_MONTH}(?:{_NUMBER}[日号])?)"
-_CLOCK = (
-    r"(?!一点[^钟半整])(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})点"
-    rf"(?:半|钟|一刻|三刻|整|{_NUMBER}分)?(?![{_DIGITS}0-9])"
+_DAY = rf"(?:{_ONE_NUMBER}[日号])?"
+_DATE = rf"(?:{_YEAR}(?:{_MONTH})?{_DAY}|{_MONTH}{_DAY})"
+_HOUR = (
+    r"(?:上午|下午|早上|晚上|中午|凌晨)?(?:(?!一点[^钟半整])(?:[0-9０-９]{1,2}|[一二两三四五六七八九十]{1,3})点"
+    rf"(?:半|钟|一刻|三刻|整|{_ONE_NUMBER}分)?(?![{_DIGITS}0-9])|[0-9]{{1,2}}[:：][0-9]{{2}})"
 )
+_WEEKDAY = r"(?:星期|周|礼拜)[一二三四五六日天]"
 _TIME = re.compile(
-    rf"(?P<clock>(?:上午|下午|早上|晚上|中午|凌晨)?(?:{_CLOCK}|[0-9]{{1,2}}[:：][0-9]{{2}}))"
-    rf"|(?P<weekday>(?:星期|周|礼拜)[一二三四五六日天](?:[到至](?:星期|周|礼拜)[一二三四五六日天])?)"
-    rf"|(?P<date>{_DATE}(?:[至到—-]{_DATE})?)(?!内|后|前|以)"
-    rf"|(?<![第当之同{_DIGITS}0-9])(?<!前(?=一))(?P<spell>{_ABOUT}{_NUMBER}"
-    r"(?:个)?(?:多)?(?:分钟|小时|秒|天|个?工作日|周|星期|个月|年|夜|晚))(?!代|级)"
+    rf"(?P<hours>{_HOUR}[至到—~-]{_HOUR})|(?P<hour>{_HOUR})"
+    rf"|(?P<weekdays>{_WEEKDAY}[至到]{_WEEKDAY})|(?P<weekday>{_WEEKDAY})"
+    rf"|(?P<year>{_YEAR}(?![{_DIGITS}0-9]+月|代))|(?P<date>{_DATE}(?:[至到—-]{_DATE})?)"
+    rf"|(?<![第当之同后近首头上下{_DIGITS}0-9])(?<!(?<!提)前)(?P<spell>{_ABOUT}{_NUMBER}"
+    r"(?:个)?(?:分钟|小时|秒|天|日(?=内)|个?工作日|周|星期|个月|年|夜|晚))(?![代级岁期制度])"
 )
+_ASKED = {
+    "hours": "几点到几点",
+    "hour": "几点",
+    "weekdays": "星期几到星期几",
+    "weekday": "星期几",
+    "year": "哪一年",
+    "date": "什么时候",
+    "spell": "多长时间",
+}
 _MEASURES = (
     "平方公里|平方千米|平方米|立方米|摄氏度|公里|海里|公斤|千克|厘米|毫米|英里|便士|美元|欧元|人民币|百分点|个百分点|人次"
-    "|人|名|位|张|个|级|班|米|里|斤|克|镑|元|块|节|吨|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
-    "|匹|岁|公顷|亩|倍|瓶|杯|件|门|所|期|届|场|篇|句|字|瓦|千瓦|伏"
+    "|人|名|位|张|个|班|米|里|斤|克|镑|元|块|节|吨|毫升|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
+    "|匹|周岁|岁|公顷|亩|倍|瓶|杯|件|门|所|场|篇|句|字|瓦|千瓦|伏|安|根|册|棵|株|枚|卷|行|列|℃|兆帕|GB|MB|TB"
 )
 _QUANTITY = re.compile(
-    rf"(?<![第之至到前方{_DIGITS}0-9])(?P<about>{_ABOUT})(?P<number>{_NUMBER})"
-    rf"(?P<measure>{_MEASURES}|%|％)(?![月{_DIGITS}性])"
+    rf"(?<![第之至到前方比点镑元块{_DIGITS}0-9.,])(?<![0-9] )(?P<about>{_ABOUT})"
+    rf"(?:(?P<share>百分之{_NUMBER}|[0-9０-９.]+[%％])|(?P<number>{_NUMBER})(?P<measure>{_MEASURES}))"
+    rf"(?![月{_DIGITS}性级型制式])"
 )
 _CLAUSE = re.compile(r"[^，,；;：:。！!？?]+")
-_ADVISED = re.compile(r"请|应|须|要|可|不得|不要|不能|必须")
+_NOTES = re.compile(r"（[^（）]*）|\([^()]*\)")
 _BECAUSE = re.compile(
-    r"(?:因为|由于)(?P<reason>[^，；。]{3,60})，(?:所以|因此|因而)?(?P<main>[^，；。]{3,40})"
+    r"(?:因为|由于)(?P<reason>[^，；。]{3,60})，(?:所以|因此|因而)?(?P<main>[^，；。]{4,40})\Z"
 )
-_SO = re.compile(
-    r"(?P<main>[^，；。]{3,40})，(?P<word>因为|否则|以免|以防|以便|为的是)(?P<reason>[^；。]{3,60})"
-)
-_IF = re.compile(
-    r"(?P<word>如果|若是|假如|一旦|要是|当)(?P<condition>[^，；。]{3,40}?)(?:时|的时候|的话)?，(?P<main>.{3,})"
-)
+_SO = re.compile(r"(?P<main>[^，；。]{4,40})，(?:因为|以便|为的是)(?P<reason>[^；。]{3,60})\Z")
 _PLACED = re.compile(
     r"(?P<subject>[^，；。]{2,20}?)(?P<verb>位于|放在|设在|停在|存放在|坐落于|坐落在|安装在|保存在|挂在|降落在|张贴于|出生于)"
     r"(?P<place>[^，；。]{2,24})"
 )
-_IS = re.compile(r"(?P<subject>[^，；。是]{2,14})是(?P<what>[^，；。是]{3,30})\Z")
-_POINTING = re.compile(
-    r"^(?:它|他|她|其|该|此|这|那|本|您|并|也|还|但|而|则|只|都|又|再|先|最)|(?:它们|这些|那些|此时|该项)"
+# 放在中层烘烤: what is done there is no part of the place.
+_DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
+_IS = re.compile(r"(?P<subject>[^，；。是]{2,16})是(?P<what>[^，；。是]{4,40})\Z")
+_BY = re.compile(
+    r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16}?)"
+    r"(?P<does>(?:负责|承担|管理|支付|主持|审核|保管|解决|设计|编写|维护|制定|颁发|提供|运营|组织|建造|发起)[^，；。]{0,8})\Z"
 )
-_LEADING = re.compile(r"^(?:请|但是|但|而且|并且|并|同时|另外|此外|因此|所以|不过|其中|然后|最后)+")
-_NOTES = re.compile(r"（[^（）]*）|\([^()]*\)")
-_DANGLING = re.compile(r"(?:时|后|之后|之前|的时候|家长|的人)\Z")
-_INNER = re.compile(r"因为|由于|否则|以免|以防|如果|若|即使|虽然|尽管")
-# A condition or a subject may open a question; a request to the reader may not.
-_OPENS = re.compile(r"(?!请|我们|您|到|等|要)")
-_FEWEST, _MOST = 5, 32
-_SHORT_OPENING = 8
+_PERSON = re.compile(r"(?:人|者|长|员|师|主任|经理|主席|总统|教授|作者|王|冠军|亚军|得主|主角|导演)\Z")
+# Words in which 不, 无, 未, 非, 别 and 没 deny nothing.
+_NO_DENIAL = re.compile(
+    r"不超过|不少于|不低于|不高于|不足|不到|不断|不仅|不同|不锈钢|非常|非物质|非洲|特别|分别|区别|级别|性别|类别|别墅|无人机|无线|未来"
+)
+_DENIED = re.compile(r"[不没无未非勿莫别]|禁止|拒绝|除了|除外|以外|避免|否则")
+_SUPPOSED = re.compile(
+    r"如果|如需|如有|如遇|若|假如|一旦|要是|倘|只要|只有|除非|即使|即便|虽|尽管|的话|无论|当.{1,20}时|遇|凡|可能|或许|就(?!是)"
+    r"|(?:时|后|的|前|期间|以上|以内)[，,]"
+)
+_POINTING = re.compile(
+    r"它|他(?!们?国)|她|其(?!实|他)|该|該|此|这|這|那|本(?!身|地|科|土)|上述|以下|如下|下列|前者|后者|同年|同时|同日|当[时天年日]"
+    r"|[之随其]后|另|相反|也|还|又|再|则|仍|您|我|你|咱|今年|去年|明年|目前|如今|现在|同样|均|都|最后|首先|然后|于是|因此|所以|但|[两二三]人|双方|两者"
+)
+# What opens a sentence without being a statement by itself, or ends without having said anything.
+_ADVERBIAL = re.compile(
+    r"\A(?:截至|截止|自从|根据|按照|据|随着|为了|为|由于|因为|因|对于|关于|除|每逢|当|在[^，]{0,20}[中上下里间时]\Z|从[^，]*起\Z|请|可|应|须|需|已|并|只|就|有|曾|现有|直到)"
+    r"|请|(?:时|后|之后|之前|的时候|以来|方面|而言|来说|底|起|中|期间|的|表明|显示|指出|认为|表示|介绍)\Z"
+)
+# 一天两次, 千年古树: a way of speaking.
+_SPOKEN = re.compile(r"一[天日年周夜晚]|[百千万]+年")
+_DATED_BY = re.compile(r"(?:于|在|自|从|到|至|为)\Z")
+# 风速超过三十节，环廊关闭: the first clause is the condition of the second.
+_IS_LIMIT = re.compile(r"(?:满|超过|高于|低于|不足|不到)[^，]{1,8}\Z")
+_FEWEST, _MOST = 6, 34
 
 
 def chinese_questions(statements: Iterable[Statement]) -> Iterator[MadeQuestion]:
@@ -79,79 +107,96 @@ class _Sentence:
 
     def __init__(self, statement: Statement) -> None:
         self._place = statement.place
-        self._text = statement.text.strip("。！!；; ")
+        self._text = _NOTES.sub("", statement.text).strip("。！!；; ")
 
     def questions(self) -> Iterator[MadeQuestion]:
-        yield from self._reasons()
-        yield from self._conditions()
-        opening = ""
-        clauses = _CLAUSE.findall(_NOTES.sub("", self._text))
-        for place, written in enumerate(clauses):
-            clause = _LEADING.sub("", written.strip("“”\"' "))
-            if _INNER.match(clause) or _DANGLING.search(clause):
-                continue
-            asked = [*self._where(clause), *self._times(clause), *self._quantities(clause)]
-            if place == 0:
-                yield from asked
-                if not asked and len(clause) <= _SHORT_OPENING and _OPENS.match(written):
-                    opening = clause
-            elif opening:
-                # Without what opens its sentence, a later clause does not say what it is about.
-                yield from (replace(made, text=f"{opening}，{made.text}") for made in asked)
-        if clauses and (match := _IS.match(clauses[0])) is not None and not _TIME.search(match["what"]):
-            yield from self._made(f"{match['subject']}是什么", match["what"], "definition")
+        """Yield what can be asked; of a sentence that denies or supposes something, nothing."""
+        if _DENIED.search(_NO_DENIAL.sub("", self._text)) or _SUPPOSED.search(self._text):
+            return
+        if self._text[:1] in '“"「『':
+            return  # somebody says so
+        reason = _BECAUSE.match(self._text) or _SO.match(self._text)
+        if reason is not None:
+            yield from self._made(f"为什么{reason['main']}", reason["reason"], "cause", "analytical")
+            return
+        first, *others = _CLAUSE.findall(self._text) or [""]
+        first = first.strip()
+        opening = _TIME.fullmatch(first)
+        if opening is not None and others and opening.lastgroup in ("year", "date"):
+            main = others[0].strip()
+            yield from self._made(f"{_ASKED[opening.lastgroup]}{main}", first, "time", "temporal")
+            yield from self._quantities(main, f"{first}，")
+        elif not _ADVERBIAL.search(first) and not (others and _IS_LIMIT.search(first)):
+            yield from self._clause(first)
 
-    def _reasons(self) -> Iterator[MadeQuestion]:
-        match = _BECAUSE.match(self._text) or _SO.search(self._text)
-        if match is not None:
-            main = _LEADING.sub("", match["main"])
-            yield from self._made(f"为什么{main}", match["reason"], "cause", "analytical")
-
-    def _conditions(self) -> Iterator[MadeQuestion]:
-        match = _IF.match(self._text)
-        if match is not None:
-            asked = "怎么办" if _ADVISED.search(match["main"]) else "会怎么样"
-            word, tail = ("当", "时") if match["word"] == "当" else ("如果", "")
-            text = f"{word}{match['condition']}{tail}，{asked}"
-            yield from self._made(text, match["main"], "condition", "analytical")
+    def _clause(self, clause: str) -> Iterator[MadeQuestion]:
+        asked = [*self._where(clause), *self._who(clause), *self._times(clause), *self._quantities(clause)]
+        yield from asked
+        match = _IS.match(clause)
+        if not asked and match is not None and not match["what"].endswith("的"):
+            if match["what"][0].isdigit() or match["subject"].endswith(("约", "約", "就", "于", "便", "正")):
+                return
+            is_person = _PERSON.search(match["subject"]) or (
+                "·" in match["what"][:6] and len(match["what"]) < 12
+            )
+            text = f"{match['subject']}是{'谁' if is_person else '什么'}"
+            yield from self._made(text, match["what"], "definition")
 
     def _where(self, clause: str) -> Iterator[MadeQuestion]:
-        if (match := _PLACED.fullmatch(clause)) is not None:
+        match = _PLACED.fullmatch(clause)
+        if (
+            match is not None
+            and not match["subject"].endswith("是")
+            and not _DONE_THERE.search(match["place"])
+        ):
             yield from self._made(f"{match['subject']}{match['verb']}哪里", match["place"], "place")
 
-    def _times(self, clause: str) -> Iterator[MadeQuestion]:
-        match = _TIME.search(clause)
-        if match is None:
-            return
-        word = {"clock": "几点", "weekday": "星期几", "date": "什么时候", "spell": "多长时间"}[
-            str(match.lastgroup)
-        ]
-        if match["date"] and re.fullmatch(_YEAR, match["date"]):
-            word = "哪一年"
-        if len(clause) - len(match[0]) > 2:
-            text = f"{clause[: match.start()]}{word}{clause[match.end() :]}"
-            yield from self._made(text, match[0], "time", "temporal")
+    def _who(self, clause: str) -> Iterator[MadeQuestion]:
+        if (match := _BY.fullmatch(clause)) is not None:
+            yield from self._made(f"{match['subject']}由谁{match['does']}", match["who"], "person")
 
-    def _quantities(self, clause: str) -> Iterator[MadeQuestion]:
-        match = _QUANTITY.search(clause)
-        if match is None or _TIME.match(clause, match.start()) or match["number"] == "一":
+    def _times(self, clause: str) -> Iterator[MadeQuestion]:
+        found = list(_TIME.finditer(clause))
+        if len(found) != 1:
             return
-        measure = match["measure"]
-        if measure in ("%", "％"):
-            measure = "百分比"
-        text = f"{clause[: match.start()]}{match['about']}多少{measure}{clause[match.end() :]}"
-        yield from self._made(text, match[0], "quantity")
+        (match,) = found
+        before, after, form = clause[: match.start()], clause[match.end() :], str(match.lastgroup)
+        # "2021年公开赛", "1858年的基尔": the date belongs to a name.
+        is_date = form in ("year", "date")
+        if (
+            len(before) < 2
+            or after[:2].endswith("的")
+            or after.startswith("之间")
+            or (is_date and not _DATED_BY.search(before))
+        ):
+            return
+        if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
+            return
+        asked = _ASKED[form]
+        yield from self._made(f"{before}{asked}{after}", match[0], "time", "temporal")
+
+    def _quantities(self, clause: str, opening: str = "") -> Iterator[MadeQuestion]:
+        found = list(_QUANTITY.finditer(clause))
+        if not found or (not opening and _TIME.search(clause)):
+            return
+        match = found[-1]
+        before, after = clause[: match.start()], clause[match.end() :]
+        if len(before) < 2 or "的" in after or match["number"] == "一" or before.endswith(("每", "一")):
+            return
+        if after[:1].isdigit() or before[-1:] == "号":  # a number of a house, of a room
+            return
+        asked = "百分之多少" if match["share"] else f"多少{match['measure']}"
+        yield from self._made(f"{opening}{before}{match['about']}{asked}{after}", match[0], "quantity")
 
     def _made(
         self, text: str, answer: str, form: Form, kind: QuestionKind = "factual"
     ) -> Iterator[MadeQuestion]:
-        text = text.strip(" “”\"'、")
-        if _FEWEST <= len(text) <= _MOST and text.count("“") == text.count("”"):
+        """Yield a question that points at nothing outside of it; its document says what it is about."""
+        text, answer = text.strip(" “”\"'、"), answer.strip("，；。 ")
+        is_whole = (
+            text.count("“") == text.count("”") and text.count("《") == text.count("》") and "《》" not in text
+        )
+        if _FEWEST <= len(text) <= _MOST and is_whole and not _POINTING.search(text) and "  " not in text:
             yield MadeQuestion(
-                text=text,
-                place=self._place,
-                answer=answer.strip("，；。 "),
-                form=form,
-                kind=kind,
-                needs_topic=_POINTING.search(text) is not None or len(text) < _FEWEST + 3,
+                text=text, place=self._place, answer=answer, form=form, kind=kind, needs_topic=True
             )

@@ -1,20 +1,24 @@
 """Questions about English sentences, by rules: what a sentence says decides what can be asked about it.
 
 A sentence is read by :mod:`english_clauses`; the part that answers is taken out, a question word put in its
-place, and the verb before the subject. Where a sentence gives a reason or a condition, that is asked for.
-What follows at length is left out, since people do not repeat it, and a pronoun becomes what it stands for.
+place, and the verb before the subject. Only what is stated outright is asked about, since a sentence that
+denies or supposes something may be turned into the opposite; and nothing but the answer is left out of it.
+What a pronoun stands for is in another sentence, so it is not asked about.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from typing import Literal
 
 from rag_evaluation_framework.synthesis import english_clauses
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import (
+    ABSTRACT,
     ADVERBS,
+    ANYBODY,
     BE,
     CONJUNCTIONS,
     MODALS,
@@ -23,197 +27,214 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     PREPOSITIONS,
     PRONOUNS,
     THIRD_PERSON,
+    UNASKED,
     UNFINISHED,
     VERBS,
     Clause,
     clause_of,
-    is_plural,
 )
 from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
 
 _EXTENTS = {word: word for word in ("high", "long", "wide", "deep", "tall", "thick", "heavy", "old", "late")}
 _EXTENTS |= {"away": "far away", "apart": "far apart"}
 _PLURALS = frozenset({"people", "children", "men", "women", "staff", "mice", "feet"})
-_FIRST_PERSONS = frozenset({"we", "you", "i", "there", "one"})
+_READERS = frozenset({"you", "there"})
 _NO_OBJECTS = PREPOSITIONS | CONJUNCTIONS | ADVERBS | {"that", "free", "alone", "together", "home", "abroad"}
-_LONGEST_ANTECEDENT = 6
-_FEWEST_WORDS, _MOST_WORDS = 4, 16
+_NOTE = re.compile(r"\s*\([^()]*\)")
+_AFTER_LIST = re.compile(r"[;:]\s|\s[–—]\s|,\s(?:in which|which|who|whose|where|but|so)\b")
+_ADDED = re.compile(
+    r"[;:]\s|\s[–—]\s|,\s(?:in which|which|who|whose|where|but|so|as|thus|thereby|including|for|see|e\.g|i\.e"
+    r"|\w+ing|\w+ed (?:by|in|as|on|from|with|to|for|at|under))\b"
+)
+_SMALL = re.compile(r"\b[a-z][a-z'-]*\b")
+_CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
+_LONGEST_EVENT = 4
+_NEARBY = 40
+_LONGEST_NOUN = 4
+_BARE = 2
+_SHORTEST_MEANING = 3
+_JOINED = re.compile(r"\b(?:and|or)\b")
+# What says when or how, and no object: "begins the next morning".
+_ADVERBIAL = re.compile(
+    r"(?:(?:the|an?|every|each|one|next|last|this) )?(?:[\w-]+ ){0,2}(?:morning|day|week|month|year|night"
+    r"|evening|afternoon|season|time|way)s?\b",
+    re.I,
+)
+_GOES_ON = re.compile(r"(?:but|so|yet|see)\b")
+_VERBAL = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|do|does|did|can|may|must|will|would|should|\w+s to)\b"
+)
+_EACH = re.compile(r"(?:each|every) \S+", re.I)
+_OF_EACH_OTHER = re.compile(r"[Tt]he [a-z-]+ of the [a-z-]+")
+_GIVEN = re.compile(
+    r"[Tt]he (?:two|three|four|returned|given|specified|resulting|current|selected|chosen|named)\b"
+)
+_ORDINAL = re.compile(r"the (?:first|second|third|fourth|fifth|last|next)\b", re.I)
+_INDEFINITE = re.compile(
+    r"\b(?:an?|this|that|each|every|another|any|one|these|those|some|two|several)\s+(?:[a-z-]+\s+)?([a-z-]+)\b"
+)
+_LINKS = frozenset({"also", "then", "thus", "so", "therefore", "hence", "has", "have", "had"})
+_AFTER_NAMES = VERBS | PARTICIPLES | PREPOSITIONS
+_UNENDING = UNFINISHED | ADVERBS
+_GOING_ON = BE | MODALS | _LINKS | (PRONOUNS - {"that", "one"})
+_RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
+_FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
 _LONGEST_SENTENCE = 1000
 
 
-def english_questions(statements: Iterable[Statement], known: frozenset[str]) -> Iterator[MadeQuestion]:
-    """Yield what can be asked about sentences; ``known`` are words that occur without a capital."""
-    paragraph, subjects = -1, _Subjects()
+def english_questions(
+    statements: Iterable[Statement], known: frozenset[str], text: str = ""
+) -> Iterator[MadeQuestion]:
+    """Yield what can be asked about sentences of a text; ``known`` are words that occur without a capital."""
+    many = frozenset(_INDEFINITE.findall(text.casefold()))
     for statement in statements:
-        if statement.paragraph != paragraph:
-            paragraph, subjects = statement.paragraph, _Subjects()
-        if len(statement.text) > _LONGEST_SENTENCE:
-            subjects.forget()
-            continue
-        yield from _Sentence(statement, known, subjects).questions()
+        if len(statement.text) <= _LONGEST_SENTENCE:
+            yield from _Sentence(statement, known, many).questions()
 
 
-class _Subjects:
-    """What was spoken of last in a paragraph, for the pronouns that follow."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Start anew: after a sentence that was not understood, a pronoun may mean anything."""
-        self._one: str | None = None
-        self._many: str | None = None
-        self._named: str | None = None
-
-    def meet(self, subject: str) -> None:
-        words = subject.split()
-        if words[0].casefold() in PRONOUNS or len(words) > _LONGEST_ANTECEDENT:
-            return
-        if is_plural(subject):
-            self._many = subject
-        else:
-            self._one = subject
-            is_name = words[0][0].isupper() and words[-1][0].isupper()
-            if is_name or english_clauses.PERSON.match(subject):
-                self._named = subject
-
-    def meant_by(self, pronoun: str) -> str | None:
-        return {"it": self._one, "they": self._many, "he": self._named, "she": self._named}[pronoun]
+_End = Literal["clause", "list", "addition", "unclear"]
+"""What follows a main clause: another clause or nothing, the rest of an enumeration, or an addition to it."""
 
 
 class _Sentence:
     """Asks about one sentence."""
 
-    def __init__(self, statement: Statement, known: frozenset[str], subjects: _Subjects) -> None:
-        self._place, self._known, self._subjects = statement.place, known, subjects
-        self._whole = statement.text
-        self._text = statement.text.rstrip(' .!…"”’')
+    def __init__(self, statement: Statement, known: frozenset[str], many: frozenset[str]) -> None:
+        self._place, self._known, self._many = statement.place, known, many
+        self._states = english_clauses.states(statement.text)
+        self._end: _End = "clause"
+        self._text = _NOTE.sub("", statement.text).rstrip(' .!…"”’')
 
     def questions(self) -> Iterator[MadeQuestion]:
-        opening = english_clauses.OPENING_CLAUSE.match(self._text)
-        if opening is not None:
-            yield from self._after_opening(opening)
+        """Yield what can be asked; of a sentence that denies or supposes something, nothing."""
+        if (term := english_clauses.MEANS.match(self._text)) is not None:
+            yield from self._meaning(term)
             return
-        main, closing = self._cut(self._text)
+        if not self._states:
+            return
+        reason = english_clauses.REASON.search(self._text)
+        main, end = self._cut(self._text[: reason.start()] if reason is not None else self._text)
+        self._end = end
         clause = clause_of(main, self._known)
-        if clause is None:
-            self._subjects.forget()
+        if clause is None or self._is_vague(clause.subject):
             return
-        resolved = self._resolved(clause)
-        self._subjects.meet(clause.subject)
-        if resolved is not None:
-            if closing is not None:
-                yield from self._closing(resolved, closing)
-            yield from self._parts(resolved)
+        whole = clause.rest
+        if end in ("list", "addition"):
+            whole = _answer(self._text[len(main) - len(clause.rest) :], is_list=end == "list")
+        if reason is not None and end != "list" and not clause.lead:
+            yield from self._made(clause.question("why"), reason["clause"], "cause", "analytical")
+        elif clause.lead:
+            yield from self._lead(clause)
+        elif end == "list":
+            yield from self._complement(clause, whole)
+        elif reason is None:
+            yield from self._parts(clause, "" if end == "unclear" else whole)
 
-    def _cut(self, sentence: str) -> tuple[str, re.Match[str] | None]:
-        """Return the main clause as far as it is in one piece, and the clause of its reason or condition."""
-        closing = english_clauses.CLOSING_CLAUSE.search(sentence)
-        main = sentence[: closing.start()] if closing is not None else sentence
-        for joint in english_clauses.JOINT.finditer(main):
+    def _cut(self, sentence: str) -> tuple[str, _End]:
+        """Return the main clause as far as it is in one piece, and what follows it."""
+        for joint in english_clauses.JOINT.finditer(sentence):
             following = joint["next"]
-            if following is not None and not _continues(following):
+            goes_on = sentence[joint.end() :]
+            before = clause_of(sentence[: joint.start()], self._known)
+            if before is None or (
+                following is not None
+                and not (_continues(goes_on, before) or _opens_clause(goes_on, self._known))
+            ):
                 continue
             # A comma before the verb belongs to what opens the sentence.
-            if clause_of(main[: joint.start()], self._known) is not None:
-                is_apart = following is None and joint[0] in ",;"
-                return main[: joint.start()], None if is_apart else closing
-        return main, closing
+            if before is not None:
+                main = sentence[: joint.start()]
+                if joint["comma"] is None and sentence.count(joint[0]) > 1 and not joint[0].strip().isalpha():
+                    return main, "unclear"  # an insertion between dashes
+                if joint["comma"] is None or _GOES_ON.match(goes_on) or _opens_clause(goes_on, self._known):
+                    return main, "clause"
+                if goes_on.startswith("and "):
+                    return main, "unclear" if _VERBAL.search(goes_on) else "list"
+                if english_clauses.goes_on_as_list(goes_on):
+                    return main, "list"
+                return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
+        return sentence, "clause"
 
-    def _resolved(self, clause: Clause) -> Clause | None:
-        """Return the clause with a noun for its pronoun; ``None`` where it is not known which."""
-        pronoun = clause.subject.casefold()
-        if pronoun in ("he", "she", "it", "they"):
-            subject = self._subjects.meant_by(pronoun)
-            return None if subject is None else replace(clause, subject=subject)
-        inner = set(pronoun.split()[1:])
-        return None if pronoun in PRONOUNS - _FIRST_PERSONS or inner & {"you", "we", "it", "they"} else clause
+    def _is_vague(self, subject: str) -> bool:
+        """Tell whether a subject says which one it is only to whoever has read what stands before it.
 
-    def _after_opening(self, match: re.Match[str]) -> Iterator[MadeQuestion]:
-        """Ask about ``If C, M``: what follows from C; or, where C is the reason, why M."""
-        word, condition, main = match["word"].casefold(), match["clause"], match["main"]
-        clause = clause_of(self._cut(main)[0], self._known)
-        if clause is None:
-            self._subjects.forget()
-        else:
-            self._subjects.meet(clause.subject)
-        if word in ("if", "when", "whenever", "once"):
-            first, *others = condition.casefold().split()
-            if others and first not in PRONOUNS - _FIRST_PERSONS:
-                yield from self._made(f"what happens {word} {condition}", main, "condition", "analytical")
-        elif word == "because" and clause is not None and (resolved := self._resolved(clause)) is not None:
-            text = resolved.question("why", rest=shortened(resolved.rest))
-            yield from self._made(text, condition, "cause", "analytical")
+        "The issue" does not, where the same document speaks of "an issue" or of "this issue".
+        """
+        words = subject.casefold().split()
+        if subject.casefold() in PRONOUNS - _READERS or words[0] == "more":
+            return True
+        if (len(words) == _BARE and words[0] == "any") or _OF_EACH_OTHER.fullmatch(subject):
+            return True
+        if words[-1] in ABSTRACT or _ORDINAL.match(subject) or _GIVEN.match(subject):
+            return True
+        if not _is_bare(subject):
+            return words[0] == "the" and words[1] in ABSTRACT and subject[1:].islower()
+        return words[1] in self._many
 
-    def _closing(self, clause: Clause, match: re.Match[str]) -> Iterator[MadeQuestion]:
-        """Ask for the reason, purpose or condition after the main clause."""
-        word, said = match["word"].casefold(), match["clause"]
-        rest = shortened(clause.rest)
-        if word in ("because", "so that"):
-            text = clause.question("why", rest=rest)
-            if clause.is_negated:
-                verb = clause.auxiliary or clause.support
-                text = f"why {verb} {clause.subject} not {clause.verb} {rest}"
-            yield from self._made(text, said, "cause", "analytical")
-        elif clause.is_negated or len(said.split()) < 3 or not clause.rest:
-            return  # "says when": what follows is the object
-        elif word in ("when", "if", "whenever"):
-            yield from self._made(
-                clause.question("when", rest=rest), f"{word} {said}", "condition", "analytical"
-            )
-        elif word == "until":
-            yield from self._made(
-                clause.question("until when", rest=rest), f"until {said}", "time", "temporal"
+    def _is_asked_of(self, subject: str) -> bool:
+        """Tell whether somebody would ask what this is or does: not of ``the method``, whose it may be."""
+        return subject.casefold() not in PRONOUNS | ANYBODY and not _is_bare(subject)
+
+    def _meaning(self, term: re.Match[str]) -> Iterator[MadeQuestion]:
+        """Ask for the meaning of a term, whatever it says: the whole of it is the answer."""
+        lead = (term["lead"] or "").lower()
+        asked = f"{lead}“{term['term']}”{term['of'] or ''}"
+        is_term = re.search(r"[^\W\d_]{3}", term["term"]) is not None
+        if is_term and not english_clauses.points(asked) and len(term["meaning"].split()) > _SHORTEST_MEANING:
+            text = f"what does it mean {asked}" if lead == "to " else f"what does {asked} mean"
+            text = f"what {term['be']} {asked}" if term["be"] else text
+            yield MadeQuestion(
+                text=text, place=self._place, answer=term["meaning"], form="definition", needs_topic=True
             )
 
-    def _parts(self, clause: Clause) -> Iterator[MadeQuestion]:
+    def _lead(self, clause: Clause) -> Iterator[MadeQuestion]:
+        """Ask for the time that opens a sentence; without anything else that does, it would not be true."""
+        is_dated = english_clauses.DATED.fullmatch(clause.lead[:1].lower() + clause.lead[1:])
+        if is_dated and clause.subject != "there":
+            yield from self._made(clause.question("when"), clause.lead, "time", "temporal")
+
+    def _parts(self, clause: Clause, whole: str) -> Iterator[MadeQuestion]:
         """Ask for each part of a clause that can be taken out."""
-        if clause.is_negated or english_clauses.NEGATIVE.match(clause.subject):
-            yield from self._decision(clause)
-            return
-        asked = [*self._time(clause), *self._quantity(clause), *self._where(clause)]
+        asked = [*self._time(clause), *self._quantity(clause), *self._where(clause), *self._manner(clause)]
         yield from asked
         yield from self._subject(clause)
-        yield from self._decision(clause)
         if not asked:
-            yield from self._complement(clause)
+            yield from self._complement(clause, whole)
 
     def _time(self, clause: Clause) -> Iterator[MadeQuestion]:
         rest = clause.rest
-        often = english_clauses.OFTEN.search(rest)
-        # "for every day a book is late": the times are told by a clause, which cannot stay behind.
-        if often is not None and clause_of(rest[often.end() :].strip(), self._known) is not None:
-            return
-        if match := often:
-            yield from self._without(clause, match, "how often", "time")
+        if match := english_clauses.OFTEN.search(rest):
+            # "for every day a book is late": the times are told by a clause, which cannot stay behind.
+            if clause_of(rest[match.end() :].strip(), self._known) is None:
+                yield from self._without(clause, match, "how often")
         elif match := english_clauses.LASTING.search(rest) or self._spell(clause):
-            yield from self._without(clause, match, "how long", "time")
+            yield from self._without(clause, match, "how long")
         elif match := english_clauses.WITHIN.search(rest):
-            yield from self._without(clause, match, "within what time", "time")
+            yield from self._without(clause, match, "within what time")
         elif match := english_clauses.BEFORE.search(rest):
-            yield from self._without(clause, match, _how_long_before(match), "time")
+            if len((match["event"] or "").split()) <= _LONGEST_EVENT:
+                yield from self._without(clause, match, _how_long_before(match))
         elif match := english_clauses.DATED.search(rest):
             preposition = match["preposition"]
             wh = f"{preposition} when" if preposition in ("since", "until", "by") else "when"
-            wh = (
-                f"{preposition} what time"
-                if preposition == "at" or (":" in match[0] and preposition == "by")
-                else wh
-            )
-            yield from self._without(clause, match, wh, "time")
-        elif english_clauses.DATED.match(clause.lead[:1].lower() + clause.lead[1:]):
-            text = clause.question("when", rest=shortened(rest))
-            yield from self._made(text, clause.lead, "time", "temporal")
+            if preposition == "from" and clause.auxiliary in BE:
+                return  # "is delayed from … to …"
+            if preposition == "at" or (":" in match[0] and preposition == "by"):
+                wh = f"{preposition} what time"
+            yield from self._without(clause, match, wh)
 
     def _spell(self, clause: Clause) -> re.Match[str] | None:
         """Return a length of time that is the object itself: ``a visit lasts 20 minutes``."""
         takes_time = clause.verb in english_clauses.TAKES_TIME and clause.auxiliary in ("", *BE)
         return english_clauses.SPELL.match(clause.rest) if takes_time else None
 
-    def _without(self, clause: Clause, match: re.Match[str], wh: str, form: Form) -> Iterator[MadeQuestion]:
-        rest = shortened(f"{clause.rest[: match.start()]}{clause.rest[match.end() :]}")
-        yield from self._made(clause.question(wh, rest=rest), match[0], form, "temporal")
+    def _without(self, clause: Clause, match: re.Match[str], wh: str) -> Iterator[MadeQuestion]:
+        after = clause.rest[match.end() :]
+        after = after.removeprefix(" long") if wh == "how long" else after
+        if self._is_left(after):
+            rest = f"{clause.rest[: match.start()]}{after}"
+            yield from self._made(clause.question(wh, rest=rest), match[0], "time", "temporal")
 
     def _quantity(self, clause: Clause) -> Iterator[MadeQuestion]:
         match = english_clauses.QUANTITY.match(clause.rest)
@@ -222,12 +243,17 @@ class _Sentence:
         verb = (match["verb"] or "").strip()
         if verb and (not clause.auxiliary or verb.split()[-1] not in VERBS | PARTICIPLES):
             return
-        noun, extent, left = _counted_noun(match["noun"])
-        rest = shortened(f"{verb} {left}{match['tail']}")
+        if match["number"].casefold() == "one":
+            return  # "lets one see"
+        noun, extent, left = _counted_noun(f"{match['noun']}{match['tail']}")
+        if not self._is_left(left) or left.partition(" ")[0] in PARTICIPLES:
+            return  # two things are counted, or some of them
+        rest = f"{verb} {left}"
         base = verb.split()[-1] if verb else clause.verb
         if extent:
-            yield from self._made(clause.question(f"how {extent}", rest=rest), match["number"], "quantity")
-        elif noun:
+            answer = f"{match['number']} {noun}"
+            yield from self._made(clause.question(f"how {extent}", rest=rest), answer, "quantity")
+        elif noun and (clause.auxiliary not in BE or verb or clause.subject == "there"):
             text = clause.question(f"how many {noun}", rest=rest)
             yield from self._made(text, f"{match['number']} {noun}", "quantity")
         elif base in ("cost", "pay", "charge", "paid", "charged") or english_clauses.MONEY.search(
@@ -235,116 +261,200 @@ class _Sentence:
         ):
             yield from self._made(clause.question("how much", rest=rest), match["number"], "quantity")
 
+    def _is_left(self, after: str) -> bool:
+        """Tell whether what follows the answer can stay in the question: no other thing, nothing cut off."""
+        return not _JOINED.search(after) and (self._end == "clause" or not after.strip())
+
     def _where(self, clause: Clause) -> Iterator[MadeQuestion]:
         match = english_clauses.PLACE.match(clause.rest)
-        is_placed = clause.auxiliary in BE | MODALS and clause.subject.split()[0].casefold() not in (
-            "there",
-            "no",
-        )
-        if match is not None and is_placed and (match["verb"] or clause.auxiliary in BE):
-            yield from self._made(clause.question("where", rest=match["verb"] or ""), match["place"], "place")
+        is_placed = clause.auxiliary in BE | MODALS and clause.subject.split()[0].casefold() != "there"
+        if match is not None and is_placed and match["verb"]:
+            yield from self._made(clause.question("where", rest=match["verb"]), match["place"], "place")
+
+    def _manner(self, clause: Clause) -> Iterator[MadeQuestion]:
+        rest = clause.rest
+        if match := english_clauses.MANNER.search(rest):
+            first = rest.split()[0]
+            if _RELATIVE.search(rest[: match.start()]):
+                return  # it may tell how what is said in passing is done
+            if clause.verb or clause.auxiliary in MODALS or first in PARTICIPLES:
+                text = clause.question("how", rest=rest[: match.start()])
+                yield from self._made(text, match["manner"], "manner", "analytical")
+        elif clause.auxiliary in BE and (match := english_clauses.AGENT.match(rest)) is not None:
+            text = clause.question("by whom", rest=match["done"])
+            yield from self._made(text, match["agent"], "person")
 
     def _subject(self, clause: Clause) -> Iterator[MadeQuestion]:
-        rest = shortened(clause.rest)
-        if clause.auxiliary in BE and english_clauses.SUPERLATIVE.match(clause.rest):
-            text = f"what {clause.auxiliary} {rest}"
+        is_told = len(clause.subject.split()) > 2 or clause.subject[0].isupper()
+        if clause.auxiliary in BE and is_told and english_clauses.SUPERLATIVE.match(clause.rest):
+            text = f"what {clause.auxiliary} {clause.rest}"
             yield from self._made(text, clause.subject, "superlative", "comparative")
-        elif english_clauses.PERSON.match(clause.subject) and len(rest.split()) > 1:
-            yield from self._made(f"who {clause.finite} {rest}", clause.subject, "person")
+        elif english_clauses.PERSON.match(clause.subject) and len(clause.rest.split()) > 1:
+            yield from self._made(f"who {clause.finite} {clause.rest}", clause.subject, "person")
 
-    def _decision(self, clause: Clause) -> Iterator[MadeQuestion]:
-        is_negative = clause.is_negated or english_clauses.NEGATIVE.match(clause.subject) is not None
-        is_absent = clause.subject == "there" and english_clauses.NEGATIVE.match(clause.rest) is not None
-        if not clause.rest or clause.subject.casefold().startswith("no more"):
+    def _complement(self, clause: Clause, whole: str) -> Iterator[MadeQuestion]:
+        """Ask what something is, or what it does something to."""
+        first, *others = clause.rest.split() or [""]
+        subject = clause.subject.casefold()
+        if not whole or not self._is_asked_of(subject) or clause.lead or _ADVERBIAL.match(clause.rest):
             return
-        if is_negative or is_absent or clause.auxiliary in MODALS - {"will", "would", "shall"}:
-            rank = 0 if is_negative or is_absent else 1
-            yield from self._made(
-                clause.question(rest=shortened(clause.rest)), self._whole, "decision", rank=rank
-            )
-
-    def _complement(self, clause: Clause) -> Iterator[MadeQuestion]:
-        first = clause.rest.partition(" ")[0].casefold()
-        if not first or clause.subject.casefold() in PRONOUNS:
-            return
-        if clause.auxiliary in ("is", "are") and first in ("a", "an", "the", "one"):
-            yield from self._made(f"what {clause.auxiliary} {clause.subject}", clause.rest, "definition")
-        is_object = first[0].isalnum() and first not in _NO_OBJECTS and not first.endswith("ly")
-        if is_object and not clause.auxiliary:
-            yield from self._made(clause.question("what", rest=""), clause.rest, "object", rank=1)
+        if clause.auxiliary in ("is", "are") and first in ("a", "an", "the") and others:
+            meant = whole.casefold().split()
+            is_told = len(meant) >= _SHORTEST_MEANING and meant[-1] not in ABSTRACT
+            # "The offset is the new offset": nothing is told.
+            is_told = is_told and subject.split()[-1] not in meant[:5] and not _EACH.fullmatch(subject)
+            if is_told and not subject.split()[0].endswith("ing"):
+                yield from self._made(f"what {clause.auxiliary} {clause.subject}", whole, "definition")
+        elif not clause.auxiliary and clause.verb not in UNASKED and _is_object(whole):
+            yield from self._made(clause.question("what", rest=""), whole, "object", rank=1)
+        elif clause.auxiliary in MODALS and first in VERBS - UNASKED and _is_object(" ".join(others)):
+            text = clause.question("what", rest=first)
+            yield from self._made(text, whole[len(first) :].strip(), "object", rank=1)
 
     def _made(
-        self, text: str, answer: str, form: Form, kind: QuestionKind = "factual", *, rank: int = 0
+        self,
+        text: str,
+        answer: str,
+        form: Form,
+        kind: QuestionKind = "factual",
+        *,
+        rank: int = 0,
+        needs_topic: bool = False,
     ) -> Iterator[MadeQuestion]:
-        text = " ".join(text.split())
-        if _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS:
+        """Yield a question that is in whole words, and that points at nothing outside of it."""
+        text, answer = " ".join(text.split()).rstrip(" ,"), answer.strip(" ,")
+        words = text.split()
+        if (
+            _FEWEST_WORDS <= len(words) <= _MOST_WORDS
+            and words[-1].casefold() not in _UNENDING
+            and not (form == "manner" and words[-1].endswith("ly"))
+            and english_clauses.is_words(text)
+            and not english_clauses.points(text)
+            and not english_clauses.SPEAKING.search(text)
+            and english_clauses.is_clear_answer(answer)
+        ):
             yield MadeQuestion(
-                text=_undecided(text),
+                text=text,
                 place=self._place,
-                answer=answer.strip(" ,"),
+                answer=answer,
                 form=form,
                 kind=kind,
                 rank=rank,
-                needs_topic=_points_elsewhere(text),
+                needs_topic=needs_topic or not _names(words, self._text.split()[0]),
             )
 
 
 def known_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words that occur without a capital, with their plurals."""
-    lowered = {word for text in texts for word in re.findall(r"\b[a-z][a-z'-]*\b", text)}
+    """Return the words that mostly occur without a capital, and so are no names, with their plurals."""
+    small: Counter[str] = Counter()
+    names: Counter[str] = Counter()
+    for text in texts:
+        small.update(_SMALL.findall(text))
+        names.update(_CAPITAL_WITHIN.findall(text))
+    lowered = {word for word, count in small.items() if count > names[word.capitalize()]}
     return frozenset(lowered | {f"{word}s" for word in lowered})
 
 
-def shortened(text: str, words: int = 8) -> str:
-    """Return the beginning of what follows a verb: to the end of a phrase, and never long."""
-    phrase = english_clauses.END_OF_PHRASE.split(f" {text.strip()}", maxsplit=1)[0].split()
-    listed = phrase[:words]
-    if len(phrase) > words:
-        prepositions = [place for place, word in enumerate(listed) if place > 1 and word in PREPOSITIONS]
-        listed = listed[: prepositions[-1]] if prepositions else listed
-    while listed and listed[-1].casefold() in UNFINISHED:
-        listed.pop()
-    return " ".join(listed)
-
-
-def _continues(word: str) -> bool:
-    """Tell whether a word after *and* begins another clause."""
+def _continues(text: str, before: Clause | None) -> bool:
+    """Tell whether what follows *and* goes on with another verb, or begins another clause."""
+    word, _, rest = text.partition(" ")
     lowered = word.casefold()
-    return lowered in BE | MODALS | (PRONOUNS - {"that", "one"}) or word in THIRD_PERSON or word in PAST
+    if lowered in _GOING_ON:
+        return True
+    if word in THIRD_PERSON or (word in PAST and word not in VERBS):
+        return True
+    # "prints the sum and invokes the operation": a verb that is in no list.
+    first = rest.partition(" ")[0]
+    if word.endswith("s") and first in english_clauses.DETERMINERS | english_clauses.POSSESSIVES:
+        return True
+    is_plain = before is not None and (before.form == "plain" or before.auxiliary in MODALS)
+    return is_plain and word in english_clauses.PLAIN_VERBS
 
 
 def _how_long_before(match: re.Match[str]) -> str:
     ahead = match["ahead"]
     if ahead is None:
-        return f"how long {match['order']} {shortened(match['event'], 3)}"
+        return f"how long {match['order']} {match['event']}"
     return "how far ahead" if ahead in ("ahead", "in advance") else f"how {ahead}"
 
 
 def _counted_noun(words: str) -> tuple[str, str, str]:
-    """Return the noun that a number counts, or the extent it measures, and what is left of the words."""
+    """Return the noun that a number counts, the extent if it measures one, and what is left of the words."""
     taken: list[str] = []
     listed = words.split()
-    for place, word in enumerate(listed):
-        if word in PREPOSITIONS | CONJUNCTIONS | BE | MODALS or (taken and word in PARTICIPLES):
+    for place, word in enumerate(listed[:_LONGEST_NOUN]):
+        is_end = word in PREPOSITIONS | CONJUNCTIONS | BE | MODALS or (taken and word in PARTICIPLES)
+        if is_end or not word[0].islower():
             break
         taken.append(word)
-        if word in _PLURALS or (word.endswith("s") and not word.endswith(("ss", "us", "is"))):
-            following = listed[place + 1] if place + 1 < len(listed) else ""
+        if word in _PLURALS or (word.endswith("s") and not word.endswith(("ss", "us", "is", "'s", "’s"))):
+            after = place + 1
+            following = listed[after] if after < len(listed) else ""
             if following in _EXTENTS:
-                return "", _EXTENTS[following], " ".join(listed[place + 2 :])
-            return " ".join(taken), "", " ".join(listed[place + 1 :])
+                return " ".join(taken), _EXTENTS[following], " ".join(listed[after + 1 :])
+            if following == "of":
+                # "28 days of leave": up to the next preposition.
+                after += 2
+                while after < len(listed) and listed[after] not in PREPOSITIONS | CONJUNCTIONS:
+                    after += 1
+            return " ".join(listed[:after]), "", " ".join(listed[after:])
     return "", "", words
 
 
-def _undecided(text: str) -> str:
-    """Return a question that does not give its answer away: *no* and *nobody* are asked as *any*."""
-    if text.startswith("why"):
-        return text
-    text = re.sub(r"\b(is|was) there no\b", r"\1 there a", text)
-    others = {"no": "any", "nobody": "anybody", "nothing": "anything", "none": "any", "never": "ever"}
-    return english_clauses.NEGATIVE.sub(lambda match: others.get(match[0].casefold(), "either"), text)
+def _answer(text: str, *, is_list: bool) -> str:
+    """Return an answer to its end: what follows a semicolon, or is added about it, is no part of it."""
+    return (_AFTER_LIST if is_list else _ADDED).split(text, maxsplit=1)[0]
 
 
-def _points_elsewhere(text: str) -> bool:
-    """Tell whether a question has words that mean something outside of it."""
-    return english_clauses.POINTING.search(re.sub(r"\b(?:is|are|was|were) there\b", "", text)) is not None
+def _opens_clause(text: str, known: frozenset[str]) -> bool:
+    """Tell whether what follows a joint is a clause of its own: ``and they sail on``."""
+    clause = re.sub(r"\A(?:and|but|or|so|yet) ", "", text)
+    first = clause.partition(" ")[0]
+    if clause != text and _continues(clause, None):
+        return True
+    may_open = first.casefold() in english_clauses.DETERMINERS | PRONOUNS
+    return may_open and clause_of(clause, known) is not None
+
+
+def _is_bare(subject: str) -> bool:
+    """Tell whether a subject is an article and a noun, with nothing that says which."""
+    words = subject.split()
+    return len(words) == _BARE and words[0].casefold() == "the" and words[1].islower()
+
+
+def _is_object(rest: str) -> bool:
+    """Tell whether what follows a verb begins with a noun that is its object."""
+    words = rest.split()
+    if not words or not words[0][0].isalnum():
+        return False
+    first = words[0].strip(",").casefold()
+    if first in _NO_OBJECTS | PRONOUNS or first.endswith(("ly", "ing")):
+        return False
+    if first in english_clauses.DETERMINERS | english_clauses.POSSESSIVES or words[0][0].isupper():
+        return len(words) > 1 or words[0][0].isupper()
+    # "take place", "make sure": a bare word by itself belongs to the verb.
+    following = words[1].strip(",").casefold() if len(words) > 1 else ""
+    if not following:
+        return False
+    return following not in PREPOSITIONS or (first.endswith("s") and not first.endswith("ss"))
+
+
+def _names(words: list[str], first: str) -> bool:
+    """Tell whether a question names something: a capital or a number that is no defined term ("the Hub").
+
+    The capital of the ``first`` word of its sentence tells nothing.
+    """
+    named = [word[:1].isupper() or word[:1].isdigit() for word in words]
+    for place, word in enumerate(words):
+        if not named[place] or place == 0 or word.casefold() in ("you", "your", "i"):
+            continue
+        is_pair = place + 1 < len(words) and named[place + 1]
+        following = words[place + 1] if place + 1 < len(words) else ""
+        # "Online tickets" begins a sentence.
+        is_name = not word[1:].islower() or not following or following in _AFTER_NAMES
+        is_name = is_name and (word != first or not word[1:].islower())
+        if is_pair or (
+            is_name and not english_clauses.DETERMINERS.intersection(words[max(0, place - 3) : place])
+        ):
+            return True
+    return False

@@ -8,6 +8,7 @@ passage. The same corpus and seed give the same questions.
 from __future__ import annotations
 
 import random
+import re
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
@@ -39,7 +40,9 @@ from rag_evaluation_framework.synthesis.passages import (
     Passages,
     is_question,
     passages_of,
+    plain,
     structure_questions,
+    title_of,
 )
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
@@ -50,6 +53,10 @@ from rag_evaluation_framework.text.tokens import content_keys
 # common that other documents would fit as well.
 
 _LONGEST_TOPIC = 8
+# A section that is a question, a version or a date names nothing; nor does one with notes of its own.
+_TAG = re.compile(r"<[^<>]*>")
+_NUMBERING = re.compile(r"\A(?:[\dIVX]+[.)]?)+\s+")
+_NO_TOPIC = re.compile(r"[?？()（）:：]|\d\.\d|\d{4}")
 # So many documents are expected by chance to hold all words of a question: it may be about any of them.
 _UNCLEAR_FROM = 0.5
 _EASY, _MEDIUM = 0.8, 0.5
@@ -76,16 +83,24 @@ class Wording:
     def _topic(self, made: MadeQuestion, title: str) -> str | None:
         """Return what the question must name to be clear: ``None`` if nothing, empty if that is unknown."""
         asked = made.text.casefold()
-        named = bool(title) and title.casefold() in asked
-        headings = [each for each in made.place.headings[1:] if each.casefold() not in asked]
-        if made.needs_topic and headings and not is_question(headings[-1]):
-            heading = headings[-1]
-            is_clear = named or not title or not self._is_unclear(f"{made.text} {heading}")
-            whole = heading if is_clear else f"{heading} ({title})"
-            return whole if _is_short(whole) else heading
-        if named or not (made.needs_topic or self._is_unclear(made.text)):
+        if made.place.headings and title_of(made.place.headings[0]) != title:
+            title = ""  # this stands beside what the title heads, not below
+        if title and title.casefold() in asked:
             return None
-        return title if _is_short(title) else ""
+        if not (made.needs_topic or self._is_unclear(made.text)):
+            return None
+        if not _is_short(title):
+            return ""
+        headings = [
+            _NUMBERING.sub("", plain(each))
+            for each in made.place.headings[1:]
+            if each.casefold() not in asked
+        ]
+        is_chinese = has_unspaced_script(made.text)
+        if title and made.needs_topic and headings and not is_chinese and not _NO_TOPIC.search(headings[-1]):
+            whole = f"{headings[-1]} ({title})"
+            return whole if _is_short(whole) else title
+        return title
 
     def _is_unclear(self, text: str) -> bool:
         """Tell whether the words of a question would be found together in other documents too."""
@@ -113,7 +128,7 @@ def _is_short(topic: str) -> bool:
 
 
 NAME = "extractive"
-VERSION = 3
+VERSION = 4
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
@@ -121,7 +136,6 @@ SPARE = 3
 _USUAL_QUALITY = QualityControl()
 _UNCHECKED = QualityControl(leakage=None, round_trip=None, near_duplicates=None)
 _CONSIDERED = 20
-_LAST_RESORT = 2
 _WEIGHTS: dict[Difficulty, int] = {"easy": 1, "medium": 2, "hard": 3}
 
 
@@ -196,10 +210,7 @@ def extractive_drafts(
         considered = sorted(pool[: _CONSIDERED * SPARE * queries_per_doc], key=lambda each: each.rank)
         drafted = (_draft(made, document, passages, wording) for made in considered)
         candidates = [each for each in drafted if each is not None]
-        natural = [each for each in candidates if each.made.rank < _LAST_RESORT]
-        chosen = _chosen(natural, SPARE * queries_per_doc)
-        if len(chosen) < queries_per_doc:
-            chosen = _chosen(candidates, queries_per_doc)
+        chosen = _chosen(candidates, SPARE * queries_per_doc)
         kept.extend(each.draft for each in chosen)
         rejected += [Rejection("nothing-to-ask", "", document.id)] * (queries_per_doc - len(chosen))
         if on_progress is not None:
@@ -211,7 +222,7 @@ def extractive_drafts(
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:
     chinese = [each for each in passages.statements if has_unspaced_script(each.text)]
     english = [each for each in passages.statements if not has_unspaced_script(each.text)]
-    yield from english_questions(english, known)
+    yield from english_questions(english, known, document.content)
     yield from chinese_questions(chinese)
     yield from structure_questions(passages, document.content)
 
