@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._memory import peak_megabytes
-from rag_evaluation_framework.datasets.split_build import BuildPaths, build_splits
+from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits
 from rag_evaluation_framework.datasets.split_mapping import SPLITS, reason_to_drop
 from rag_evaluation_framework.datasets.validation import validate_file
 
@@ -75,7 +75,7 @@ def _plain_loop(raw: Path, folder: Path) -> None:
 
 
 def _build(raw: Path, folder: Path) -> None:
-    paths = BuildPaths(
+    paths = EvaluationConfig(
         offline_dataset=raw,
         qa_output=folder / "qa_pairs.jsonl",
         summaries_output=folder / "summaries.jsonl",

@@ -61,7 +61,7 @@ def is_worse(before: Array, after: Array) -> bool:
 
 
 def _standings(scores: Array, names: dict[str, bool]) -> dict[str, Standing]:
-    passes = (scores >= BOUND).all(axis=1).tolist()
+    passes: list[bool] = np.all(scores >= BOUND, axis=1).tolist()
     return {
         str(place): Standing(True, is_passing, dict(zip(names, values, strict=True)))
         for place, (is_passing, values) in enumerate(zip(passes, scores.tolist(), strict=True))

@@ -336,7 +336,7 @@ def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
         options = ("--base-url", server.url, "--api-key-env", "MY_KEY")
         ended = evaluate("--model", "careful", "--dataset-type", dataset_type, *options)
         assert ended.code == 3
-        (line,) = [line for line in ended.out.splitlines() if "Incorrect API key" in line]
+        *_, line = [line for line in ended.out.splitlines() if "Incorrect API key" in line]
         assert "not completed: the target turned away" in line or line.startswith("careful: not one of 5")
         assert "http-401" in line
         assert "go on with --resume" in line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -22,14 +23,12 @@ GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 class CountedSupport(LexicalSupport):
     """Counts how often it is asked."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = 0
+    asked: ClassVar[int] = 0
 
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
-        self.asked += 1
+        CountedSupport.asked += 1
         return super().decide(claims, evidence, question=question)
 
 
@@ -48,10 +47,9 @@ def evaluated(runs: Path, resume: str | None = None) -> list[Evaluation]:
 def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    support = CountedSupport()
-    monkeypatch.setattr(blame, "LexicalSupport", lambda: support)
+    monkeypatch.setattr(blame, "LexicalSupport", CountedSupport)
     found = evaluated(tmp_path)
-    asked = support.asked
+    asked = CountedSupport.asked
     assert asked > 0
     for each in found:
         samples = list(each.rows)
@@ -69,7 +67,7 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
             if sample.blame is not None
         )
         assert bool(conversations) == (each.name == "multiturn")
-    assert support.asked == asked
+    assert CountedSupport.asked == asked
 
 
 def test_what_cannot_be_written_down_is_not_blamed_and_reported_all_the_same(tmp_path: Path) -> None:
