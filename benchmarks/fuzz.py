@@ -124,12 +124,13 @@ _QUESTIONS = {
     ],
 }
 _MARKDOWN = (
-    b"# Fares\n\nThe fare to Skerry is five pounds. Children under four travel free.\n\n| to | fare |\n"
+    b"# Fares\n\nThe fare to Skerry is five pounds. Razorbill carries 48 passengers.\n\n| to | fare |\n"
     b"| --- | --- |\n| Skerry | 5 |\n\n```\ncode\n```\n\n<!-- note -->\n1. Book at [the office](office.md).\n"
 )
 _HTML = (
     b"<html><head><title>Fares</title><style>p{}</style></head><body><h1>Fares</h1><p>The fare to Skerry is "
-    b"five pounds &amp; rising.</p><table><tr><td>a<td>b</table><pre> x\n y</pre></body></html>"
+    b"five pounds &amp; rising.</p><p>Razorbill carries 48 passengers.</p>"
+    b"<table><tr><td>a<td>b</table><pre> x\n y</pre></body></html>"
 )
 
 

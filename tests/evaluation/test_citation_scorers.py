@@ -239,8 +239,8 @@ def test_a_judge_is_asked_once_for_all_that_the_sources_are_held_against() -> No
     assert {scorer.method for scorer in scorers} == {"judge:scripted"}
 
 
-def test_an_empty_answer_has_failed_and_one_to_decline_is_skipped() -> None:
-    assert scored("citation_recall", " ", contexts=CONTEXTS).status == "failed"
+def test_an_empty_answer_and_one_to_decline_are_skipped() -> None:
+    assert scored("citation_recall", " ", contexts=CONTEXTS).status == "skipped"
     refusing = sample(expectation=Refusal())
     assert scored("citation_recall", ANSWER, contexts=CONTEXTS, asked=refusing).status == "skipped"
 

@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.claims import correctness_by_claims
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NoValueError
-from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.citations import SpanCitation, without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
@@ -95,7 +95,8 @@ class ClaimsReader(Reader):
 
     @property
     def reference_unclaimed(self) -> str | None:
-        return None if self.on.reference_claims else "the reference claims nothing"
+        is_bare = not without_citations(self.sample.reference or "").strip()
+        return "the reference claims nothing" if is_bare or not self.on.reference_claims else None
 
     @property
     def unsought(self) -> str | None:

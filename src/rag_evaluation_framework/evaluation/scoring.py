@@ -80,6 +80,7 @@ _OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views
 _GOLDEN = "golden-"
 
 EMPTY = "the answer is empty"
+ONLY_HITS = "the system returned hits and no text"
 """Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -305,6 +306,8 @@ class MetricScorer:
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
             is_empty = self._needs_answer and response.is_empty
+            if is_empty and response.text is None and response.hits:
+                return self._failed(ONLY_HITS)
             if is_empty and not self._counts_empty:
                 return self._skipped(EMPTY)
             if reason := (None if is_empty else self._unmeasured(reader)) or _reason(self._after, reader):

@@ -17,7 +17,7 @@ from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import PARTS, THIRD_PERSON, VERBS, points, states
-from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.tokens import content_keys
@@ -59,7 +59,7 @@ _OPTION = re.compile(
 )
 _ASKED = re.compile(
     r"(?:how|what|why|where|when|who)\b(?! (?:not|about|if|else)\b).|\w+ (?:I|you|we|my|your|our)\b"
-    r"|.*[\u3400-\u9fff]",
+    rf"|.*[{HAN}]",
     re.I,
 )
 _FEWEST_NEW_WORDS = 3
