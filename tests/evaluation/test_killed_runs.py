@@ -26,7 +26,7 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 
 SCRIPT = Path(__file__).with_name("killable_run.py")
 LONG = bool(os.environ.get("RAG_EVAL_LONG_TESTS"))
-KILLS = 200 if LONG else 20
+KILLS = 200 if LONG else 12
 WORKERS = 16
 
 

@@ -27,7 +27,7 @@ from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, p
 from rag_evaluation_framework.synthesis.question_prompts import sample_of
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
-KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 8
+KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 5
 
 TASKS = planned_tasks(corpus_of(DOCUMENTS), QuestionSettings(**SETTINGS, seed=3))
 ID_OF = {sample.turns[1].content: sample.id for sample in (sample_of(task, seed=3) for task in TASKS)}
