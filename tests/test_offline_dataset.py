@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
+from cases import FERRIES
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read_manifest
@@ -19,27 +20,6 @@ from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read
 ROOT = Path(__file__).parents[1]
 KINDS = {"qa": "qa-pair", "summaries": "summary", "citations": "qa-pair", "retrieval": "retrieval-case"}
 DATASETS = Path("evaluation", "datasets")
-DOCUMENT = """# Ferries
-
-## Fares
-
-A return ticket to the island costs 14 pounds. Dogs pay 2 pounds for each crossing in summer.
-
-## Times
-
-The first ferry leaves the harbour at 06:30 on weekdays. The last ferry returns at 21:15 on Saturdays.
-In winter the crossing takes 55 minutes, because the boats keep clear of the sandbank off the point.
-
-## Luggage
-
-Two suitcases travel free with each passenger. A bicycle costs 3 pounds and is stowed on the lower deck.
-Surfboards are carried on the roof of the wheelhouse, and the crew lashes them down before departure.
-
-## Lost property
-
-Anything that is found on board is kept in the ticket office for 28 days. After that it goes to the shop of
-the lifeboat station, which sells it on the first Saturday of each month.
-"""
 RAG = {"contexts": ["Dogs pay 2 pounds."], "sources": ["a.md"], "retrieved": [{"chunk_id": "c1"}]}
 
 
@@ -61,7 +41,7 @@ def project(tmp_path: Path) -> Path:
     """A project with documents and a configuration, and a folder that is no part of it."""
     root = tmp_path / "project"
     (root / "documents").mkdir(parents=True)
-    (root / "documents" / "ferries.md").write_text(DOCUMENT, encoding="utf-8")
+    (root / "documents" / "ferries.md").write_text(FERRIES, encoding="utf-8")
     (root / "configs").mkdir()
     settings = "evaluation:\n  corpus: documents\n  qa_output: evaluation/datasets/qa_pairs.jsonl\n"
     (root / "configs" / "default.yaml").write_text(settings, encoding="utf-8")

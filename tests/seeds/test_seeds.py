@@ -17,32 +17,12 @@ import pytest
 from promises import Promise, seeds
 
 import rag_evaluation_framework as door
+from cases import FERRIES
 from rag_evaluation_framework.cli.agentspec import main as agentspec
 from rag_evaluation_framework.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"rag-eval": main, "agentspec": agentspec}
-DOCUMENT = """# Ferries
-
-## Fares
-
-A return ticket to the island costs 14 pounds. Dogs pay 2 pounds for each crossing in summer.
-
-## Times
-
-The first ferry leaves the harbour at 06:30 on weekdays. The last ferry returns at 21:15 on Saturdays.
-In winter the crossing takes 55 minutes, because the boats keep clear of the sandbank off the point.
-
-## Luggage
-
-Two suitcases travel free with each passenger. A bicycle costs 3 pounds and is stowed on the lower deck.
-Surfboards are carried on the roof of the wheelhouse, and the crew lashes them down before departure.
-
-## Lost property
-
-Anything that is found on board is kept in the ticket office for 28 days. After that it goes to the shop of
-the lifeboat station, which sells it on the first Saturday of each month.
-"""
 
 
 class Done(NamedTuple):
@@ -101,12 +81,12 @@ def write(path: str | Path, content: Any) -> Path:
 
 
 def documents() -> None:
-    write("knowledge_base/ferries.md", DOCUMENT)
+    write("knowledge_base/ferries.md", FERRIES)
 
 
 def built() -> None:
     """A project of seed 004, with its raw records and splits."""
-    write("documents/ferries.md", DOCUMENT)
+    write("documents/ferries.md", FERRIES)
     config = (ROOT / "configs" / "default.yaml").read_text(encoding="utf-8")
     write("configs/default.yaml", config.replace("examples/handbook/documents", "documents"))
     ok("python scripts/generate_offline_dataset.py")
@@ -179,7 +159,7 @@ def test_what_a_seed_promises_is_kept(
         "capsys": capsys,
         "tmp_path": tmp_path,
         "ROOT": ROOT,
-        "DOCUMENT": DOCUMENT,
+        "DOCUMENT": FERRIES,
     }
     # A class body or a function looks names up in the globals, which do not ask ``__missing__``.
     names.update({name: getattr(door, name) for name in door.__all__ if name in promise.before + promise.run})

@@ -17,7 +17,12 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.records.citations import Citation
+    from rag_evaluation_framework.records.citations import (
+        Citation,
+        ContextCitation,
+        SpanCitation,
+        TokenSpanCitation,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,8 +301,7 @@ class RunOutcome:
 # runs (the latency, and scores whose method is :data:`TIMING_METHOD`) goes to a section of its own, so
 # that equal results are equal bytes.
 
-_CITATION_KINDS = {"characters": "SpanCitation", "tokens": "TokenSpanCitation", "context": "ContextCitation"}
-_KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
+_KIND_OF = {"SpanCitation": "characters", "TokenSpanCitation": "tokens", "ContextCitation": "context"}
 # Looking up the fields of a record takes longer than writing it.
 _NAMES: dict[type[Any], tuple[str, ...]] = {}
 
@@ -409,11 +413,15 @@ def _hit(written: Mapping[str, Any]) -> Hit:
 
 
 def _citation(written: Mapping[str, Any]) -> Citation:
+    given = {name: value for name, value in written.items() if name != "kind"}
+    return _citation_records()[written["kind"]](**given)
+
+
+@cache
+def _citation_records() -> dict[str, type[ContextCitation] | type[SpanCitation] | type[TokenSpanCitation]]:
     from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 
-    records = {each.__name__: each for each in (ContextCitation, SpanCitation, TokenSpanCitation)}
-    given = {name: value for name, value in written.items() if name != "kind"}
-    return records[_CITATION_KINDS[written["kind"]]](**given)
+    return {_KIND_OF[each.__name__]: each for each in (ContextCitation, SpanCitation, TokenSpanCitation)}
 
 
 def _present(record: Any) -> dict[str, Any]:
