@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.errors import Issue, counted
-from rag_evaluation_framework.files import strict_json
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.reports.screen import Screen
@@ -75,6 +74,8 @@ def show(screen: Screen) -> None:
 
 def print_json(document: Any) -> None:
     """Print a document as JSON that people can read too."""
+    from rag_evaluation_framework.files import strict_json
+
     click.echo(strict_json.encode(document, indent=2))
 
 
