@@ -17,6 +17,8 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     metrics_option,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json, print_warnings
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
@@ -111,7 +113,7 @@ def command(
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
-    from rag_evaluation_framework.reports.calibration_report import calibration_text
+    from rag_evaluation_framework.reports.calibration_report import show_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
     from rag_evaluation_framework.statistics.agreement import Resampling
@@ -135,7 +137,9 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        click.echo(calibration_text(report, confidence=confidence))
+        screen = new_screen()
+        show_calibration(screen, report, confidence=confidence)
+        show(screen)
 
 
 def _threshold(text: str) -> tuple[str, float]:

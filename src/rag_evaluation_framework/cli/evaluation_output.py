@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.options import mend_journals
+from rag_evaluation_framework.cli.options import mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -30,7 +30,7 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.reports.terminal import plan_text
+from rag_evaluation_framework.reports.terminal import show_plan
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 
@@ -115,7 +115,9 @@ def _print_plan(suite: Suite, given: Given) -> None:
     if given["as_json"]:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:
-        click.echo(suite.secrets.mask(plan_text(suite.plan, target=target, prices=prices)))
+        screen = new_screen(suite.secrets.mask)
+        show_plan(screen, suite.plan, target=target, prices=prices)
+        show(screen)
 
 
 def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
@@ -125,7 +127,9 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
         if given["as_json"]:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
-            click.echo(mask(evaluation.render()))
+            screen = new_screen(mask)
+            evaluation.render(screen=screen, details=given["details"])
+            show(screen)
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         _write_results(evaluation, suite, given["out"])
         if given["save_baseline"] is not None and evaluation.outcome.completed:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.options import CONTEXT
-from rag_evaluation_framework.cli.output import with_look
+from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
 

@@ -9,13 +9,16 @@ import click
 
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
+    DETAILS,
     DIALECT,
     FILE,
     RUNS_DIR,
     SEED,
     metrics_option,
+    new_screen,
     scoring_of,
     scoring_options,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
@@ -51,6 +54,7 @@ Examples:
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
 @SEED
+@DETAILS
 @AS_JSON
 @scoring_options
 def command(
@@ -62,6 +66,7 @@ def command(
     out: Path | None,
     seed: int,
     as_json: bool,
+    details: bool,
     **scoring: Any,
 ) -> int:
     """Score the answers in the journal of RUN (its id, or the path of its folder).
@@ -93,7 +98,7 @@ def command(
             seed=seed,
             on_progress=progress,
         )
-    _show(evaluation, as_json=as_json)
+    _show(evaluation, as_json=as_json, details=details)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)
         evaluation.save(out, format="results")
@@ -101,14 +106,16 @@ def command(
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
-def _show(evaluation: Evaluation, *, as_json: bool) -> None:
+def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
     from rag_evaluation_framework.reports.json_report import scored_document
     from rag_evaluation_framework.reports.terminal import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))
         return
-    click.echo(evaluation.render(samples=False))
+    screen = new_screen()
+    evaluation.render(samples=False, screen=screen, details=details)
+    show(screen)
     if evaluation.counts.unfinished:
         unasked = counted(evaluation.counts.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)

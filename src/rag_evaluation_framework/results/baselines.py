@@ -34,6 +34,7 @@ from rag_evaluation_framework.results.run_folder import (
     fingerprint,
     list_runs,
     read_list,
+    runs_ending_in,
     tied_runs,
 )
 from rag_evaluation_framework.results.storage import rows_of_document
@@ -260,6 +261,8 @@ def open_baseline(
     if path.exists():
         RunFolder.open(given, runs_directory)  # says what it is that is not a run
     found = _latest(str(given), runs_directory, datasets)
+    if found is None and runs_ending_in(str(given), runs_directory):
+        return _of_group(RunGroup.open(given, runs_directory))
     if found is None:
         known = [run.path.name for run in list_runs(runs_directory)]
         hint = f"; the latest run there is {known[-1]}" if known else ""

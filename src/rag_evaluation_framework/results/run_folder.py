@@ -316,10 +316,17 @@ class RunFolder:
 
     @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
-        """Open a run by its id in the runs directory, or by the path of its folder."""
+        """Open a run by its id in the runs directory or any end of it that only one has, or by its path."""
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
                 return _opened(path)
+        if ended := runs_ending_in(str(path_or_id), Path(runs_directory)):
+            if len(ended) == 1:
+                return _opened(ended[0])
+            names = ", ".join(path.name for path in ended[-3:])
+            raise UsageError(
+                f"{path_or_id} is the end of {len(ended):,} runs ({names}): write more of the id"
+            )
         if Path(path_or_id).is_file():
             lacking = "a results file has the figures of a run, not its journal"
             raise UsageError(
@@ -456,6 +463,33 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
         except RagEvalError as error:
             found.append(ListedRun(path, "broken", reason=str(error)))
     return found
+
+
+def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
+    """Open the run that began last; one that belongs to another's evaluation is found by that."""
+    begun = [each.folder for each in list_runs(runs_directory) if each.folder is not None]
+    if not begun:
+        raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
+    last = max(begun, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    leader = last.head.configuration.get("evaluation")
+    return last if not isinstance(leader, str) else RunFolder.open(leader, runs_directory)
+
+
+def short_id(path: Path) -> str:
+    """Return the shortest end of a run's id that no other run beside it has: ``001``."""
+    parts = path.name.split("_")
+    for number in range(1, len(parts)):
+        end = "_".join(parts[-number:])
+        if len(runs_ending_in(end, path.parent)) == 1:
+            return end
+    return path.name
+
+
+def runs_ending_in(end: str, directory: Path) -> list[Path]:
+    """Return the runs whose id ends so, at least three characters of it."""
+    if len(end) < 3 or "/" in end:
+        return []
+    return [path for path in _run_paths(directory) if path.name.endswith(end)]
 
 
 def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
