@@ -483,10 +483,11 @@ def _provenance(sources: Sequence[Annotation]) -> dict[str, Any]:
 def _latest(sources: Sequence[Annotation]) -> str | None:
     """Return the last time at which any of them was made, as it is written."""
     times = [annotation.timestamp for annotation in sources if annotation.timestamp is not None]
-    return max(times, key=_moment, default=None)
+    return max(times, key=moment, default=None)
 
 
-def _moment(timestamp: str) -> tuple[float, str]:
+def moment(timestamp: str) -> tuple[float, str]:
+    """Return when a timestamp is, and the timestamp: what times are put in order by."""
     try:
         return datetime.fromisoformat(timestamp).timestamp(), timestamp
     except (ValueError, OverflowError):

@@ -329,6 +329,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **suite.manifest.configuration,
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
+            **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
