@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework import evaluate, read_dataset
-from rag_evaluation_framework.datasets.annotations import read_annotations
-from rag_evaluation_framework.datasets.ground_truth import (
-    annotated_truth,
-    ground_truth_files,
-    save_annotation,
-)
+from rag_evaluation_framework.datasets.annotations import read_annotations, save_annotation
+from rag_evaluation_framework.datasets.recognition import annotated_truth, ground_truth_files
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -100,7 +96,7 @@ def test_the_layout_of_a_project_and_files_beside_the_dataset(tmp_path: Path) ->
     path = dataset(tmp_path / "data" / "evaluation" / "datasets")
     truth = tmp_path / "data" / "evaluation" / "ground_truth"
     files = ground_truth_files(path)
-    assert not files
+    assert not list(files)
     assert files.of("anna") == truth / "annotations" / "anna" / "boats.gt.json"
     agreed = write(truth / "boats.gt.json", marked("majority", (0, 25)))
     own = write(truth / "annotations" / "anna" / "boats.gt.json", marked("anna", (0, 25)))

@@ -270,8 +270,7 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     """Read the documents, and say where the questions are; a dataset that holds its documents may be both."""
     from dataclasses import replace
 
-    from rag_evaluation_framework.datasets.ground_truth import with_annotated_truth
-    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.datasets.recognition import recognise, with_annotated_truth
     from rag_evaluation_framework.records.documents import Corpus
 
     path, questions = asked["corpus"], asked.get("dataset")

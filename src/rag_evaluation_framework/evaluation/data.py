@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rag_evaluation_framework.datasets.ground_truth import with_annotated_truth
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset, with_annotated_truth
 from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.runs import Run

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.ground_truth import annotated_truth
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,

@@ -14,8 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.ground_truth import NOTHING_ANNOTATED, AnnotatedTruth, annotated_truth
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
 from rag_evaluation_framework.evaluation.scoring import (
@@ -31,7 +30,7 @@ from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_hea
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
 from rag_evaluation_framework.records.runs import OnProgress, Progress
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
