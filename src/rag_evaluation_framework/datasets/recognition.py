@@ -307,7 +307,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
     if format is not None:
         check_format(format)
         return format
-    named = _named_format(path)
+    named = named_format(path)
     # A configuration may have the fields of any other kind, and columns say too little.
     if named == "configuration" or (
         named in DOCUMENT_FORMATS and not plain_name(path).endswith(_TEXT_ENDINGS)
@@ -363,7 +363,8 @@ def _check_syntax(path: Path) -> None:
         strict_json.decode(text, file=str(path))
 
 
-def _named_format(path: Path) -> str | None:
+def named_format(path: Path) -> str | None:
+    """Return what a file's name says it is, if it says so."""
     name = plain_name(path)
     return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
 
