@@ -123,7 +123,7 @@ def trait_sentence(trait: SharedTrait) -> str:
         "difficulty": f"are {value} questions",
         "query_type": f"are of the type {value}",
     }[trait.kind]
-    beside = "" if is_all else f" ({_count(trait.others)} of the {trait.of_others:,} others)"
+    beside = "" if is_all else f" ({_count(trait.others)} of the {counted(trait.of_others, 'other')})"
     return f"{who} {was}{beside}."
 
 
