@@ -77,6 +77,7 @@ SLOW = {
     "rich.color",
     "rich.progress",
     "rich.style",
+    f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.records.citations",
