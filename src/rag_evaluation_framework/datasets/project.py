@@ -85,5 +85,6 @@ def _files(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
             yield from _files(item, f"{within}{item.name}/")
-        elif not item.name.endswith(".pyc"):
-            yield f"{within}{item.name}", item.read_bytes()
+        else:
+            # Code of the user's is none of the package's modules.
+            yield f"{within}{item.name.removesuffix('.starter')}", item.read_bytes()
