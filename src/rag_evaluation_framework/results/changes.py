@@ -9,17 +9,16 @@ their share passes on to the metrics. Where no threshold can be missed the metri
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.baselines import asked_id, standing_of, standing_together
+from rag_evaluation_framework.results.baselines import standing_of, standing_together
 from rag_evaluation_framework.results.comparison import Comparison, ScoredMetric, ScoredRun, compare_scored
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
-from rag_evaluation_framework.results.gate import sample_bounds
+from rag_evaluation_framework.results.gate import asked_id, sample_bounds
 from rag_evaluation_framework.results.regressions import (
     FLIPS_LEVEL,
     LEVEL,
@@ -35,11 +34,11 @@ from rag_evaluation_framework.results.verdicts import (
     THRESHOLDS,
     AnswerChanges,
     ChangedAnswer,
-    Operator,
     SharedTrait,
     SliceChanges,
     Threshold,
     Trait,
+    written_thresholds,
 )
 from rag_evaluation_framework.statistics.paired import (
     flips_p_value,
@@ -190,7 +189,7 @@ def _changes(baseline: str, before: Evaluation, contender: str, after: Evaluatio
     is_single = len(before.runs) == len(after.runs) == 1
     called = after.runs[0].name if is_single else None
     metrics = _metrics(before, after)
-    bounds = {part.name: sample_bounds(_thresholds(part), metrics) for part in after.runs}
+    bounds = {part.name: sample_bounds(_demanded(part), metrics) for part in after.runs}
     old, new = (_Answers(each, called).read(bounds, metrics) for each in (before, after))
     edited = {
         key for key in old.asked.keys() & new.asked.keys() if _is_edited(old.asked[key], new.asked[key])
@@ -250,21 +249,8 @@ def _metrics(before: Evaluation, after: Evaluation) -> dict[str, bool]:
     }
 
 
-def _thresholds(part: Evaluation) -> Sequence[Threshold]:
-    """Return what is demanded of a run; of one that was loaded, what its head recorded."""
-    if part.thresholds:
-        return part.thresholds
-    written = part.head.configuration.get("thresholds")
-    found = (_THRESHOLD.match(str(each)) for each in written or ())
-    return [
-        Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]))
-        for each in found
-        if each is not None
-    ]
-
-
-_THRESHOLD = re.compile(r"(?:.+:)?(?P<metric>\S+) (?P<operator>[<>]=) (?P<bound>\S+)\Z")
-_OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
+def _demanded(part: Evaluation) -> tuple[Threshold, ...]:
+    return part.thresholds or written_thresholds(part.head.configuration)
 
 
 def _is_edited(then: tuple[str | None, ...], now: tuple[str | None, ...]) -> bool:

@@ -8,8 +8,10 @@ from pathlib import Path
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY, latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, list_runs
-from rag_evaluation_framework.results.storage import load, named_id, results_paths
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder
+from rag_evaluation_framework.results.run_groups import list_runs
+from rag_evaluation_framework.results.storage import named_id, results_paths
+from rag_evaluation_framework.results.stored_runs import load
 
 
 def find_evaluation(

@@ -5,6 +5,7 @@ Records only; :mod:`.gate` decides, :mod:`.regressions` compares.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -41,6 +42,20 @@ class Threshold:
     def __str__(self) -> str:
         of = "" if self.dataset is None else f"{self.dataset}:"
         return f"{of}{self.metric} {self.operator} {self.bound:g}"
+
+
+_THRESHOLD = re.compile(r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) (?P<bound>\S+)\Z")
+_OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
+
+
+def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    """Return the thresholds that the configuration of a run's head has as texts."""
+    found = (_THRESHOLD.match(str(each)) for each in configuration.get("thresholds") or ())
+    return tuple(
+        Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]), dataset=each["dataset"])
+        for each in found
+        if each is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
