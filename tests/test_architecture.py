@@ -77,6 +77,7 @@ SLOW = {
     "rich.color",
     "rich.progress",
     "rich.style",
+    f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.records.citations",
@@ -92,7 +93,7 @@ GEARS = {
     f"{NAME}.evaluation.rescoring",
     f"{NAME}.evaluation.systems",
     f"{NAME}.judging.methods",
-    f"{NAME}.results.storage",
+    f"{NAME}.results.changes",
     f"{NAME}.retrieval.sweep",
 }
 THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")

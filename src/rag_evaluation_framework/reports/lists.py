@@ -30,7 +30,7 @@ from rag_evaluation_framework.reports.screen import (
     right,
 )
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
-from rag_evaluation_framework.results.run_folder import ListedRun
+from rag_evaluation_framework.results.run_groups import ListedRun
 from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder, as a table for people and as rows for machines.

@@ -1,13 +1,22 @@
-"""An evaluation as Markdown for a pull request or a job's summary: verdict, answers, figures folded."""
+"""An evaluation or a comparison as Markdown for a pull request or a job's summary, figures folded."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.cases import exchanges, named_rows, shortcomings, unsupported_words, why
+from rag_evaluation_framework.reports.compared_answers import (
+    called,
+    comparison_sentence,
+    left_out_sentences,
+    metric_word,
+    short_names,
+    sorts_sentence,
+    trait_sentence,
+)
 from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
 from rag_evaluation_framework.reports.terminal import (
     check_of,
@@ -25,6 +34,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     worse_answers,
     wrong_though_passing,
 )
+from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Regressions
 
@@ -36,8 +46,12 @@ _SPECIAL = re.compile(r"[\\|<`\[]|(?<!\w)[*_~](?=\S)|(?<=\S)[*_~](?!\w)|&(?=#?\w
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 
 
-def render(evaluation: Evaluation) -> str:
+def render(thing: Evaluation | Comparison) -> str:
     """Render the verdict first, then the answers behind it, then every figure."""
+    return _comparison(thing) if isinstance(thing, Comparison) else _evaluation(thing)
+
+
+def _evaluation(evaluation: Evaluation) -> str:
     verdict = verdict_of(evaluation)
     title = f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "Evaluation"
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
@@ -192,3 +206,59 @@ def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headers, ["---"] * len(headers), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# A comparison: the answers that changed beside each other, the figures folded.
+
+
+def _comparison(comparison: Comparison) -> str:
+    names = short_names([comparison.baseline, *comparison.contenders])
+    parts = []
+    for changes in comparison.answers or (None,):
+        of = "" if changes is None or len(comparison.contenders) == 1 else f"{names[changes.contender]}: "
+        parts.append(f"### rag-eval: {escaped(of + comparison_sentence(comparison, changes), 1000)}")
+        if changes is None:
+            continue
+        told = [f"Compared with {changes.baseline}.", *map(trait_sentence, changes.traits[:2])]
+        parts.append(escaped(" ".join(told), 1000))
+        rows = [
+            [
+                escaped(f"{word}: {called(each)}"),
+                *map(escaped, (each.question, each.before or "–", each.now or "–")),
+            ]
+            for word, answers in (("worse", changes.worse), ("better", changes.better))
+            for each in answers[:_LISTED]
+        ]
+        if rows:
+            old, new = names[changes.baseline], names[changes.contender]
+            parts.append(_table(["", "question", escaped(old), escaped(new)], rows))
+        lines = [sorts_sentence(changes), *left_out_sentences(changes)]
+        parts.append("\n".join(f"- {escaped(line, 1000)}" for line in lines))
+    parts += [f"> **Warning:** compared all the same: {escaped(each, 1000)}" for each in comparison.warnings]
+    if comparison.metrics:
+        parts.append(_compared_metrics(comparison, names))
+    return "\n\n".join(parts) + "\n"
+
+
+def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
+    told = [
+        f"{each.metric} {figure(each.baseline_mean)} → {figure(each.contender_mean)}, {metric_word(each)}"
+        for each in comparison.metrics
+    ]
+    rows = [
+        [
+            escaped(each.metric),
+            escaped(names[each.contender]),
+            figure(each.baseline_mean),
+            figure(each.contender_mean),
+            difference(each.difference, each.interval),
+            f"{each.wins} / {each.ties} / {each.losses}",
+            metric_word(each),
+            f"{each.n:,}",
+            by(comparison.methods.get(each.metric) or ""),
+        ]
+        for each in comparison.metrics
+    ]
+    headers = ["metric", "run", "before", "now", "difference", "better / same / worse", "verdict"]
+    summary = f"<summary>Figures: {escape(one_line('; '.join(told), 300))}</summary>"
+    return f"<details>{summary}\n\n{_table([*headers, 'answers', 'by'], rows)}\n\n</details>"

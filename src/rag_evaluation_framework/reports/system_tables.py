@@ -191,21 +191,6 @@ def _comparison_details(screen: Screen, comparison: Comparison) -> None:
     screen.say(f"tests: {tests}; Holm's correction over {corrected}", indent=2, hang=4)
 
 
-def comparison_screen(screen: Screen, comparison: Comparison, *, unit: str, details: bool = False) -> None:
-    """Add a comparison: what may be claimed, then every metric."""
-    if not comparison.metrics:
-        screen.say(f"Nothing to compare with {one_line(comparison.baseline)}: no metric in common.")
-        return
-    screen.say(claimed(comparison))
-    screen.gap()
-    _compared_table(screen, {}, comparison)
-    _comparison_notes(screen, comparison, unit)
-    if details:
-        _comparison_details(screen, comparison)
-    for warning in comparison.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, indent=2, hang=4)
-
-
 def claimed(comparison: Comparison) -> str:
     """Say of each contender on how many metrics it is better, worse, undecided."""
     said = []

@@ -26,6 +26,7 @@ from rag_evaluation_framework.reports.cases import (
     show_question,
     unsupported_words,
 )
+from rag_evaluation_framework.reports.compared_answers import show_comparison
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BAR,
@@ -59,7 +60,6 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.reports.system_tables import (
     claimed,
-    comparison_screen,
     ranking_screen,
     sweep_screen,
     systems_screen,
@@ -121,15 +121,20 @@ def render(
     samples: bool = True,
     rows: bool = False,
     details: bool = False,
+    everything: bool = False,
+    slice_by: str | None = None,
+    short: bool = False,
 ) -> str:
     """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
 
     ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored.
+    what was not scored. A comparison has each answer that changed with ``everything``, the groups it is
+    ``slice_by``, or is ``short``.
     """
     screen = screen or Screen()
     if isinstance(thing, Comparison):
-        comparison_screen(screen, thing, unit="sample", details=details)
+        wish = {"details": details, "everything": everything, "short": short}
+        show_comparison(screen, thing, slice_by=slice_by, **wish)
     elif CELLS in thing.head.configuration:
         sweep_screen(screen, thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:

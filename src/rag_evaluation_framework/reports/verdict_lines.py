@@ -26,8 +26,8 @@ from rag_evaluation_framework.reports.cases import (
     shortcomings,
 )
 from rag_evaluation_framework.reports.screen import figure, listed, number_word, one_line, part_of
-from rag_evaluation_framework.results.baselines import asked_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
-from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.declaration import BoundMetric, without_parameters
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
+from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
+from rag_evaluation_framework.results.verdicts import AnswerChanges
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
@@ -106,12 +107,13 @@ class MovedSample:
         return self.contender - self.baseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
     """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
-    ``unshared_metrics`` those for which only one side has scores.
+    ``unshared_metrics`` those for which only one side has scores; ``answers`` has for each contender which
+    answers got worse and better, where that was asked for.
     """
 
     baseline: str
@@ -120,18 +122,21 @@ class Comparison:
     moved: tuple[MovedSample, ...] = ()
     unshared_metrics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    answers: tuple[AnswerChanges, ...] = ()
+    methods: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    """How the baseline's scores of each metric were made."""
 
     @property
     def verdict(self) -> ComparisonVerdict:
         """What may be claimed of the contenders: *no worse* only where nothing fell at all."""
-        if not self.metrics:
+        if not self.metrics and not any(each.is_tested for each in self.answers):
             return "not evaluated"
-        found = {each.verdict for each in self.metrics}
+        found = {each.verdict for each in self.metrics} | {each.finding for each in self.answers}
         if "worse" in found:
             return "worse"
         if "better" in found:
             return "better"
-        fell = any(
+        fell = any(each.worse for each in self.answers if each.is_tested) or any(
             each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
         )
         return "undecided" if fell else "no worse"
@@ -153,6 +158,9 @@ class Comparison:
     def __str__(self) -> str:
         return self.render()
 
+    def __repr__(self) -> str:
+        return self.render("terminal", short=True)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
         return {
@@ -160,6 +168,7 @@ class Comparison:
             **({"contender": self.contenders[0]} if len(self.contenders) == 1 else {}),
             "contenders": list(self.contenders),
             "metrics": [each.to_dict() for each in self.metrics],
+            "answers": [each.to_dict() for each in self.answers],
             "moved": [{**asdict(sample), "difference": sample.difference} for sample in self.moved],
             "unshared_metrics": list(self.unshared_metrics),
             "warnings": list(self.warnings),
@@ -322,6 +331,11 @@ class ScoredRun:
     metrics: Mapping[str, ScoredMetric] = field(hash=False)
 
 
+EVALUATED_AS = "evaluated_as"
+"""Where the ``metadata`` of results say what the run calls a dataset that has an id of its own."""
+SAMPLE_SPAN_ACCURACY = "citation_span_accuracy"
+"""The tolerance Jaccard of a sample among its ``individual_metrics``."""
+
 RunSource: TypeAlias = Run | RunFolder | ScoredRun | Mapping[str, Any]
 
 
@@ -371,10 +385,27 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
         metrics[metric].values[query_id] = value
     return ScoredRun(
         name=name or str(document.get("evaluation_id")),
-        dataset_id=document.get("dataset_id"),
+        dataset_id=evaluated_dataset(document),
         dataset_hash=_mapping(document.get("metadata")).get("dataset_hash"),
         metrics=metrics,
     )
+
+
+def evaluated_dataset(document: Mapping[str, Any]) -> str | None:
+    """Return what a run calls its dataset, which may have another id of its own."""
+    name = _mapping(document.get("metadata")).get(EVALUATED_AS) or document.get("dataset_id")
+    return None if name is None else str(name)
+
+
+def query_scores(query: Any) -> Mapping[str, Any]:
+    """Return the scores of one of the ``query_results``, each once.
+
+    A sample's span accuracy is another name for what is behind a metric of cited spans, where there is one.
+    """
+    scores = _mapping(_mapping(query).get("individual_metrics"))
+    if not any(without_parameters(name) in SPAN_METRICS for name in scores):
+        return scores
+    return {name: value for name, value in scores.items() if name != SAMPLE_SPAN_ACCURACY}
 
 
 def metric_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -395,8 +426,7 @@ def metric_figures(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
 def _individual_scores(document: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
     queries = document.get("query_results")
     for query in queries if isinstance(queries, list) else []:
-        scores = _mapping(_mapping(query).get("individual_metrics"))
-        for metric, score in scores.items():
+        for metric, score in query_scores(query).items():
             value = score.get("value") if isinstance(score, Mapping) else score
             if isinstance(value, int | float) and not isinstance(value, bool) and "query_id" in query:
                 yield str(query["query_id"]), metric, float(value)
@@ -459,6 +489,7 @@ def compare_scored(
             sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
         ),
         warnings=tuple(reasons),
+        methods={metric: found.method for metric, found in baseline.metrics.items()},
     )
 
 
