@@ -40,7 +40,7 @@ Examples:
 
 
 @click.command("calibrate", epilog=EXAMPLES)
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option(
     "--annotations",
     type=EXISTING_FILE,
@@ -89,7 +89,7 @@ Examples:
 @SEED
 @AS_JSON
 def command(
-    run: str,
+    run: str | None,
     annotations: tuple[Path, ...],
     label_files: tuple[Path, ...],
     metrics: tuple[str, ...],
@@ -104,7 +104,8 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare the metrics of RUN (an id, a folder, or a results file) with what people say of its answers.
+    """Compare the metrics of RUN (an id, a folder or a results file; by default the latest) with what people
+    say of its answers.
 
     Shows for each metric its correlation and AUROC, its agreement as yes or no at a fitted threshold, and an
     estimate of how people would rate the whole run: the metric corrected by the labels, with a narrower
@@ -116,6 +117,7 @@ def command(
     from rag_evaluation_framework.reports.calibration_report import show_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
+    from rag_evaluation_framework.results.run_groups import latest_run
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()
@@ -126,7 +128,7 @@ def command(
     wanted += [LabelField.parse(label or LABEL)] if label or not named else []
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = calibrate(
-        open_answered_run(run, runs_dir),
+        open_answered_run(run or str(latest_run(runs_dir).path), runs_dir),
         labels_in(annotations, label_files, wanted),
         metrics=metrics,
         label=label,

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.options import mend_journals, new_screen, show
+from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -33,6 +33,7 @@ from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.reports.terminal import show_plan
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_groups import latest_run
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
@@ -43,6 +44,8 @@ _DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undec
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
+    if given["resume"] == LATEST:
+        given = {**given, "resume": str(latest_run(given["runs_dir"]).path)}
     mend_journals(given)
     options = Options(
         datasets=given["datasets"],

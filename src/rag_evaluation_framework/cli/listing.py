@@ -1,4 +1,4 @@
-"""Commands that only list: list, datasets, runs, sample, schema, stats."""
+"""Commands that only list: list, datasets, results, runs, sample, schema, stats."""
 
 from __future__ import annotations
 
@@ -117,6 +117,37 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     else:
         screen = new_screen()
         show_runs(screen, runs_dir, rows)
+        show(screen)
+
+
+# ``rag-eval results``: list what is stored, with figures and verdict.
+
+RESULTS_EXAMPLES = """\b
+Examples:
+  rag-eval results
+  rag-eval results --runs-dir nightly --json"""
+
+
+@click.command("results", epilog=RESULTS_EXAMPLES)
+@RUNS_DIR
+@AS_JSON
+def results_command(runs_dir: Path, as_json: bool) -> None:
+    """List the evaluations that are stored, the latest first: their figures, and the verdict of the gate.
+
+    These are the runs of the folder that came to their end, and the results of data/evaluation/results.
+    `rag-eval runs` lists all runs with their states.
+    """
+    from dataclasses import asdict
+
+    from rag_evaluation_framework.reports.lists import show_results
+    from rag_evaluation_framework.results.stored_evaluations import stored_results
+
+    found = stored_results(runs_dir)
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        screen = new_screen()
+        show_results(screen, runs_dir, found)
         show(screen)
 
 

@@ -121,6 +121,8 @@ GROUPS: dict[str, dict[str, _Command]] = {
     },
     "Results": {
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
+        "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
+        "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),

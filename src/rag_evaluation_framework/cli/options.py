@@ -47,6 +47,8 @@ DIALECT = click.option(
     metavar="DIALECT",
     help="Dialect of the dataset.  [default: recognised by its content]",
 )
+LATEST = "the latest"
+"""What an option that may name a run says without one."""
 GLOB = click.option(
     "--glob", default="**/*.md", metavar="PATTERN", help="Which files of the corpus folder are documents."
 )
@@ -218,7 +220,13 @@ LIMITS: tuple[Option[Any], ...] = (
         default=5,
         help="Maximum number of attempts for each sample.",
     ),
-    click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    click.option(
+        "--resume",
+        metavar="[RUN]",
+        is_flag=False,
+        flag_value=LATEST,
+        help="Continue this run, by default the latest; what has an answer is not asked again.",
+    ),
     ASK_DAMAGED,
     RUNS_DIR,
     click.option(

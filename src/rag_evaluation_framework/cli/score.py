@@ -37,7 +37,7 @@ Examples:
 
 
 @click.command("score", epilog=EXAMPLES)
-@click.argument("run")
+@click.argument("run", required=False)
 @metrics_option(help="Score by this metric; may be repeated.", required=True)
 @click.option(
     "--dataset",
@@ -58,7 +58,7 @@ Examples:
 @AS_JSON
 @scoring_options
 def command(
-    run: str,
+    run: str | None,
     metrics: tuple[str, ...],
     dataset: Path | None,
     format_: str | None,
@@ -69,7 +69,7 @@ def command(
     details: bool,
     **scoring: Any,
 ) -> int:
-    """Score the answers in the journal of RUN (its id, or the path of its folder).
+    """Score the answers in the journal of RUN: its id or any end of it, its path; without it, the latest.
 
     The run itself is not changed. What is expected of each sample is read from the dataset, which may have
     grown since, but must still contain the samples of the run as they were.
@@ -82,6 +82,7 @@ def command(
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_groups import latest_run
 
     if out is not None:
         check_writable([out.parent])
@@ -90,7 +91,7 @@ def command(
         progress_told(methods, silent=as_json) as progress,
     ):
         evaluation = scored_again(
-            RunFolder.open(run, runs_dir),
+            latest_run(runs_dir) if run is None else RunFolder.open(run, runs_dir),
             metrics,
             methods,
             dataset=dataset,

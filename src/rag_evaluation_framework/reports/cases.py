@@ -28,6 +28,7 @@ from rag_evaluation_framework.reports.screen import (
     shortened,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.verdicts import Threshold
 
 KINDS: Mapping[BlameKind, str] = {
@@ -400,7 +401,14 @@ def show_answers(
         screen.labelled("why", reason, indent=hang, hang=hang + width, lines=3)
 
 
-def show_whole_case(screen: Screen, name: str, row: Row, thresholds: Sequence[Threshold]) -> None:
+def show_whole_case(
+    screen: Screen,
+    name: str,
+    row: Row,
+    thresholds: Sequence[Threshold],
+    *,
+    documents: KeptDocuments = NO_DOCUMENTS,
+) -> None:
     """Add everything that is needed to put an answer right, what was retrieved in its order included."""
     tags = ", ".join(() if row.sample is None else row.sample.tags)
     shown = exchanges(row)
@@ -418,12 +426,22 @@ def show_whole_case(screen: Screen, name: str, row: Row, thresholds: Sequence[Th
         reason = why(row, each.blame, is_listed=True)
         if reason is not None:
             screen.labelled("why", reason, indent=2, hang=13)
-    _show_retrieved(screen, row)
+    _show_needed(screen, row, documents)
+    _show_retrieved(screen, row, documents)
     if told := ", ".join(_scores(row, thresholds)):
         screen.labelled("scores", told, indent=2, hang=13)
 
 
-def _show_retrieved(screen: Screen, row: Row) -> None:
+def _show_needed(screen: Screen, row: Row, documents: KeptDocuments) -> None:
+    """Add the passages that are needed, where they are known to the character."""
+    for place, span in enumerate(() if row.sample is None else row.sample.relevant_spans[:3]):
+        found = documents.find(span.file)
+        text = span.text or ("" if found is None else found.content[span.start : span.end])
+        told = f"{span.file} {span.start}–{span.end}" + (f": {text}" if text else "")
+        screen.labelled("" if place else "needed", told, indent=2, hang=13, lines=3)
+
+
+def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
     needed, hits = needed_names(row), row.response.hits
     texts = row.response.contexts
     names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
@@ -431,15 +449,17 @@ def _show_retrieved(screen: Screen, row: Row) -> None:
     for place, name in enumerate(names):
         hit = hits[place] if hits else None
         text = (hit.text if hit is not None else None) or (texts[place] if place < len(texts) else "")
-        at = f" {hit.span.start}–{hit.span.end}" if hit is not None and hit.span is not None else ""
+        at = ""
+        if hit is not None and hit.span is not None:
+            found = documents.find(hit.span.doc_id)
+            text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
+            at = f"{hit.span.start}–{hit.span.end}  "
         mark = "✓ needed  " if name in needed else ""
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
-        screen.labelled(label, f"{mark}{text}{at}", indent=2, hang=18 + width, lines=2)
+        screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
         nothing = "nothing" if row.response.retrieved_nothing else "not told by the system"
         screen.labelled("retrieved", nothing, indent=2, hang=13)
-    if missing := [name for name in needed if name not in names]:
-        screen.labelled("missing", listed(missing), indent=2, hang=13)
 
 
 def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:

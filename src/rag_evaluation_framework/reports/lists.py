@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,7 @@ from rag_evaluation_framework.reports.screen import (
     BOLD,
     BY,
     COUNT,
+    DIFFERENCE,
     DOUBT,
     GOOD,
     NOTHING,
@@ -26,11 +28,14 @@ from rag_evaluation_framework.reports.screen import (
     Piece,
     Screen,
     Styled,
+    figure,
     interval_header,
     right,
 )
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
+from rag_evaluation_framework.results.run_folder import short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
+from rag_evaluation_framework.results.stored_evaluations import StoredResult
 from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder, as a table for people and as rows for machines.
@@ -179,6 +184,47 @@ def _row(run: ListedRun) -> dict[str, Any]:
     if index.problems:
         row["error"] = "; ".join(map(str, index.problems))
     return row
+
+
+# What is stored, with its figures and verdict.
+
+_SHOWN_METRICS = 3
+_VERDICTS = {"passed": GOOD, "failed": BAD, "undecided": DOUBT, "not evaluated": DOUBT, "incomplete": DOUBT}
+
+
+def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) -> None:
+    """Add a line for each evaluation that is stored, the latest first, and how to compare the last two."""
+    if not found:
+        screen.say(f"No results in {folder}.")
+        return
+    times = Counter(metric for each in found for metric in each.metrics)
+    metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
+    today = max(each.when or "" for each in found)[:10]
+    rows: list[list[Piece]] = [
+        [
+            each.id,
+            clock_time(each.when, today=today),
+            each.dataset or NOTHING,
+            each.target or NOTHING,
+            NOTHING if each.total is None else f"{each.passed:,} of {each.total:,}",
+            *(figure(each.metrics.get(metric)) for metric in metrics),
+            Styled(each.verdict or "", _VERDICTS.get(each.verdict or "", "")),
+        ]
+        for each in found
+    ]
+    columns = [Column("run"), Column("when", leaves=COUNT), Column("dataset", flexible=True)]
+    columns += [Column("agent", flexible=True), right("right", leaves=COUNT)]
+    # The metric that fewest have leaves first.
+    figures = [right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)]
+    screen.table([*columns, *figures, Column("gate")], rows)
+    for each in found:
+        if each.error:
+            screen.say(f"broken: {each.error}", hang=2)
+    ids = [each.id for each in found if each.error is None]
+    same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
+    if len(same) == 2 and len(set(ids)) == len(ids):
+        older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
+        screen.steps([(f"rag-eval compare {older} {newer}", "")])
 
 
 # The declared metrics as rows, on a screen, and as the page `docs/metrics.md`.

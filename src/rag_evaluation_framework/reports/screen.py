@@ -49,12 +49,12 @@ class Column:
 
     name: str = ""
     right: bool = False
-    leaves: int = 0
+    leaves: float = 0
     joins: int = 0
     flexible: bool = False
 
 
-def right(name: str, *, leaves: int = 0, joins: int = 0) -> Column:
+def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
     """Return a column of numbers."""
     return Column(name, right=True, leaves=leaves, joins=joins)
 
@@ -111,7 +111,7 @@ class Screen:
             if marked
         ]
         for place, (start, end) in enumerate(places):
-            before = "" if place else " " * indent + self.clean(label)
+            before = "" if place else " " * indent + self.clean(label, whole=True)
             painted = self._painted(shown, start, end, runs)
             self._add(before + " " * (hang - cells(before)) + painted)
             below = "".join(

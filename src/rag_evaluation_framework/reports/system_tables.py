@@ -367,7 +367,7 @@ def sweep_screen(
     screen.gap()
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
         screen.say(line, hang=2)
-    _found_by_none(screen, sweep)
+    _show_found_by_none(screen, sweep)
     screen.gap()
     if sweep.folder is not None and sweep.outcome.completed:
         screen.say(Styled(f"kept in {sweep.folder}", DIM))
@@ -673,15 +673,20 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
     yield "seconds: chunking, embedding, indexing and searching were done once for those that share them"
 
 
-def _found_by_none(screen: Screen, sweep: Evaluation) -> None:
-    """Add how many questions no combination finds anything for, and two of them."""
-    rank_by = sweep.head.configuration["rank_by"]
+def found_by_none(sweep: Evaluation) -> list[str]:
+    """Return the questions for which no combination finds anything that is needed."""
+    rank_by = sweep.head.configuration.get("rank_by", "")
     columns = [
         cell.columns.scored(rank_by) for cell in sweep.parts.values() if rank_by in cell.columns.values
     ]
     if not columns:
-        return
-    missed = [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
+        return []
+    return [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
+
+
+def _show_found_by_none(screen: Screen, sweep: Evaluation) -> None:
+    """Add how many questions no combination finds anything for, and two of them."""
+    missed = found_by_none(sweep)
     if not missed:
         return
     screen.gap()
