@@ -204,7 +204,7 @@ def test_runs_names_the_damage_in_a_journal(folder: RunFolder) -> None:
     folder.journal_path.write_bytes(lines[0] + b"garbage\n" + b"".join(lines[1:]))
     done = invoke(runs_command, "--runs-dir", folder.path.parent)
     assert "broken: books_1:" in done.stdout
-    assert "journal.jsonl:2" in done.stdout
+    assert "journal.jsonl:2" in "".join(done.stdout.split())
 
 
 def test_no_runs_is_said_in_a_line(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.reports.terminal import show_plan
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_groups import latest_run
@@ -119,6 +118,8 @@ def _print_plan(suite: Suite, given: Given) -> None:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:
         screen = new_screen(suite.secrets.mask)
+        from rag_evaluation_framework.reports.overviews import show_plan
+
         show_plan(screen, suite.plan, target=target, prices=prices)
         show(screen)
 

@@ -169,7 +169,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.system_tables import sweep_screen
+    from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 
     mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)

@@ -163,7 +163,7 @@ def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]
 
 def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
     """Return the questions that no combination of a sweep finds, with what the best brought instead."""
-    from rag_evaluation_framework.reports.system_tables import found_by_none
+    from rag_evaluation_framework.reports.sweep_screen import found_by_none
 
     missed = set(found_by_none(sweep))
     name, best = next(iter(sweep.parts.items()))

@@ -24,6 +24,7 @@ from rag_evaluation_framework.reports.screen import (
     GOOD,
     NOTHING,
     SIZE,
+    STYLES,
     Column,
     Piece,
     Screen,
@@ -189,7 +190,6 @@ def _row(run: ListedRun) -> dict[str, Any]:
 # What is stored, with its figures and verdict.
 
 _SHOWN_METRICS = 3
-_VERDICTS = {"passed": GOOD, "failed": BAD, "undecided": DOUBT, "not evaluated": DOUBT, "incomplete": DOUBT}
 
 
 def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) -> None:
@@ -208,7 +208,7 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
             each.target or NOTHING,
             NOTHING if each.total is None else f"{each.passed:,} of {each.total:,}",
             *(figure(each.metrics.get(metric)) for metric in metrics),
-            Styled(each.verdict or "", _VERDICTS.get(each.verdict or "", "")),
+            Styled(each.verdict or "", STYLES.get(each.verdict or "", "")),
         ]
         for each in found
     ]

@@ -23,6 +23,20 @@ NARROWEST, USUAL, WIDEST = 80, 100, 140
 GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
 """Passed and better; failed, worse, unsupported; undecided and incomplete; ids, paths, notes; the verdict."""
 
+STYLES = {
+    "passed": GOOD,
+    "met": GOOD,
+    "better": GOOD,
+    "no worse": GOOD,
+    "failed": BAD,
+    "missed": BAD,
+    "worse": BAD,
+    "undecided": DOUBT,
+    "not evaluated": DOUBT,
+    "incomplete": DOUBT,
+}
+"""The colour of a word of a verdict."""
+
 # The order in which columns leave a table that is too wide; those without a place in it stay.
 MEANING, SIZE, BAR, DIFFERENCE, BY, COUNT = range(1, 7)
 

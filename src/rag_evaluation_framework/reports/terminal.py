@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
-from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.reports.cases import (
@@ -28,7 +26,6 @@ from rag_evaluation_framework.reports.cases import (
 )
 from rag_evaluation_framework.reports.compared_answers import show_comparison
 from rag_evaluation_framework.reports.screen import (
-    BAD,
     BAR,
     BOLD,
     BY,
@@ -36,9 +33,9 @@ from rag_evaluation_framework.reports.screen import (
     DIFFERENCE,
     DIM,
     DOUBT,
-    GOOD,
     MEANING,
     NOTHING,
+    STYLES,
     WIDEST,
     Column,
     Piece,
@@ -52,18 +49,13 @@ from rag_evaluation_framework.reports.screen import (
     interval_text,
     listed,
     meaning,
-    money,
     one_line,
     part_of,
     probability_text,
     right,
 )
-from rag_evaluation_framework.reports.system_tables import (
-    claimed,
-    ranking_screen,
-    sweep_screen,
-    systems_screen,
-)
+from rag_evaluation_framework.reports.sweep_screen import sweep_screen
+from rag_evaluation_framework.reports.system_tables import claimed, ranking_screen, systems_screen
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     chance,
@@ -81,20 +73,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import CELLS
 from rag_evaluation_framework.results.summaries import Figure, Unscored
 from rag_evaluation_framework.results.verdicts import Check, Regressions
-
-STYLES = {
-    "passed": GOOD,
-    "met": GOOD,
-    "better": GOOD,
-    "no worse": GOOD,
-    "failed": BAD,
-    "missed": BAD,
-    "worse": BAD,
-    "undecided": DOUBT,
-    "not evaluated": DOUBT,
-    "incomplete": DOUBT,
-}
-"""The colour of a word of a verdict."""
 
 KINDS_OF_GOLDEN = {
     "facts": "facts",
@@ -582,47 +560,3 @@ def _gate_switch(evaluation: Evaluation) -> str:
     if evaluation.kind == "golden":
         return "--threshold, or ciGate in the configuration, switches it on"
     return "thresholds switch it on: gate={metric: bound}"
-
-
-# What a run would do.
-
-
-def show_plan(screen: Screen, plan: Plan, *, target: str, prices: Prices | None) -> None:
-    """Say what a run would do, and what it would cost."""
-    usage = plan.usage
-    cost = None if prices is None else prices.cost(usage)
-    screen.say(f"nothing was asked; this would ask {target} {counted(plan.samples, 'question')}", hang=2)
-    screen.gap()
-    rows: list[list[Piece]] = [
-        [
-            dataset.name,
-            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
-            f"{dataset.calls:,}",
-            f"{dataset.judge_calls:,}",
-        ]
-        for dataset in plan.datasets
-    ]
-    columns = [Column("dataset", flexible=True), right("questions"), right("calls")]
-    screen.table([*columns, right("judge calls")], rows)
-    for dataset in plan.datasets:
-        told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
-        screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
-    screen.gap()
-    screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
-    if plan.judge_calls:
-        screen.say(
-            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
-            "remembered; more for long answers, for citations, and where one has to be repeated)",
-            hang=2,
-        )
-    screen.say(
-        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
-        "and expected answers; what the agent adds is not known)",
-        hang=2,
-    )
-    screen.say(
-        "cost: "
-        + ("not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}")
-    )
-    for warning in plan.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, hang=2)
