@@ -19,7 +19,11 @@ _HOMES = {
     "datasets.quality": ("DataQualityChecker",),
     "datasets.recognition": ("read_dataset",),
     "datasets.validation": ("validate_file",),
-    "datasets.value_files": ("DataCompressor",),
+    "datasets.value_files": (
+        "DataCompressor",
+        "read_results",
+        "write_results",
+    ),
     "errors": (
         "InputError",
         "Issue",

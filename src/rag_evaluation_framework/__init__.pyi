@@ -9,6 +9,8 @@ from rag_evaluation_framework.datasets.recognition import read_dataset as read_d
 from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.validation import validate_file as validate_file
 from rag_evaluation_framework.datasets.value_files import DataCompressor as DataCompressor
+from rag_evaluation_framework.datasets.value_files import read_results as read_results
+from rag_evaluation_framework.datasets.value_files import write_results as write_results
 from rag_evaluation_framework.errors import InputError as InputError
 from rag_evaluation_framework.errors import Issue as Issue
 from rag_evaluation_framework.errors import RagEvalError as RagEvalError

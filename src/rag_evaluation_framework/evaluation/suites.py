@@ -327,8 +327,10 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
         target=suite.target.name,
         configuration={
             **suite.manifest.configuration,
+            **({"system_version": version} if (version := getattr(suite.target, "version", None)) else {}),
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
+            **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,

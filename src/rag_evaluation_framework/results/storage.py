@@ -40,10 +40,12 @@ from rag_evaluation_framework.results.comparison import (
     compare_scored,
     corrected_together,
     data_differences,
+    evaluated_dataset,
     have_queries_in_common,
     method_differences,
     metric_figures,
     metric_sections,
+    query_scores,
     scored_run,
     shared_metrics,
 )
@@ -421,7 +423,7 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     metadata = document.get("metadata") or {}
     head = RunHead(
         run_id=str(document.get("evaluation_id") or "results"),
-        dataset_id=str(document.get("dataset_id") or "unknown"),
+        dataset_id=evaluated_dataset(document) or "unknown",
         dataset_hash=metadata.get("dataset_hash"),
         target=metadata.get("target"),
         configuration=document.get("configuration") or {},
@@ -435,7 +437,9 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
 
 def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
     found = metric_figures(document)
-    return {name: _figure(name, written) for name, written in found if "n_scored" in written}
+    return {
+        name: _figure(name, written) for name, written in found if {"value", "n_scored"} <= written.keys()
+    }
 
 
 def _of_document(document: dict[str, Any]) -> Evaluation:
@@ -481,10 +485,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     def method(name: str) -> str:
         return figures[name].method if name in figures else "unknown"
 
-    scores = [
-        Score.scored(name, value, method=method(name))
-        for name, value in (query.get("individual_metrics") or {}).items()
-    ]
+    scores = [Score.scored(name, value, method=method(name)) for name, value in query_scores(query).items()]
     for name, told in (query.get("unscored_metrics") or {}).items():
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
         scores.append(made(name, str(told.get("reason")), method=method(name)))
