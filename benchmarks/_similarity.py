@@ -1,11 +1,10 @@
 """The scale of ``answer_similarity`` and the weights of ``answer_correctness``, each system by the others.
 
-People's verdicts (EVOUNA) on five systems. For each of them, weights are chosen and the scale is fitted on
-the other four, and its own answers are scored by these; so no figure comes from a system that had a say in
-it. The weights are searched one after the other from a start where no rule has any weight. The scale has
-two places, where the odds of being right are even and where they are nine to one, right and wrong answers
-weighted to be equally frequent. Each answer counts twice: held against one reference drawn at random, and
-against all.
+People's verdicts (EVOUNA) on five systems. The answers of each are scored by weights that were searched on
+the other four, one after the other from a start where no rule has any weight; and, for similarity, by the
+weights in use and a scale that was fitted on the other four. The scale has two places, where the odds of
+being right are even and where they are nine to one, right and wrong answers weighted to be equally frequent.
+Each answer counts twice: held against one reference drawn at random, and against all.
 """
 
 from __future__ import annotations
@@ -113,7 +112,8 @@ class Scores(NamedTuple):
 @cache
 def scores(weights: Chosen, *, step: int = 1) -> Scores:
     """Return the correctness of every answer, or of those to some questions, by these weights."""
-    with patch.multiple(reference_match, **dict(weights)):
+    chosen: dict[str, Any] = dict(weights)
+    with patch.multiple(reference_match, **chosen):
         found = [
             [match_claims(each.claims, key, each.question).correctness for key in each.references]
             for each in answers(step)
@@ -190,20 +190,19 @@ class HeldOut(NamedTuple):
 
 @cache
 def held_out(system: str) -> HeldOut:
-    """Score a system's answers by weights and a scale that its answers had no say in."""
+    """Score a system's answers: correctness by weights that the others chose, similarity by their scale."""
     is_right, systems = labels()
     mine = systems == system
-    found = scores(chosen_weights(system))
-    scale = fitted_scale(found.of(~mine), is_right[~mine])
+    in_use = scores(weights_in_use())
+    scale = fitted_scale(in_use.of(~mine), is_right[~mine])
     kept = [each for each in answers() if each.system == system]
     plain = zip(*(each.plain for each in kept), strict=True)
-    correctness = found.of(mine)
     return HeldOut(
         system,
         is_right[mine],
         [each.source for each in kept],
-        correctness,
-        Scores(*(on_scale(column.tolist(), scale) for column in correctness)),
+        scores(chosen_weights(system)).of(mine),
+        Scores(*(on_scale(column.tolist(), scale) for column in in_use.of(mine))),
         Scores(*map(np.array, plain)),
     )
 
@@ -212,14 +211,22 @@ def correctness_rows(_: Path) -> list[Figure]:
     """Return the AUROC of answer_correctness by system, by weights chosen on the others; and the means."""
     if not answers():
         return []
-    return _rows("correctness", "AUROC of answer_correctness, right against wrong answers")
+    return _rows(
+        "correctness",
+        "AUROC of answer_correctness, right against wrong answers",
+        "weights that the other four chose",
+    )
 
 
 def rows(_: Path) -> list[Figure]:
     """Return the figures of answer_similarity: AUROC, medians, and what a threshold of 0.8 lets through."""
     if not answers():
         return []
-    figures = _rows("similarity", "AUROC of answer_similarity, right against wrong answers")
+    figures = _rows(
+        "similarity",
+        "AUROC of answer_similarity, right against wrong answers",
+        "the scale of the other four",
+    )
     for place, references in enumerate(REFERENCES.values()):
         for system in dict.fromkeys(each.system for each in answers()):
             held = held_out(system)
@@ -228,7 +235,7 @@ def rows(_: Path) -> list[Figure]:
     return figures
 
 
-def _rows(name: str, title: str) -> list[Figure]:
+def _rows(name: str, title: str, by: str) -> list[Figure]:
     figures: list[Figure] = []
     for place, references in enumerate(REFERENCES.values()):
         found = []
@@ -248,7 +255,7 @@ def _rows(name: str, title: str) -> list[Figure]:
             for column in ("value", "low", "high", "plain")
         )
         of = f"EVOUNA, mean of five systems, {references}: {title}"
-        note = "each system by what the other four chose"
+        note = f"each system by {by}"
         figures += [Figure(of, len(answers()), mean, low, high, note, plain), *found]
     return figures
 

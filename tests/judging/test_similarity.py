@@ -18,8 +18,6 @@ from rag_evaluation_framework.judging.reference_match import similarity
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.scores import ClaimVerdict
 
-STEP = 4  # a fourth of the questions, to save time
-
 score = by_metric("answer_similarity")
 
 
@@ -80,7 +78,7 @@ def test_who_decides_what_supports_what_does_not_change_it() -> None:
 @pytest.fixture(scope="module")
 def verdicts() -> tuple[np.ndarray, np.ndarray, _similarity.Scores]:
     present("evouna")
-    return *_similarity.labels(STEP), _similarity.scores(_similarity.weights_in_use(), step=STEP)
+    return *_similarity.labels(), _similarity.scores(_similarity.weights_in_use())
 
 
 def test_each_system_by_the_scale_of_the_others(
@@ -110,7 +108,7 @@ def test_nine_of_ten_are_right_at_the_threshold_where_half_of_all_are(
     right = np.concatenate([is_right, is_right])
     near = (values >= 0.75) & (values < 0.85)
     shares = (near & right).sum() / right.sum(), (near & ~right).sum() / (~right).sum()
-    assert 0.82 <= shares[0] / sum(shares) <= 0.96  # of all questions 0.89; a fourth has few wrong ones here
+    assert 0.85 <= shares[0] / sum(shares) <= 0.95
 
 
 def test_chinese_answers_are_told_apart() -> None:

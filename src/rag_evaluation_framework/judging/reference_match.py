@@ -48,7 +48,7 @@ _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).ite
 _UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
 _MONTHS = _DATA["months"].split()
 # Fitted by `python -m benchmarks.cards`: the correctness with even odds, and with odds of nine to one.
-_SCALE = (0.0, *_DATA["scale"], 1.0)
+_SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 _FRACTIONS = [(re.compile(pattern, re.IGNORECASE), written) for pattern, written in _DATA["fractions"]]
