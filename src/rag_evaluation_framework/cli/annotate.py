@@ -5,14 +5,14 @@ from __future__ import annotations
 import getpass
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR
-from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.local_server import LocalServer, Reply
@@ -41,7 +41,9 @@ Examples:
     help="Documents in which to mark.  [default: those that the dataset or the run holds]",
 )
 @GLOB
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]"
+)
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @RUNS_DIR
 def command(
@@ -49,15 +51,15 @@ def command(
     annotator: str | None,
     blind: bool,
     corpus: Path | None,
-    glob: str | None,
+    glob: str,
     port: int,
     no_open: bool,
     runs_dir: Path,
 ) -> None:
     """Annotate a dataset, or the answers of a run, on a page in the browser.
 
-    On it you mark the characters of the documents that answer a question, score answers, press sentences that
-    nothing supports, and say whether citations support what they follow, with the mouse or the keyboard alone.
+    On it you mark the characters of documents that answer a question, score answers, press sentences that
+    nothing supports, and say whether citations support what they follow, with mouse or keyboard alone.
     Every action is written at once to your own file, annotations/NAME/DATASET.gt.json beside the dataset
     (data/evaluation/ground_truth/annotations/NAME in a project): the truth of the next evaluation, and what
     calibrate and agreement read. Of a run those answers come first of which a label tells most.
@@ -67,7 +69,12 @@ def command(
     from rag_evaluation_framework.adapters.local_server import LocalServer
 
     desk = open_desk(
-        subject, annotator=annotator or _user(), is_blind=blind, corpus=corpus, glob=glob, runs_directory=runs_dir
+        subject,
+        annotator=annotator or _user(),
+        is_blind=blind,
+        corpus=corpus,
+        glob=glob,
+        runs_directory=runs_dir,
     )
     show(LocalServer(answers(desk), saving(desk), port=port), is_opened=not no_open)
     click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
@@ -79,7 +86,7 @@ def open_desk(
     annotator: str,
     is_blind: bool = False,
     corpus: Path | None = None,
-    glob: str | None = None,
+    glob: str = "**/*.md",
     runs_directory: Path = Path("runs"),
 ) -> AnnotationDesk:
     """Open a dataset, or a run by its id or folder, for one annotator."""
@@ -93,9 +100,9 @@ def open_desk(
     from rag_evaluation_framework.results.stored_runs import load
 
     loaded = load(subject, runs_directory=runs_directory)
-    documents: tuple[Document, ...] = ()
+    documents: Sequence[Document] = ()
     if corpus is not None:
-        documents = Corpus.from_folder(corpus, *([] if glob is None else [glob])).documents
+        documents = Corpus.from_folder(corpus, glob).documents
     elif isinstance(loaded, Dataset):
         documents = loaded.documents
     else:

@@ -437,7 +437,7 @@ def telling(scores: Mapping[str, float], higher_is_better: Mapping[str, bool]) -
         if 0.0 <= value <= 1.0 and _base_name(name) in _FIELD_OF_METRIC
     }
     if not good:
-        return Telling(TELLING_FROM, "no metric says how good the answer is")
+        return Telling() if scores else Telling(TELLING_FROM, "no metric has scored it")
     best, worst = max(good, key=good.__getitem__), min(good, key=good.__getitem__)
     unsure = min(good, key=lambda name: abs(good[name] - 0.5))
     apart, doubt = good[best] - good[worst], 1.0 - abs(2.0 * good[unsure] - 1.0)
