@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import sys
-import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,11 @@ Examples:
 
 @click.command("annotate", epilog=EXAMPLES)
 @click.argument("subject", metavar="DATASET|RUN")
-@click.option("--annotator", metavar="NAME", help="Who annotates.  [default: the name of the user]")
+@click.option(
+    "--annotator",
+    metavar="NAME",
+    help="Name of the person who annotates.  [default: the user of this machine]",
+)
 @click.option(
     "--blind",
     is_flag=True,
@@ -160,7 +163,7 @@ def show(server: LocalServer, *, is_opened: bool) -> None:
     click.echo(f"{server.url}\nCtrl-C ends it.")
     sys.stdout.flush()
     if is_opened:
-        webbrowser.open(server.url)
+        click.launch(server.url)
     server.run()
 
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from html import escape
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -26,8 +29,13 @@ from rag_evaluation_framework.datasets.annotations import (
     save_annotations,
 )
 from rag_evaluation_framework.datasets.human_labels import HumanLabel, is_same_answer
-from rag_evaluation_framework.datasets.recognition import GroundTruthFiles, ground_truth_files
+from rag_evaluation_framework.datasets.recognition import (
+    GroundTruthFiles,
+    annotations_of_run,
+    ground_truth_files,
+)
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
 from rag_evaluation_framework.records.responses import Response
@@ -44,6 +52,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"
+_PLACE = re.compile(r"\{\{ (\w+) \}\}")
 _KEYS = (
     ("j k", "next and previous item"),
     ("1 … 5", "score the marked criterion and go on to the next"),
@@ -74,12 +83,14 @@ _OWN_FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One question to be annotated, with a ``key`` among those of a desk; ``files`` are its dataset's."""
+    """One question to be annotated, with a ``key`` among those of a desk.
+
+    ``find_files`` looks for what people have annotated of its dataset so far.
+    """
 
     key: str
     sample: Sample
-    files: GroundTruthFiles
-    dataset: Path | None = None
+    find_files: Callable[[], GroundTruthFiles]
     dataset_id: str | None = None
     response: Response = field(default_factory=Response)
     scores: tuple[tuple[str, float, str], ...] = ()
@@ -92,13 +103,12 @@ class Item:
 
 def items_of_dataset(dataset: Dataset, path: Path) -> list[Item]:
     """Return the questions of a dataset, with the answers that it recorded."""
-    files = ground_truth_files(path)
+    find = partial(ground_truth_files, path)
     return [
         Item(
             key=sample.id,
             sample=sample,
-            files=files,
-            dataset=path,
+            find_files=find,
             dataset_id=dataset.dataset_id,
             response=_recorded(sample),
         )
@@ -110,10 +120,9 @@ def items_of_evaluation(evaluation: Evaluation) -> list[Item]:
     """Return the answers of a run: first those of which a label tells most about its metrics."""
     items: list[Item] = []
     for part in evaluation.runs:
+        folder = part.folder or Path("runs") / part.head.run_id
         recorded = part.head.configuration.get("dataset_path")
-        path = Path(recorded) if isinstance(recorded, str) and Path(recorded).exists() else None
-        kept = part.folder or Path("runs") / part.head.run_id
-        files = GroundTruthFiles(kept, part.head.dataset_id) if path is None else ground_truth_files(path)
+        find = partial(annotations_of_run, recorded, folder, part.head.dataset_id)
         better = {name: figure.higher_is_better for name, figure in part.metrics.items()}
         for row in part.rows:
             if row.sample is None or row.response.failure is not None:
@@ -126,8 +135,7 @@ def items_of_evaluation(evaluation: Evaluation) -> list[Item]:
                     key=row.id if len(evaluation.runs) == 1 else f"{part.head.dataset_id}/{row.id}",
                     # Repeats of a sample have a number after the id that their file knows.
                     sample=replace(row.sample, id=row.id.partition("~")[0]) if "~" in row.id else row.sample,
-                    files=files,
-                    dataset=path,
+                    find_files=find,
                     dataset_id=part.head.dataset_id,
                     response=row.response,
                     scores=scores,
@@ -172,6 +180,7 @@ class AnnotationDesk:
         self.annotator, self.is_blind, self._clock = annotator, is_blind, clock
         self.title, self._order = title, order
         self._called = self._names_in_use(items)
+        self._paths: dict[Callable[[], GroundTruthFiles], Path] = {}
         self._own: dict[Path, tuple[Annotation, ...]] = {}
         for item in items:
             self._read_own(item)
@@ -207,16 +216,7 @@ class AnnotationDesk:
 
     def page(self) -> tuple[bytes, str]:
         """Return the page, and the policy that it is shown under."""
-        from jinja2 import Environment, PackageLoader
-        from markupsafe import Markup
-
-        environment = Environment(
-            autoescape=True, loader=PackageLoader("rag_evaluation_framework.reports", "pages")
-        )
-        style, script = (
-            "\n".join(str(environment.loader.get_source(environment, name)[0]) for name in names)  # type: ignore[union-attr]
-            for names in (("look.css", "annotate.css"), ("base.js", "annotate.js"))
-        )
+        style, script = _joined("look.css", "annotate.css"), _joined("base.js", "annotate.js")
         policy = (
             f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; "
             "base-uri 'none'; form-action 'none'"
@@ -224,16 +224,18 @@ class AnnotationDesk:
         data = json.dumps(self.head(), ensure_ascii=False)
         for each in ("<", "\u2028", "\u2029"):
             data = data.replace(each, f"\\u{ord(each):04x}")
-        page = environment.get_template("annotate.html").render(
-            policy=policy,
-            title=f"Annotate {self.title}",
-            subject=f"{self.title}, annotated by {self.annotator}",
-            keys=_KEYS,
-            style=Markup(style),  # noqa: S704  # our own files
-            script=Markup(script),  # noqa: S704
-            data=Markup(data),  # noqa: S704  # escaped above
-        )
-        return page.encode(), f"{policy}; frame-ancestors 'none'"
+        keys = (f"<dt>{_keyboard(key)}</dt><dd>{escape(does)}</dd>" for key, does in _KEYS)
+        parts = {
+            "policy": escape(policy),
+            "title": escape(f"Annotate {self.title}"),
+            "subject": escape(f"{self.title}, annotated by {self.annotator}"),
+            "keys": "".join(keys),
+            "style": style,
+            "script": script,
+            "data": data,
+        }
+        page = _PLACE.sub(lambda place: parts[place[1]], _joined("annotate.html"))
+        return page.encode("utf-8", "replace"), f"{policy}; frame-ancestors 'none'"
 
     def document(self, index: int) -> dict[str, Any]:
         """Return the text of a document, and where its sentences are."""
@@ -415,7 +417,9 @@ class AnnotationDesk:
         return self._items[key]
 
     def _path(self, item: Item) -> Path:
-        return item.files.of(self.annotator)
+        if item.find_files not in self._paths:
+            self._paths[item.find_files] = item.find_files().of(self.annotator)
+        return self._paths[item.find_files]
 
     def _read_own(self, item: Item) -> tuple[Annotation, ...]:
         path = self._path(item)
@@ -510,7 +514,7 @@ class AnnotationDesk:
 
     def _others(self, item: Item) -> dict[str, Any]:
         """Return what the other annotators say, and whose file cannot be read."""
-        files = item.files if item.dataset is None else ground_truth_files(item.dataset)
+        files = item.find_files()
         said: dict[str, Any] = {}
         unreadable: list[str] = []
         for name, path in files.annotators.items():
@@ -560,6 +564,15 @@ def _is_other(item: Item, annotation: Annotation) -> bool:
 def _without_marks(annotation: Annotation) -> Annotation:
     """Return a record of another answer without the marks it may hold too: a query has them once."""
     return replace(annotation, citations=None) if annotation.citations is not None else annotation  # type: ignore[arg-type]
+
+
+def _joined(*names: str) -> str:
+    folder = Path(__file__).with_name("pages")
+    return "\n".join(read_bytes(folder / name).decode() for name in names)
+
+
+def _keyboard(keys: str) -> str:
+    return " ".join(f"<kbd>{escape(key)}</kbd>" for key in keys.split())
 
 
 def _hash(text: str) -> str:
