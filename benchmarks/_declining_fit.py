@@ -46,6 +46,7 @@ THRESHOLDS = {
     "of_answers": 0.75,
     "of_patterns": 0.1,
     "of_late_patterns": 0.55,
+    "of_long_answers": 0.93,
 }
 READ = 800
 

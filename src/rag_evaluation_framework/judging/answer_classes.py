@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.judging.declining import LONGEST, declining, declining_model
+from rag_evaluation_framework.judging.declining import LONG, LONGEST, SHORT, declining, declining_model
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -468,12 +468,16 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
         return found
     other, model = declining(answer.text, asked), declining_model()
     if found.kind in _DECLINED:
+        if len(text) > LONG:
+            return found
         late = _END_OF_SENTENCE.search(text[: found.start].lstrip())
         least = model.of_late_patterns if late else model.of_patterns
         return found if other.probability >= least else AnswerClass("answered")
     least = model.threshold if other.sign else model.without_signs
     if found.kind == "asks_back" or answers:
         least = model.of_questions if found.kind == "asks_back" else model.of_answers
+    if len(text) > (LONG if other.sign else SHORT):
+        least = max(least, model.of_long_answers)
     if other.probability < least:
         return found
     name = f"{IN_OTHER_WORDS}{other.sign or 'no sign'}"

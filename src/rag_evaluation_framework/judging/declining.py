@@ -23,6 +23,8 @@ from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.tokens import content_keys
 
+SHORT, LONG = 60, 450
+"""Of longer answers, without any sign and with one, the model must be surer."""
 LONGEST = 900
 """Longer answers are not asked: who writes that much has answered, or declines in plain words."""
 
@@ -126,6 +128,8 @@ class DecliningModel:
     """The same of an answer that declines at once as patterns see it."""
     of_late_patterns: float
     """The same of one that declines after its first sentence as patterns see it."""
+    of_long_answers: float
+    """At least that of an answer of more than ``LONG`` characters, or ``SHORT`` ones without a sign."""
 
 
 class _Families:
