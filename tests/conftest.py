@@ -25,6 +25,10 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
+# Hundreds of tests start the command: it keeps its compiled modules, as it does for users, wherever this is
+# switched off for the machine.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test marked ``vendors`` where a package, or a program, that it names is not installed."""

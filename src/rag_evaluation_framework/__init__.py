@@ -19,7 +19,11 @@ _HOMES = {
     "datasets.quality": ("DataQualityChecker",),
     "datasets.recognition": ("read_dataset",),
     "datasets.validation": ("validate_file",),
-    "datasets.value_files": ("DataCompressor",),
+    "datasets.value_files": (
+        "DataCompressor",
+        "read_results",
+        "write_results",
+    ),
     "errors": (
         "InputError",
         "Issue",
@@ -110,9 +114,9 @@ _HOMES = {
     "results.gate": ("Gate",),
     "results.storage": (
         "EvaluationResultsStorage",
-        "load",
         "save",
     ),
+    "results.stored_runs": ("load",),
     "results.verdicts": (
         "Threshold",
         "Verdict",

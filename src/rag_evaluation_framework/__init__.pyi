@@ -9,6 +9,8 @@ from rag_evaluation_framework.datasets.recognition import read_dataset as read_d
 from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.validation import validate_file as validate_file
 from rag_evaluation_framework.datasets.value_files import DataCompressor as DataCompressor
+from rag_evaluation_framework.datasets.value_files import read_results as read_results
+from rag_evaluation_framework.datasets.value_files import write_results as write_results
 from rag_evaluation_framework.errors import InputError as InputError
 from rag_evaluation_framework.errors import Issue as Issue
 from rag_evaluation_framework.errors import RagEvalError as RagEvalError
@@ -78,8 +80,8 @@ from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
 from rag_evaluation_framework.results.gate import Gate as Gate
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
-from rag_evaluation_framework.results.storage import load as load
 from rag_evaluation_framework.results.storage import save as save
+from rag_evaluation_framework.results.stored_runs import load as load
 from rag_evaluation_framework.results.verdicts import Threshold as Threshold
 from rag_evaluation_framework.results.verdicts import Verdict as Verdict
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker as FixedTokenChunker

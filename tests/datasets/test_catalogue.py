@@ -213,9 +213,11 @@ def test_without_a_file_of_ground_truth_the_citations_of_the_dataset_are_it(tmp_
         {"query_id": "q2", "query_text": "?", "relevant_documents": []},
     ]
     loader = folder_with(tmp_path, e={**dataset("e_v1.0.0"), "queries": queries}, bare=dataset("bare"))
-    truth = loader.load_ground_truth("e")
+    with pytest.warns(UserWarning, match="no ground truth 'e' in .*: the dataset's own citations are used"):
+        truth = loader.load_ground_truth("e")
     (annotation,) = truth["annotations"]
-    assert (truth["dataset_id"], annotation["query_id"]) == ("e_v1.0.0", "q1")
+    assert (truth["dataset_id"], truth["source"]) == ("e_v1.0.0", "dataset")
+    assert (annotation["query_id"], annotation["annotator_id"]) == ("q1", "dataset")
     assert annotation["citations"] == [{**cited, "annotation_confidence": 0.95}]
     for asked in (("bare",), ("e", "2.0.0"), ("f",)):
         with pytest.raises(MissingDatasetError, match="no ground truth"):

@@ -109,6 +109,42 @@ def test_the_validator_accepts_the_users_examples() -> None:
     assert set(validator.schemas) == {"evaluation_dataset", "ground_truth", "evaluation_results"}
 
 
+def test_a_subclass_may_bring_schemas_and_rules_of_its_own() -> None:
+    class Owned(DataFormatValidator):
+        def _load_schemas(self) -> dict[str, dict[str, Any]]:
+            owned = {"type": "object", "required": ["owner"], "properties": {"owner": {"const": "us"}}}
+            return {**super()._load_schemas(), "evaluation_dataset": owned}
+
+        def _custom_validations(self, data: dict[str, Any]) -> list[str]:
+            return [*super()._custom_validations(data), f"checked by {type(self).__name__}"]
+
+    owned = Owned()
+    assert owned.validate_evaluation_dataset({}) == [
+        "owner: expected a value (required), got nothing",
+        "checked by Owned",
+    ]
+    query = {"query_id": "q"}
+    assert owned.validate_evaluation_dataset({"owner": "them", "queries": [query, query]}) == [
+        "owner: expected what the schema allows, got 'them' (\"us\" was expected)",
+        "queries[1].query_id: expected each query_id once, got 'q' again",
+        "checked by Owned",
+    ]
+    assert owned.validate_ground_truth(CITATION_ANNOTATION) == ["checked by Owned"]
+    assert owned.validate_evaluation_results(RESULTS) == ["checked by Owned"]
+
+
+def test_a_subclass_may_take_the_whole_validation_over_and_a_schema_that_is_none_is_said() -> None:
+    class Titled(DataFormatValidator):
+        def _validate_data(self, data: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+            return [schema["title"], *super()._validate_data(data, schema)]
+
+    assert Titled().validate_evaluation_results(RESULTS) == ["Evaluation results"]
+    validator = DataFormatValidator()
+    validator.schemas["ground_truth"] = {"type": "nonsense"}
+    (told,) = validator.validate_ground_truth(CITATION_ANNOTATION)
+    assert told.startswith("expected a JSON Schema, got")
+
+
 def test_a_lenient_validator_asks_for_the_least() -> None:
     lenient = DataFormatValidator(lenient=True)
     dataset = {"dataset_id": "d", "queries": [{"query_id": 1, "query_text": 2, "relevant_documents": 3}]}

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from format_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION, RESULTS
 
-from rag_evaluation_framework import InputError, UsageError, convert, read_dataset
+from rag_evaluation_framework import (
+    InputError,
+    UsageError,
+    convert,
+    read_dataset,
+    read_results,
+    write_results,
+)
 
 RICH = (
     '{"input": "What is RAG?", "expected": "Retrieval …", "context": ["c"], "tags": ["basics"], "by": "me"}\n'
@@ -119,3 +128,60 @@ def test_a_broken_source_leaves_the_old_target(rich: Path) -> None:
     with pytest.raises(InputError, match=r"rag\.jsonl:3"):
         convert(rich, target)
     assert target.read_text() == "old"
+
+
+BENCHMARK = {"benchmark_id": "weekly", "machine": "m", "records": [{"p95": 2.5, "n": 3}, {"p95": 1.0}]}
+ANNOTATIONS = {
+    "dataset_id": "d",
+    "by": ["us"],
+    "annotations": [CITATION_ANNOTATION, ANSWER_QUALITY_ANNOTATION],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "told"),
+    [
+        (RESULTS, "a.results.json b.results.yaml c.results.csv d.results.parquet e.results.json", "results"),
+        (ANNOTATIONS, "a.gt.json b.gt.yaml c.gt.json.gz d.gt.yml e.gt.json", "annotations"),
+        (BENCHMARK, "a.benchmark.json b.benchmark.parquet c.benchmark.h5 d.benchmark.json", "benchmark"),
+        ({"defaults": {"k": 5}}, "a.config.json b.config.yaml c.config.json", "configuration"),
+    ],
+    ids=["results", "annotations", "benchmark", "configuration"],
+)
+def test_files_without_samples_go_through_all_their_formats_without_loss(
+    value: dict[str, object], names: str, told: str, tmp_path: Path
+) -> None:
+    paths = [tmp_path / name for name in names.split()]
+    paths[0].write_text(json.dumps(value), encoding="utf-8")
+    for source, target in pairwise(paths):
+        done = convert(source, target)
+        assert (done.source, done.target, done.lost) == (told, told, {})
+    assert json.loads(paths[-1].read_text(encoding="utf-8")) == value
+
+
+def test_results_are_read_and_written_by_the_format_of_their_name(tmp_path: Path) -> None:
+    for name in ("a.results.json", "a.results.yaml", "a.results.csv.gz", "a.results.parquet"):
+        write_results(RESULTS, tmp_path / name)
+        assert read_results(tmp_path / name) == RESULTS
+
+
+@pytest.mark.parametrize(
+    ("name", "to", "message"),
+    [
+        ("out.eval.json", None, "results cannot be written as evaluation-dataset, only as .json, .yaml"),
+        ("out.results.json", "ragas", "results cannot be written as ragas"),
+        ("out.h5", None, "expected a name that ends in .json, .yaml, .yml, .csv, .parquet for results"),
+    ],
+)
+def test_results_are_written_as_nothing_else(tmp_path: Path, name: str, to: str | None, message: str) -> None:
+    write_results(RESULTS, tmp_path / "a.results.json")
+    with pytest.raises(UsageError, match=message):
+        convert(tmp_path / "a.results.json", tmp_path / name, to=to)
+    assert not (tmp_path / name).exists()
+
+
+def test_results_with_a_mistake_are_not_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.results.json"
+    path.write_text(json.dumps({**RESULTS, "timestamp": "noon"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.results\.json: timestamp: expected a date-time"):
+        convert(path, tmp_path / "a.results.csv")

@@ -115,10 +115,18 @@ def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
         query={"citations": [cited("boats.md", 0, 24)]},
     )
     assert perfect["overall_scores"]["overall_citation_accuracy"] == 1.0
+    assert perfect["overall_scores"]["because"] == []
     wrong = evaluate("Elephants fly.", [cited("zoo.md", 0, 24)])
     assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
+    assert wrong["overall_scores"]["because"] == [
+        "tolerance_jaccard is 0.000 and counts 0.30: 2 true and 1 cited spans have no counterpart",
+        "citation_validity is 0.000 and counts 0.30: expected the name of a document, got 'zoo.md'",
+        "mean_consistency is 0.000 and counts 0.25: the documents do not fully cover 'Elephants fly.'",
+        "no_hallucination is 0.000 and counts 0.15: the documents do not support 'Elephants fly.'",
+    ]
 
 
+@pytest.mark.filterwarnings("ignore:the query's own citations")
 def test_a_range_beyond_the_document_is_said_to_be() -> None:
     documents = {"doc_ml_intro": "Machine learning is a subset of artificial intelligence..."}
     (citation,) = evaluate(ANSWER, [cited("doc_ml_intro", 100, 200)], documents)["citation_quality"][

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from component_server import running_components
 
-from rag_evaluation_framework import Corpus, OpenAIEmbedder, evaluate, load
+from rag_evaluation_framework import Corpus, OpenAIEmbedder, evaluate, load, metric
 from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
@@ -103,7 +104,47 @@ def test_the_dataset_keeps_its_own_id_and_version(tmp_path: Path) -> None:
         "version": own["version"],
     }
     assert document["metadata"]["dataset_version"] == own["version"]
+    assert document["dataset_id"] == own["dataset_id"]
+    # The run keeps the name under which it pairs with others; a file of its results is that run again.
+    kept = next(iter(run.parts.values()), run).folder / "results.json"
+    assert (run.name, load(kept).name) == (document["metadata"]["evaluated_as"],) * 2
     assert document["metadata"]["dataset_hash"].startswith("sha256:")
+
+
+def quality_of(evaluation: Any) -> dict[str, Any]:
+    quality: dict[str, Any] = results_of(evaluation)["metadata"]["quality_assurance"]
+    return quality
+
+
+def test_what_was_checked_is_said_of_this_run(samples: Path, tmp_path: Path) -> None:
+    common: dict[str, Any] = {"metrics": ["string_match"], "runs_directory": tmp_path / "runs"}
+    alone = evaluate(samples, target=right, **common)
+    assert quality_of(alone) == {
+        "data_validation": "passed",
+        "metric_calculation": "verified",
+        "statistical_tests": "none made: nothing was compared",
+    }
+    options = Options(allow_missing=True, repeats=2)
+    compared = evaluate(samples, target=wrong, baseline=alone.head.run_id, options=options, **common)
+    assert quality_of(compared) == {
+        "data_validation": "passed; missing fields were allowed",
+        "metric_calculation": "not verified: each sample was asked 2 times",
+        "statistical_tests": "1 made",
+    }
+
+
+@pytest.mark.usefixtures("own_metrics")
+def test_a_score_that_could_not_be_calculated_is_counted(samples: Path, tmp_path: Path) -> None:
+    @metric("broken_at_zero", reads=TEXTS)
+    def broken_at_zero(answer: str) -> float:
+        """Fails on one answer. Formula: none. Empty: never. Source: nobody."""
+        if answer == "It is 0.":
+            raise ValueError("no")
+        return 1.0
+
+    run = evaluate(samples, target=right, metrics=["broken_at_zero"], runs_directory=tmp_path)
+    told = "not verified: 1 of 12 scores could not be calculated"
+    assert quality_of(run)["metric_calculation"] == told
 
 
 class PricedModel:

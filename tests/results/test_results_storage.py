@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from rag_evaluation_framework import EvaluationResultsStorage, InputError, UsageError
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import MissingResultsError, StorageError
-from rag_evaluation_framework.results.storage import check_id, load_run
+from rag_evaluation_framework.results.storage import check_id
+from rag_evaluation_framework.results.stored_runs import load_run
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {

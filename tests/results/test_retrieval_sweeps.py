@@ -130,6 +130,7 @@ def documents(results: Evaluation, folder: Path) -> dict[str, Any]:
                 del cell["performance"]
         else:
             del document["performance_metrics"], document["timestamp"]
+            del document["metadata"]["evaluation_environment"]  # how busy the machine was
     return read
 
 

@@ -1,4 +1,4 @@
-"""``rag-eval convert``: write a dataset in another dialect."""
+"""``rag-eval convert``: write a dataset in another dialect, or a file of another kind in another format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ Examples:
   rag-eval convert evals/rag.jsonl rag.eval.json --lossy
   rag-eval convert train-v2.0.json squad_folder --to beir
   rag-eval convert qa_pairs.jsonl ragas.parquet --to ragas --json
-  rag-eval convert big.jsonl big.jsonl.zst --to agent-samples"""
+  rag-eval convert big.jsonl big.jsonl.zst --to agent-samples
+  rag-eval convert run.results.json run.results.csv
+  rag-eval convert sample.gt.json sample.gt.yaml"""
 
 
 @click.command("convert", epilog=EXAMPLES)
@@ -33,7 +35,8 @@ Examples:
 def command(
     source: Path, target: Path, from_: str | None, to: str | None, lossy: bool, as_json: bool
 ) -> None:
-    """Convert the dataset IN to another dialect and write it to OUT.
+    """Convert the dataset IN to another dialect, or annotations, results, benchmark data and configurations
+    to another format, and write OUT.
 
     Where OUT's dialect cannot hold a field, the fields are listed and nothing is written, unless --lossy
     allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
@@ -43,10 +46,11 @@ def command(
 
     done = convert(source, target, from_=from_, to=to, lossy=lossy)
     if as_json:
-        result = {"from": done.source, "to": done.target, "samples": done.samples, "lost": done.lost}
-        print_json(result)
+        units = f"{done.unit.replace(' ', '_')}s"
+        print_json({"from": done.source, "to": done.target, units: done.samples, "lost": done.lost})
         return
-    click.echo(f"{target}: {counted(done.samples, 'sample')}, from {done.source} to {done.target}")
+    way = f", from {done.source} to {done.target}" if done.unit == "sample" else ""
+    click.echo(f"{target}: {counted(done.samples, done.unit)}{way}")
     for name, count in done.lost.items():
         of_samples = f"{count:,} of {counted(done.samples, 'sample')}"
         where = "dataset" if name.startswith("dataset.") else of_samples

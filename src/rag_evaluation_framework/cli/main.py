@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from rag_evaluation_framework.cli.options import CONTEXT
+from rag_evaluation_framework.cli.output import with_look
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
 
@@ -146,7 +147,7 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(
             import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
         )
-        return command
+        return with_look(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

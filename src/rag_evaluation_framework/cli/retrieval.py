@@ -270,7 +270,7 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     """Read the documents, and say where the questions are; a dataset that holds its documents may be both."""
     from dataclasses import replace
 
-    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.datasets.recognition import recognise, with_annotated_truth
     from rag_evaluation_framework.records.documents import Corpus
 
     path, questions = asked["corpus"], asked.get("dataset")
@@ -285,7 +285,7 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
             message = f"dataset: expected the questions as --dataset FILE, because {path} holds none"
             raise UsageError(message) from None
         return Corpus.from_folder(path, asked.get("glob", _DEFAULT_GLOB)), questions
-    holder = dialect.read(path)
+    holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
     return Corpus(holder.documents), questions or replace(holder, dataset_id=holder.dataset_id or path.name)

@@ -11,7 +11,8 @@ from rag_evaluation_framework.datasets.dialect import overlaid, residue
 from rag_evaluation_framework.datasets.evaluation_sets import decode_citation, encode_citation
 from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
-from rag_evaluation_framework.errors import InputError, Issue, Problems
+from rag_evaluation_framework.errors import InputError, Issue, Problems, refused
+from rag_evaluation_framework.files.atomic import locked
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
     Annotation,
@@ -92,6 +93,33 @@ def write_annotations(annotations: AnnotationSet, path: str | Path) -> None:
     if errors:
         raise InputError(errors)
     write_document(value, path)
+
+
+def own_annotations(path: Path, dataset_id: str | None = None) -> AnnotationSet:
+    """Read the file of one annotator; one that is not there yet is empty."""
+    return read_annotations(path) if path.is_file() else AnnotationSet((), dataset_id)
+
+
+def save_annotation(
+    path: Path, annotation: Annotation | None, annotation_id: str, *, dataset_id: str | None = None
+) -> None:
+    """Put one annotation in place of the one of this id, or take that out; the others stay as they are.
+
+    The file is read again and replaced as a whole, by one process at a time, so that those who write to it
+    lose nothing of each other's.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused("create", path.parent, error) from error
+    with locked([path.parent]):
+        before = own_annotations(path, dataset_id)
+        ids = [each.annotation_id for each in before.annotations]
+        place = ids.index(annotation_id) if annotation_id in ids else len(ids)
+        kept = [each for each in before.annotations if each.annotation_id != annotation_id]
+        if annotation is not None:
+            kept.insert(place, annotation)
+        write_annotations(replace(before, annotations=tuple(kept)), path)
 
 
 def decoded_annotation(record: Mapping[str, Any]) -> Annotation:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import combinations
 from math import fsum
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.annotations import (
@@ -20,9 +21,11 @@ from rag_evaluation_framework.datasets.annotations import (
     judged_answers,
     marks_by_query,
     quality_scores,
+    read_annotation_files,
 )
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
+    AnnotatedTruth,
     Annotation,
     AnnotationSet,
     AnswerQualityAnnotation,
@@ -491,3 +494,33 @@ def _moment(timestamp: str) -> tuple[float, str]:
         return datetime.fromisoformat(timestamp).timestamp(), timestamp
     except (ValueError, OverflowError):
         return 0.0, timestamp  # a leap second, which Python does not know
+
+
+# What was agreed upon holds until somebody annotates the query again.
+
+
+def truth_in(agreed_file: Path | None, own_files: Sequence[Path]) -> AnnotatedTruth:
+    """Return the truth that annotation files give: what was agreed upon, and what each annotator says."""
+    files = () if agreed_file is None else (agreed_file,)
+    agreed = read_annotation_files(files).annotations
+    said = read_annotation_files(own_files).annotations
+    settled, marked = marks_by_query(agreed), marks_by_query(said)
+    agreed_at, said_at = _times(agreed), _times(said)
+    chosen = settled | {
+        query: marks
+        for query, marks in marked.items()
+        if query not in settled or said_at[query] > agreed_at[query]
+    }
+    return AnnotatedTruth(
+        {query: majority(marks).spans for query, marks in chosen.items()}, (*files, *own_files)
+    )
+
+
+def _times(annotations: Sequence[Annotation]) -> dict[str, float]:
+    """Return when the spans of each query were last annotated; 0 where nobody says."""
+    times: dict[str, float] = {}
+    for each in annotations:
+        if each.citations is not None:
+            when = 0.0 if each.timestamp is None else _moment(each.timestamp)[0]
+            times[each.query_id] = max(when, times.get(each.query_id, 0.0))
+    return times

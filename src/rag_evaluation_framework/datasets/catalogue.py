@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -30,14 +31,15 @@ ANNOTATOR = "dataset"
 
 
 def truth_of_dataset(dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one annotation for each query that has citations; there are none where no query has any.
+    """Return one annotation for each query that has citations, marked as the dataset's own.
 
     >>> truth_of_dataset({"dataset_id": "d", "queries": [{"query_id": "q1"}]})
-    {'dataset_id': 'd', 'annotations': []}
+    {'dataset_id': 'd', 'source': 'dataset', 'annotations': []}
     """
     made = {"timestamp": dataset["created_at"]} if dataset.get("created_at") else {}
     return {
         "dataset_id": dataset["dataset_id"],
+        "source": ANNOTATOR,
         "annotations": [
             {
                 "annotation_id": f"{ANNOTATOR}_{query['query_id']}",
@@ -263,7 +265,8 @@ class EvaluationDatasetLoader:
         """Load the ground truth annotations of a dataset, found and validated in the same way.
 
         A file that is a plain list comes back as ``{"dataset_id": …, "annotations": […]}``. Where there is
-        no file, the dataset's own citations are its ground truth, in the same form.
+        no file, and the dataset carries citations of its own, these come back in the same form, marked by
+        ``"source": "dataset"``, with a warning; where it carries none, that is a ``FileNotFoundError``.
         """
         folder = self.data_directory / "ground_truth"
         entries = _entries(folder, GROUND_TRUTH_SUFFIXES)
@@ -276,6 +279,8 @@ class EvaluationDatasetLoader:
                 raise error from None
             if not own["annotations"]:
                 raise
+            told = f"no ground truth {shown(dataset_id)} in {folder}: the dataset's own citations are used"
+            warnings.warn(told, stacklevel=2)
             return own
         value = read_document(entry.path, lines=True).checked("annotations")
         return value if isinstance(value, dict) else {"dataset_id": entry.dataset_id, "annotations": value}

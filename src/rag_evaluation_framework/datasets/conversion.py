@@ -1,20 +1,36 @@
-"""From one dialect into another, saying beforehand what the target cannot hold.
+"""From one dialect or format into another, saying beforehand what the target cannot hold.
 
 What a file says is counted by the names in the table below; what the target does not hold would be
 lost, and is refused unless that is allowed. Between two dialects of records it goes sample by sample: memory
-does not grow with the file. Within one dialect (from CSV to JSON, say) nothing is ever lost.
+does not grow with the file. Within one dialect (from CSV to JSON, say) nothing is ever lost. Annotations,
+results, benchmark data and configurations are no samples: each goes between the formats of its own kind,
+whole and without loss.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets.annotations import read_annotations, write_annotations
 from rag_evaluation_framework.datasets.dialect import RecordDialect, has_content_id
-from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise, usual_endings
+from rag_evaluation_framework.datasets.recognition import (
+    DIALECTS,
+    named_format,
+    recognise,
+    told_format,
+    usual_endings,
+)
+from rag_evaluation_framework.datasets.schemas import value_issues
+from rag_evaluation_framework.datasets.value_files import (
+    read_configuration,
+    read_results,
+    write_document,
+    write_results,
+)
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files.access import plain_name
@@ -25,11 +41,15 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What was converted. ``lost`` counts, by field, the samples (or the dataset, once) that said it."""
+    """What was converted. ``lost`` counts, by field, the samples (or the dataset, once) that said it.
+
+    ``unit`` is what was counted: samples, or what a file that holds none has instead.
+    """
 
     source: str
     target: str
     samples: int
+    unit: str = "sample"
     lost: dict[str, int] = field(default_factory=dict, hash=False)
 
 
@@ -43,12 +63,16 @@ def convert(
 ) -> Conversion:
     """Read ``source``, write ``target``; the dialects are told from content and name unless they are given.
 
-    Raises :class:`InputError` with an issue for each field that would be lost, unless ``lossy``; nothing is
-    written then.
+    Annotations, results, benchmark data and configurations are written in the format that the target's name
+    asks for. Raises :class:`InputError` with an issue for each field that would be lost, unless ``lossy``;
+    nothing is written then.
     """
     source, target = Path(source), Path(target)
     if target.exists() and source.resolve() == target.resolve():
         raise UsageError(f"{target} is the file to be read; write to another")
+    kind = _document_kind(source, from_)
+    if kind is not None:
+        return _converted_document(source, target, kind=kind, to=to)
     reader = recognise(source, format=from_)
     writer = DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
     losses = _Losses(reader, writer)
@@ -62,6 +86,74 @@ def convert(
             pass
         writer.write(_held(dataset, reader, writer), target)
     return Conversion(source=reader.name, target=writer.name, samples=losses.samples, lost=dict(losses.lost))
+
+
+# What holds no samples, and the endings of the formats that each kind is written in.
+_ENDINGS = {
+    "annotations": ("json", "yaml", "yml"),
+    "results": ("json", "yaml", "yml", "csv", "parquet"),
+    "benchmark": ("json", "yaml", "yml", "parquet", "h5", "hdf5"),
+    "configuration": ("yaml", "yml", "json"),
+}
+
+
+def _document_kind(source: Path, from_: str | None) -> str | None:
+    """Return which kind of file without samples this is; ``None`` of a dataset, or of what cannot be told."""
+    if from_ is None:
+        try:
+            from_ = told_format(source)
+        except InputError:  # what it is not is said better by whoever looks for a dataset
+            return None
+    return from_ if from_ in _ENDINGS else None
+
+
+def _converted_document(source: Path, target: Path, *, kind: str, to: str | None) -> Conversion:
+    fitting = tuple(f".{ending}" for ending in _ENDINGS[kind])
+    if to not in (None, kind) or named_format(target) not in (None, kind):
+        meant = to or named_format(target)
+        raise UsageError(f"{target}: {kind} cannot be written as {meant}, only as {', '.join(fitting)}")
+    if not plain_name(target).endswith(fitting):
+        raise UsageError(f"{target}: expected a name that ends in {', '.join(fitting)} for {kind}")
+    count, unit = _CONVERTERS[kind](source, target)
+    return Conversion(source=kind, target=kind, samples=count, unit=unit)
+
+
+def _convert_annotations(source: Path, target: Path) -> tuple[int, str]:
+    annotations = read_annotations(source)
+    write_annotations(annotations, target)
+    return len(annotations.annotations), "annotation"
+
+
+def _convert_results(source: Path, target: Path) -> tuple[int, str]:
+    results = read_results(source)
+    errors = [issue for issue in value_issues("results", results) if issue.severity == "error"]
+    if errors:
+        raise InputError(errors).located(str(source))
+    write_results(results, target)
+    return len(results.get("query_results", ())), "query result"
+
+
+def _convert_benchmark(source: Path, target: Path) -> tuple[int, str]:
+    # numpy, only when needed
+    from rag_evaluation_framework.datasets.benchmark_files import read_benchmark, write_benchmark
+
+    benchmark = read_benchmark(source)
+    write_benchmark(benchmark, target)
+    return len(benchmark["records"]), "record"
+
+
+def _convert_configuration(source: Path, target: Path) -> tuple[int, str]:
+    configuration = read_configuration(source)
+    write_document(configuration, target)
+    return len(configuration), "setting"
+
+
+_CONVERTERS: Mapping[str, Callable[[Path, Path], tuple[int, str]]] = {
+    "annotations": _convert_annotations,
+    "results": _convert_results,
+    "benchmark": _convert_benchmark,
+    "configuration": _convert_configuration,
+}
 
 
 class _Losses:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,20 @@ from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import schema
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, UnknownNameError, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    StorageError,
+    UnknownNameError,
+    UsageError,
+    refused,
+    shown,
+)
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import decode_text, open_reading, plain_name
 from rag_evaluation_framework.files.json_scanner import without_comments
-from rag_evaluation_framework.records.samples import Dataset, Preview
+from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Dataset, Preview
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.
 #
@@ -299,7 +307,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
     if format is not None:
         check_format(format)
         return format
-    named = _named_format(path)
+    named = named_format(path)
     # A configuration may have the fields of any other kind, and columns say too little.
     if named == "configuration" or (
         named in DOCUMENT_FORMATS and not plain_name(path).endswith(_TEXT_ENDINGS)
@@ -355,6 +363,86 @@ def _check_syntax(path: Path) -> None:
         strict_json.decode(text, file=str(path))
 
 
-def _named_format(path: Path) -> str | None:
+def named_format(path: Path) -> str | None:
+    """Return what a file's name says it is, if it says so."""
     name = plain_name(path)
     return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
+
+
+# Where people's annotations of a dataset are kept, and the truth that they give.
+#
+# ``data/evaluation/datasets/rag_v1.0.0.eval.json`` has what was agreed upon in
+# ``data/evaluation/ground_truth/rag_v1.0.0.gt.json`` and what each annotator says in
+# ``data/evaluation/ground_truth/annotations/anna/rag_v1.0.0.gt.json``. A dataset that lies elsewhere has the
+# same files beside it: ``evals/rag.gt.json`` and ``evals/annotations/anna/rag.gt.json`` belong to
+# ``evals/rag.jsonl``. The citations in them are truth wherever the dataset is evaluated.
+
+ANNOTATIONS = "annotations"
+"""The folder that has one of its own for each annotator."""
+
+_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
+_ENDING = re.compile(r"(\.eval)?\.(jsonl?|ya?ml|csv|tsv|parquet|trec|qrels)(\.(gz|zst))?\Z", re.IGNORECASE)
+_PERSON = re.compile(r"\w[\w .@+-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruthFiles:
+    """The files of a dataset's annotations: ``agreed`` if there is one, and those of each annotator."""
+
+    folder: Path
+    name: str
+    agreed: Path | None = None
+    annotators: Mapping[str, Path] = field(default_factory=dict, hash=False)
+
+    def __iter__(self) -> Iterator[Path]:
+        yield from () if self.agreed is None else (self.agreed,)
+        yield from self.annotators.values()
+
+    def of(self, annotator: str) -> Path:
+        """Return the file of an annotator, which need not be there yet."""
+        if not _PERSON.fullmatch(annotator) or annotator != annotator.strip():
+            expected = "at most 64 letters, digits, spaces and . @ + - _, a letter or digit first"
+            raise UsageError(f"annotator: expected {expected}, got {shown(annotator)}")
+        new = self.folder / ANNOTATIONS / annotator / f"{self.name}.gt.json"
+        return self.annotators.get(annotator, new)
+
+
+def ground_truth_files(dataset: str | Path) -> GroundTruthFiles:
+    """Find the annotations that belong to the file or folder of a dataset."""
+    path = Path(dataset)
+    name = path.name if path.is_dir() else _ENDING.sub("", path.name)
+    beside = path.parent
+    folder = beside.parent / "ground_truth" if beside.name == "datasets" else beside
+    annotators = {
+        place.name: found
+        for place in _folders(folder / ANNOTATIONS)
+        if (found := _truth_named(place, name)) is not None
+    }
+    return GroundTruthFiles(folder, name, _truth_named(folder, name), annotators)
+
+
+def annotated_truth(dataset: str | Path) -> AnnotatedTruth:
+    """Return the truth that the annotations of a dataset give; every error in their files at once."""
+    files = ground_truth_files(dataset)
+    if not any(files):
+        return NOTHING_ANNOTATED
+    from rag_evaluation_framework.datasets.annotator_agreement import truth_in
+
+    return truth_in(files.agreed, list(files.annotators.values()))
+
+
+def with_annotated_truth(dataset: Dataset, path: str | Path) -> Dataset:
+    """Return a dataset that was read from a path with the truth that people annotated."""
+    truth = annotated_truth(path)
+    return replace(dataset, samples=tuple(map(truth.applied, dataset.samples))) if truth else dataset
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return sorted(each for each in path.iterdir() if each.is_dir()) if path.is_dir() else []
+    except OSError as error:
+        raise refused("read", path, error) from error
+
+
+def _truth_named(folder: Path, name: str) -> Path | None:
+    return next((path for end in _TRUTH_SUFFIXES if (path := folder / f"{name}{end}").is_file()), None)

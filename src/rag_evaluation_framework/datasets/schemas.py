@@ -97,7 +97,10 @@ def schema_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue
     ``path`` leads to the wrong field (to the place where a missing one belongs); file and line are for the
     caller to add.
     """
-    validator = _validator(kind, lenient and kind in LENIENT_KINDS)
+    return _issues(_compiled(schema_text(kind, lenient=lenient and kind in LENIENT_KINDS)), value)
+
+
+def _issues(validator: jsonschema_rs.Draft202012Validator, value: Any) -> list[Issue]:
     try:
         if validator.is_valid(value):
             return []
@@ -111,10 +114,10 @@ def schema_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue
 
 
 @cache
-def _validator(kind: str, lenient: bool) -> jsonschema_rs.Draft202012Validator:
+def _compiled(text: str) -> jsonschema_rs.Draft202012Validator:
     import jsonschema_rs  # costs 27 ms, so only when something is validated
 
-    return jsonschema_rs.Draft202012Validator(schema_text(kind, lenient=lenient), validate_formats=True)
+    return jsonschema_rs.Draft202012Validator(text, validate_formats=True)
 
 
 def _worded(error: jsonschema_rs.ValidationError) -> Iterator[Issue]:
@@ -126,9 +129,12 @@ def _worded(error: jsonschema_rs.ValidationError) -> Iterator[Issue]:
         yield from _best_alternative(kind.context, path)
     elif kind.name == "required":
         yield Issue("missing-field", "a value (required)", "nothing", written_path((*path, kind.property)))
-    else:
+    elif kind.name in WORDINGS:
         code, expected = WORDINGS[kind.name]
         yield Issue(code, expected(kind), _found(error.instance), written_path(path))
+    else:  # a keyword of somebody else's schema
+        found = f"{_found(error.instance)} ({error.message})"
+        yield Issue("schema", "what the schema allows", found, written_path(path))
 
 
 def _best_alternative(
@@ -174,9 +180,9 @@ def _type(kind: Any) -> str:
 
 WORDINGS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "type": ("wrong-type", _type),
-    "enum": ("unknown-value", lambda kind: "one of " + ", ".join(kind.options)),
-    "format": ("wrong-format", lambda kind: _FORMATS[kind.format]),
-    "pattern": ("wrong-format", lambda kind: _PATTERNS[kind.pattern]),
+    "enum": ("unknown-value", lambda kind: "one of " + ", ".join(map(str, kind.options))),
+    "format": ("wrong-format", lambda kind: _FORMATS.get(kind.format, f"the format {kind.format}")),
+    "pattern": ("wrong-format", lambda kind: _PATTERNS.get(kind.pattern, f"text that fits {kind.pattern}")),
     "minimum": ("out-of-range", lambda kind: f"a number of at least {kind.limit}"),
     "maximum": ("out-of-range", lambda kind: f"a number of at most {kind.limit}"),
     "minLength": ("wrong-length", lambda kind: f"at least {counted(kind.limit, 'character')}"),
@@ -209,29 +215,53 @@ class DataFormatValidator:
 
     Every method returns all errors as text, each with its path, what was expected and what was there; an
     empty list means valid. Strict by default: with ``lenient=True`` only the least that makes a dataset, an
-    annotation or results is asked for. ``schemas`` holds the schemas that are enforced.
+    annotation or results is asked for. ``schemas`` holds the schemas that are enforced. A subclass may bring
+    schemas and rules of its own: ``_load_schemas`` and ``_custom_validations`` are there to be overridden,
+    and ``_validate_data`` to be extended.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
         self.lenient = lenient
-        self.schemas: dict[str, dict[str, Any]] = {
-            "evaluation_dataset": schema("evaluation-dataset", lenient=lenient),
-            "ground_truth": schema("annotations", lenient=lenient),
-            "evaluation_results": schema("results", lenient=lenient),
-        }
+        self.schemas = self._load_schemas()
 
     def validate_evaluation_dataset(self, data: dict[str, Any]) -> list[str]:
         """Validate an evaluation dataset."""
-        return self._errors("evaluation-dataset", data)
+        return self._validate_data(data, self.schemas["evaluation_dataset"])
 
     def validate_ground_truth(self, data: dict[str, Any]) -> list[str]:
         """Validate ground truth: one annotation, or ``{"dataset_id": …, "annotations": […]}``."""
-        return self._errors("annotations", data)
+        return self._validate_data(data, self.schemas["ground_truth"])
 
     def validate_evaluation_results(self, data: dict[str, Any]) -> list[str]:
         """Validate evaluation results."""
-        return self._errors("results", data)
+        return self._validate_data(data, self.schemas["evaluation_results"])
 
-    def _errors(self, kind: str, data: dict[str, Any]) -> list[str]:
-        issues = value_issues(kind, data, lenient=self.lenient)
-        return [str(issue) for issue in issues if issue.severity == "error"]
+    def _validate_data(self, data: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+        """Return what a schema, then the rules beyond it, find wrong; a schema that is none is an error."""
+        try:
+            check_value(data)
+            issues = _issues(_compiled(strict_json.encode(schema).decode()), data)
+        except InputError as error:
+            return [str(issue) for issue in error.issues]
+        except ValueError as error:
+            issues = [Issue("schema", "a JSON Schema", str(error).splitlines()[0])]
+        return [*map(str, issues), *self._custom_validations(data)]
+
+    def _custom_validations(self, data: dict[str, Any]) -> list[str]:
+        """Return what is wrong beyond the schema: repeated ids, spans that end before they start."""
+        if isinstance(data, dict) and "queries" in data:
+            kind = "evaluation-dataset"
+        elif not isinstance(data, dict) or "annotations" in data or "annotation_id" in data:
+            kind = "annotations"  # which may also be a list
+        else:
+            kind = "results"
+        broken = (issue for rule in RULES.get(kind, ()) for issue in rule(data))
+        return [str(issue) for issue in broken if issue.severity == "error"]
+
+    def _load_schemas(self) -> dict[str, dict[str, Any]]:
+        """Return the schemas by name, as the package ships them."""
+        return {
+            "evaluation_dataset": schema("evaluation-dataset", lenient=self.lenient),
+            "ground_truth": schema("annotations", lenient=self.lenient),
+            "evaluation_results": schema("results", lenient=self.lenient),
+        }

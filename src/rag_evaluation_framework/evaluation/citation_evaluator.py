@@ -7,11 +7,13 @@
                              citation_precision, citation_f1; each citation with what is wrong with it
     answer_consistency       factual_consistency: value, mean_consistency, consistency_scores; each claim
     hallucination_detection  hallucination_rate: value, total_claims, hallucinated_claims; which they are
-    overall_scores           overall_citation_accuracy, its parts and their weights
+    overall_scores           overall_citation_accuracy, its parts and their weights; ``because`` says what
+                             each part that falls short of 1 lacks
 
 ``overall_citation_accuracy`` = 0.30 · tolerance Jaccard + 0.30 · citation validity + 0.25 · mean consistency
 + 0.15 · (1 − hallucination rate). Where a part that counts has no value there is no overall value either, and
-``reason`` says why. The figures are those of the scorers of the same names: both lay out the same
+``reason`` says why. Where the true citations of a query name what is not among the documents, no answer can
+score 1, which is warned about. The figures are those of the scorers of the same names: both lay out the same
 :class:`CitationVerdicts`.
 
 Settings are read from a plain configuration:
@@ -33,6 +35,7 @@ reads. The query: a text, a record of an evaluation dataset, or a sample.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,9 +120,10 @@ class CitationEvaluator:
         if not isinstance(answer, str):
             raise invalid("answer", "text", answer)
         read, contexts = _sources(documents)
-        texts = CitableTexts(read)
+        texts, sample = CitableTexts(read), _sample(query)
+        _warn_of_unopened(sample, texts)
         verdicts = CitationVerdicts(
-            Reading(_sample(query), Response(text=answer, contexts=contexts), self._support),
+            Reading(sample, Response(text=answer, contexts=contexts), self._support),
             texts=texts,
             beside=_opened(citations, texts, contexts),
             sources=contexts or [document.content for document in read],
@@ -154,7 +158,41 @@ class CitationEvaluator:
             "reason": "; ".join(missing) or None,
             **parts,
             "weights": dict(weights),
+            "because": [
+                f"{part} is {value:.3f} and counts {weights[part]:.2f}: "
+                + self._lacking(part, verdicts, consistent)
+                for part, value in parts.items()
+                if value is not None and value < 1 and weights[part]
+            ],
         }
+
+    def _lacking(self, part: str, verdicts: CitationVerdicts, consistent: list[bool]) -> str:
+        """Say what keeps a part of the overall score from 1."""
+        if part == "tolerance_jaccard":
+            spans = verdicts.spans(self._tolerance)
+            alone = (
+                f"{spans.unpaired_true} true and {spans.unpaired_predicted} cited spans have no counterpart"
+            )
+            return alone if spans.unpaired_true or spans.unpaired_predicted else "spans end elsewhere"
+        if part == "citation_validity":
+            issues = [each.issue for each in verdicts.compared.opened if each.issue is not None]
+            return "; ".join(map(str, issues)) or "nothing is cited"
+        answer, is_rate = verdicts.response.text or "", part == "no_hallucination"
+        doubted = [
+            each
+            for each, holds in zip(verdicts.consistency, consistent, strict=True)
+            if (not holds if is_rate else each.score < 1)
+        ]
+        claims = "; ".join(shown(each.shown_in(answer)["text"]) for each in doubted)
+        return f"the documents do not {'support' if is_rate else 'fully cover'} {claims}"
+
+
+def _warn_of_unopened(sample: Sample, texts: CitableTexts) -> None:
+    """Warn where none of what the truth cites is in the documents: no answer can cite it validly."""
+    issues = [texts.opened(each).issue for each in sample.relevant_spans] if texts else []
+    if issues and None not in issues:
+        told = "the query's own citations are not in the documents, so that none who cites them can score 1"
+        warnings.warn(f"{told}: {'; '.join(map(str, issues))}", stacklevel=3)
 
 
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:

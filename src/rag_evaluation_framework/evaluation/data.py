@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset, with_annotated_truth
 from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.runs import Run
@@ -44,10 +44,11 @@ def find_dataset(name: str | Path, *, folder: str | Path = DATASETS_FOLDER) -> D
     if not str(name):
         raise UsageError("dataset: expected a name or a path, got ''")
     if Path(name).exists():
-        return read_dataset(name)
+        return with_annotated_truth(read_dataset(name), name)
     if any(os.environ.get(key) for key in API_KEYS):
         return DATASET_SOURCES.get("langsmith")(str(name))
-    return read_dataset(_local_file(str(name), Path(folder)))
+    file = _local_file(str(name), Path(folder))
+    return with_annotated_truth(read_dataset(file), file)
 
 
 def _local_file(name: str, folder: Path) -> Path:

@@ -514,13 +514,26 @@ def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
         framework=framework,
         api=api,
         judge=read_judge(reader),
-        configuration={"manifest": path.name, "framework": framework, "protocol": api.protocol},
+        configuration={
+            "manifest": path.name,
+            **_system_version(reader),
+            "framework": framework,
+            "protocol": api.protocol,
+        },
     )
     has_own = any(entry.thresholds for entry in datasets)
     if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds") and not has_own:
         reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")
     reader.raise_all()
     return manifest
+
+
+def _system_version(reader: ManifestReader) -> dict[str, str]:
+    """Return the agent's name and version, ``personal-rag-v2.1.0``, where the manifest says them."""
+    name, version = (reader.at("metadata", field) for field in ("name", "version"))
+    if not isinstance(name, str) or not isinstance(version, str | int | float):
+        return {}
+    return {"system_version": f"{name}-v{str(version).removeprefix('v')}"}
 
 
 def _framework(reader: ManifestReader) -> str | None:

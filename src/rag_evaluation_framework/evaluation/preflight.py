@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -295,6 +295,8 @@ class DatasetPlan:
     """What the dataset says of itself: ``id``, ``name`` and ``version``."""
     methods: Methods = field(default_factory=Methods, hash=False)
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
+    annotations: tuple[Path, ...] = ()
+    """The files in which people marked the true citations of its samples."""
 
     @property
     def name(self) -> str:
@@ -464,6 +466,8 @@ class Source:
     dialect: str
     with_documents: Callable[[Methods, Sequence[str]], Methods]
     """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
+    annotations: tuple[Path, ...] = ()
+    """The files in which people marked the true citations of its samples."""
 
 
 _SAID = ("dataset_id", "name", "version")
@@ -473,11 +477,12 @@ def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
     if dataset is None and path is not None:
-        dialect = recognise(path, format=entry.format)
+        dialect, truth = recognise(path, format=entry.format), annotated_truth(path)
         return Source(
-            lambda: dialect.stream(path),
+            (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
             dialect.name,
             lambda methods, metrics: with_documents(methods, metrics, dialect=dialect, path=path),
+            truth.files,
         )
     if dataset is None:
         raise UsageError(f"dataset {entry.name}: expected a file or samples, got neither")
@@ -544,6 +549,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         located=contexts,
         about=_about(entry, source.dialect),
         methods=methods,
+        annotations=source.annotations,
     )
 
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
 from rag_evaluation_framework.evaluation.scoring import (
@@ -30,7 +30,7 @@ from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_hea
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
 from rag_evaluation_framework.records.runs import OnProgress, Progress
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
@@ -45,7 +45,13 @@ from rag_evaluation_framework.results.evaluations import (
     rows_of_folder,
     summed_up,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
+from rag_evaluation_framework.results.run_folder import (
+    RunFolder,
+    Samples,
+    fingerprint,
+    listed_samples,
+    read_list,
+)
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
 _FIELDS = tuple(field.name for field in fields(Score))
@@ -59,14 +65,15 @@ def rescored_rows(
     samples: Samples,
     scorers: Sequence[MetricScorer],
     *,
+    truth: AnnotatedTruth = NOTHING_ANNOTATED,
     threads: int = 16,
     on_progress: OnProgress | None = None,
 ) -> Iterator[Row]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
-    ``samples`` must hold every sample of the run as it was; it may hold others too. If a scorer is slow, such
-    as a judge, so many ``threads`` wait for it at once, and ``on_progress`` is called with the dataset's id
-    after each row and at least once a second.
+    ``samples`` must hold every sample of the run as it was; it may hold others too. What people annotated
+    since is their ``truth``. If a scorer is slow, such as a judge, so many ``threads`` wait for it at once,
+    and ``on_progress`` is called with the dataset's id after each row and at least once a second.
     """
     check_scorers(scorers)
     total, began = folder.counts.done, time.monotonic()
@@ -74,8 +81,9 @@ def rescored_rows(
     def rescored(row: Row) -> Row:
         if row.sample is None:
             return row
-        result = scored_result(row.sample, row.result.response, scorers)
-        return replace(row, result=writable_result(row.sample, result, scorers))
+        sample = truth.applied(row.sample)
+        result = scored_result(sample, row.result.response, scorers)
+        return replace(row, sample=sample, result=writable_result(sample, result, scorers))
 
     def tell(done: int, failed: int) -> None:
         if on_progress is not None:
@@ -129,8 +137,9 @@ class RescoredRows:
         methods: Methods,
         *,
         is_golden: bool = False,
+        truth: AnnotatedTruth = NOTHING_ANNOTATED,
     ) -> None:
-        self.folder, self.scorers, self.methods = folder, scorers, methods
+        self.folder, self.scorers, self.methods, self._truth = folder, scorers, methods, truth
         self._samples, self._are_blamed = samples, are_blamed(scorers, is_golden=is_golden)
         self._kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the rows, which are read from it
         weakref.finalize(self, self._kept.close)
@@ -146,25 +155,28 @@ class RescoredRows:
         format: str | None = None,  # noqa: A002  # as the command line calls it
     ) -> RescoredRows:
         """Score a run of a dataset; its documents are read if a metric looks something up in them."""
-        dialect = recognise(dataset, format=format)
+        dialect, truth = recognise(dataset, format=format), annotated_truth(dataset)
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)
 
         def samples() -> Iterator[Sample]:
-            return dialect.stream(dataset)
+            stream = dialect.stream(dataset)
+            return _as_they_were(stream, truth, folder.samples_path) if truth else stream
 
         def listed() -> Iterator[Sample]:
-            return listed_samples(samples, folder.samples_path)
+            return map(truth.applied, listed_samples(samples, folder.samples_path))
 
         contexts = located_for(scorers, listed, dialect=dialect.name)
         scorers = scorers if contexts is None else contexts.scorers(scorers)
-        return cls(folder, samples, scorers, methods, is_golden=dialect.name in GOLDEN_DIALECTS)
+        is_golden = dialect.name in GOLDEN_DIALECTS
+        return cls(folder, samples, scorers, methods, is_golden=is_golden, truth=truth)
 
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
         rows = rows_of_folder(self.folder, self._samples)
         for row, (scores, found) in zip(rows, self._found(), strict=True):
-            yield replace(row, result=replace(row.result, scores=scores), blame=found)
+            sample = None if row.sample is None else self._truth.applied(row.sample)
+            yield replace(row, sample=sample, result=replace(row.result, scores=scores), blame=found)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -182,7 +194,12 @@ class RescoredRows:
     def scored(self, on_progress: OnProgress | None) -> Iterator[Row]:
         """Score the rows, and keep what is found."""
         rows = rescored_rows(
-            self.folder, self._samples, self.scorers, threads=self.methods.threads, on_progress=on_progress
+            self.folder,
+            self._samples,
+            self.scorers,
+            truth=self._truth,
+            threads=self.methods.threads,
+            on_progress=on_progress,
         )
         for row in rows:
             scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
@@ -192,6 +209,14 @@ class RescoredRows:
                 found = blame_fields(blamed(row.sample, row.result, documents))
             self._kept.write(strict_json.encode([scores, found]) + b"\n")
             yield row
+
+
+def _as_they_were(samples: Iterator[Sample], truth: AnnotatedTruth, listed: Path) -> Iterator[Sample]:
+    """Yield the samples of a dataset as a run had them, which may have known what people annotated."""
+    digits = dict(read_list(listed))
+    for sample in samples:
+        is_own = digits.get(sample.id) == fingerprint(sample)
+        yield sample if is_own else truth.applied(sample)
 
 
 def scored_again(

@@ -231,6 +231,7 @@ class MaskedTarget:
         self.name = secrets.mask(target.name)
         self.is_live = getattr(target, "is_live", True)
         self.embedding_roles: dict[str, str] = getattr(target, "embedding_roles", {})
+        self.version: str | None = getattr(target, "version", None)
         self._target = target
         self._secrets = secrets
 

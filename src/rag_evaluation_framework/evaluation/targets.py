@@ -305,6 +305,9 @@ class PythonCallable:
     ) -> None:
         self._function = imported_function(function) if isinstance(function, str) else function
         self.name = function if isinstance(function, str) else _place_of(function)
+        module = sys.modules.get(getattr(self._function, "__module__", None) or "")
+        version = getattr(module, "__version__", None)
+        self.version = f"{self.name} {version}" if isinstance(version, str) else None
         self._reader = AnswerReader(response_paths)
         self._wants_sample, self._filled = _parameters(self._function)
         self.takes_history = not self._wants_sample and "history" in self._filled

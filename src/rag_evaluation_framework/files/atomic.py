@@ -310,7 +310,7 @@ class _Group:
     def commit(self) -> None:
         folders = list(dict.fromkeys(file.target.parent for file in self.staged))
         while not self.committed and folders:
-            with _locked(folders):
+            with locked(folders):
                 if not any(_named(folder, _RECORD_NAME) for folder in folders):
                     self._commit_alone(folders[0], folders[1:])
             if not self.committed:
@@ -382,7 +382,7 @@ def _finish(path: Path) -> list[Path]:
     if "record" not in content:
         return _finish_record(path, content)
     # Once the lock of its folder has been free, the pointer's writer is done or dead.
-    with _locked([path.parent]):
+    with locked([path.parent]):
         record = path.parent / content["record"]
     finished = _finish_record(record, _read(record))
     _remove([path])
@@ -392,12 +392,12 @@ def _finish(path: Path) -> list[Path]:
 def _finish_record(record: Path, content: Mapping[str, Any]) -> list[Path]:
     """Finish a commit, unless it has been finished meanwhile; without a record there was none."""
     renames = content.get("renames", [])
-    with _locked([record.parent, *(record.parent / folder for folder, _, _ in renames)]):
+    with locked([record.parent, *(record.parent / folder for folder, _, _ in renames)]):
         return _rename_all(record, content) if renames and record.exists() else []
 
 
 @contextmanager
-def _locked(folders: Iterable[Path]) -> Iterator[None]:
+def locked(folders: Iterable[Path]) -> Iterator[None]:
     """Hold the locks of the folders, always taken in the same order; wait for those who hold them."""
     with ExitStack() as locks:
         for folder in sorted({Path(os.path.realpath(folder)) for folder in folders}):

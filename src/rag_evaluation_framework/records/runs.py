@@ -70,14 +70,32 @@ def package_versions() -> dict[str, str]:
     return {"rag-evaluation-framework": __version__, "python": platform.python_version()}
 
 
-@cache
 def evaluation_environment() -> dict[str, Any]:
-    """Return what is known of the machine, as the ``environment`` of a head: nothing is made up."""
-    cores = os.cpu_count()
-    hardware = [_processor(), f"{cores} cores" if cores else "", _memory()]
+    """Return what is known of the machine, as the ``environment`` of a head: nothing is made up.
+
+    The load is that of the last minute before the run, by core: up to 0.5 is low, above 1 is high.
+    """
     return {
-        "hardware": ", ".join(filter(None, hardware)),
+        "hardware": _hardware(),
         "software": f"{platform.platform()}, Python {platform.python_version()}",
+        **_load(),
+    }
+
+
+@cache
+def _hardware() -> str:
+    cores = os.cpu_count()
+    return ", ".join(filter(None, [_processor(), f"{cores} cores" if cores else "", _memory()]))
+
+
+def _load() -> dict[str, Any]:
+    try:
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # not told by every system
+        return {}
+    return {
+        "system_load": "low" if load <= 0.5 else "moderate" if load <= 1 else "high",
+        "load_per_core": round(load, 2),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
@@ -330,6 +330,28 @@ class AnnotationSet:
 
     def __len__(self) -> int:
         return len(self.annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedTruth:
+    """The spans that people say answer each query; none of a query of which they say that nothing does.
+
+    ``files`` are those in which they say it.
+    """
+
+    spans: Mapping[str, tuple[SpanCitation, ...]] = field(default_factory=dict, hash=False)
+    files: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.spans)
+
+    def applied(self, sample: Sample) -> Sample:
+        """Return a sample with the spans that people marked in place of its own, if they marked any."""
+        spans = self.spans.get(sample.id)
+        return sample if spans is None else replace(sample, relevant_spans=spans)
+
+
+NOTHING_ANNOTATED = AnnotatedTruth()
 
 
 def _check_ids(annotation: Annotation) -> None:

@@ -19,27 +19,19 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import metric_sections
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import PassCounter, sample_passes
+from rag_evaluation_framework.results.gate import asked_id, sample_passes
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
 from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
-    RunGroup,
-    fingerprint,
-    list_runs,
-    read_list,
-    tied_runs,
-)
+from rag_evaluation_framework.results.run_folder import RunFolder, fingerprint, read_list
+from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import rows_of_document
-from rag_evaluation_framework.results.summaries import PERFORMANCE, Figure
+from rag_evaluation_framework.results.summaries import PERFORMANCE
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
-from rag_evaluation_framework.statistics.intervals import mean_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 RESULTS_DIRECTORY = Path("data", "evaluation", "results")
@@ -48,7 +40,6 @@ SAVED = "baseline_"
 
 _RESULTS = (".results.json", ".results.yaml", ".results.yml", "results.json")
 _UNKNOWN = "unknown"
-_REPEAT = re.compile(r"~[0-9]+\Z")
 _SHOWN_ANSWERS = 20
 
 
@@ -190,11 +181,6 @@ def _standings(
     return found | {sample_id: _together(standings) for sample_id, standings in several.items()}
 
 
-def asked_id(sample_id: str) -> str:
-    """Return the id of the sample that was asked again under this one."""
-    return _REPEAT.sub("", sample_id)
-
-
 def _together(standings: Sequence[Standing]) -> Standing:
     """Return how a sample stands that was asked several times: it passes if more than half of them do."""
     decided = [each.passes for each in standings if each.passes is not None]
@@ -208,36 +194,6 @@ def _together(standings: Sequence[Standing]) -> Standing:
         },
         (sum(decided), len(decided)),
     )
-
-
-def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
-    """Return a run that asked each sample several times with figures over samples, not over answers.
-
-    A sample's score is the mean of its answers' scores, if most have one; it passes if most of them do.
-    """
-    columns, repeats = evaluation.columns, evaluation.head.repeats
-    figures: dict[str, Figure] = {}
-    for name in columns.values:
-        figure, scored = evaluation.metrics[name], columns.scored(name)
-        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
-        for sample_id, value in scored.items():
-            samples[asked_id(sample_id)].append(value)
-        means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
-        n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
-        figures[name] = replace(
-            figure,
-            value=exact_mean(means) if means else None,
-            interval=mean_interval(means, **evaluation.intervals) if means else None,
-            n_scored=len(means),
-            n_skipped=len(samples) - len(means) - n_failed,
-            n_failed=n_failed,
-        )
-    passes = PassCounter()
-    for standing in _standings((row.result for row in evaluation.rows), bounds, (), True).values():
-        passes.passed += standing.passes is True
-        passes.failed += standing.passes is False
-        passes.undecided += standing.passes is None
-    return replace(evaluation, metrics={**evaluation.metrics, **figures, PASS_RATE: passes.rate()})
 
 
 # Where a baseline is found.

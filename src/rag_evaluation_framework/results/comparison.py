@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
-from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.declaration import BoundMetric, without_parameters
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
+from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
@@ -322,6 +322,11 @@ class ScoredRun:
     metrics: Mapping[str, ScoredMetric] = field(hash=False)
 
 
+EVALUATED_AS = "evaluated_as"
+"""Where the ``metadata`` of results say what the run calls a dataset that has an id of its own."""
+SAMPLE_SPAN_ACCURACY = "citation_span_accuracy"
+"""The tolerance Jaccard of a sample among its ``individual_metrics``."""
+
 RunSource: TypeAlias = Run | RunFolder | ScoredRun | Mapping[str, Any]
 
 
@@ -371,10 +376,27 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
         metrics[metric].values[query_id] = value
     return ScoredRun(
         name=name or str(document.get("evaluation_id")),
-        dataset_id=document.get("dataset_id"),
+        dataset_id=evaluated_dataset(document),
         dataset_hash=_mapping(document.get("metadata")).get("dataset_hash"),
         metrics=metrics,
     )
+
+
+def evaluated_dataset(document: Mapping[str, Any]) -> str | None:
+    """Return what a run calls its dataset, which may have another id of its own."""
+    name = _mapping(document.get("metadata")).get(EVALUATED_AS) or document.get("dataset_id")
+    return None if name is None else str(name)
+
+
+def query_scores(query: Any) -> Mapping[str, Any]:
+    """Return the scores of one of the ``query_results``, each once.
+
+    A sample's span accuracy is another name for what is behind a metric of cited spans, where there is one.
+    """
+    scores = _mapping(_mapping(query).get("individual_metrics"))
+    if not any(without_parameters(name) in SPAN_METRICS for name in scores):
+        return scores
+    return {name: value for name, value in scores.items() if name != SAMPLE_SPAN_ACCURACY}
 
 
 def metric_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -395,8 +417,7 @@ def metric_figures(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
 def _individual_scores(document: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
     queries = document.get("query_results")
     for query in queries if isinstance(queries, list) else []:
-        scores = _mapping(_mapping(query).get("individual_metrics"))
-        for metric, score in scores.items():
+        for metric, score in query_scores(query).items():
             value = score.get("value") if isinstance(score, Mapping) else score
             if isinstance(value, int | float) and not isinstance(value, bool) and "query_id" in query:
                 yield str(query["query_id"]), metric, float(value)

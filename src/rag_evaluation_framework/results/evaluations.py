@@ -29,6 +29,13 @@ from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.kept_data import (
+    DOCUMENTS_FILE,
+    NO_DOCUMENTS,
+    KeptDocuments,
+    read_documents,
+    together,
+)
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
@@ -253,6 +260,8 @@ class Evaluation:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
+    read_documents: Callable[[], KeptDocuments] | None = None
+    """How to read the documents of a run whose folder does not keep them."""
     intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))
     """How the intervals of the figures were made."""
     kept: Any = None
@@ -312,6 +321,19 @@ class Evaluation:
         if self.parts:
             return (row for part in self.parts.values() for row in part.rows)
         return iter(self.read_rows())
+
+    @cached_property
+    def documents(self) -> KeptDocuments:
+        """The documents that the samples need or that were retrieved, as far as they were kept."""
+        if self.read_documents is not None:
+            return self.read_documents()
+        found = [part.documents for part in self.parts.values() if part.is_begun]
+        if self.folder is not None and (not found or self.parts_are == "systems"):
+            is_kept = any((each / DOCUMENTS_FILE).is_file() for each in (self.folder, self.folder.parent))
+            return read_documents(self.folder) if is_kept else NO_DOCUMENTS
+        if not found:
+            return NO_DOCUMENTS
+        return found[0] if len(found) == 1 else together(found)
 
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:

@@ -16,19 +16,22 @@
                              evaluation whether it passes
     statistical_analysis     how the intervals were made, and the tests against whatever it was compared with
     metadata                 the head: the dataset's own id and version and its hash, target, seed, time-outs,
-                             retries, prices, the machine, versions of metrics and packages
+                             retries, prices, the machine and its load, versions of metrics and packages; how
+                             the data were checked, whether every score could be calculated and adds up to
+                             its mean, and which tests were made
 
 A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``,
 and what :mod:`.summaries` adds. What was not measured is left out. ``timestamp`` is when the run
 began, so that summing up the same run again gives the same bytes. Two equal runs differ in
-``performance_metrics``, in the times of ``summary`` and in the ``latency_ms`` of the queries. JSON is
-written as a stream: memory does not grow with the run.
+``performance_metrics``, in the times of ``summary``, in the ``latency_ms`` of the queries and in how busy
+the machine was. JSON is written as a stream: memory does not grow with the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -36,16 +39,17 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.value_files import write_results
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
-from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.summaries import (
@@ -59,6 +63,8 @@ from rag_evaluation_framework.results.summaries import (
     Figure,
     section_of,
 )
+from rag_evaluation_framework.results.verdicts import Regressions
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
 #
@@ -136,6 +142,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "tags": list(sample.tags),
         "refusal_reason": getattr(sample.expectation, "reason", None),
         "ground_truth_answer": sample.reference,
+        "ground_truth_spans": [_span(each) for each in sample.relevant_spans],
     }
 
 
@@ -208,7 +215,8 @@ def _scores(result: SampleResult) -> dict[str, Any]:
     """Return the scores that are numbers, the reasons of those that are not, and the details of both."""
     scores = [score for score in result.scores if score.method != TIMING_METHOD]
     return {
-        _METRICS: {score.metric: score.value for score in scores if score.value is not None},
+        _METRICS: {score.metric: score.value for score in scores if score.value is not None}
+        | _sample_span_accuracy(scores),
         "unscored_metrics": {
             score.metric: {"status": score.status, "reason": score.reason}
             for score in scores
@@ -216,6 +224,14 @@ def _scores(result: SampleResult) -> dict[str, Any]:
         },
         "metric_details": {score.metric: dict(score.details) for score in scores if score.details},
     }
+
+
+def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
+    """Return the tolerance Jaccard that is behind every metric of cited spans, under its name in results."""
+    for name, score in product(SPAN_METRICS, scores):
+        if without_parameters(score.metric) == name and "mean_tolerance_jaccard" in score.details:
+            return {SAMPLE_SPAN_ACCURACY: score.details["mean_tolerance_jaccard"]}
+    return {}
 
 
 def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
@@ -259,11 +275,12 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         raise invalid("started_at", "when the run began", None)
     given_version = head.configuration.get("system_version")
     intervals = dict(run.intervals)
+    tests = significance_tests(evaluation)
     sections = {
         "evaluation_id": head.run_id,
         "timestamp": head.started_at,
         "system_version": given_version if isinstance(given_version, str) else head.target,
-        "dataset_id": head.dataset_id,
+        "dataset_id": _own_id(head) or head.dataset_id,
         "configuration": dict(head.configuration),
         "summary": {**_counts(run), **_times(performance.figures), **_pass_rate(run)},
         **_metric_sections(run),
@@ -271,10 +288,14 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         "blame": None if blame is None else blame.to_dict(),
         "query_results": Streamed(lambda: map(query_result, run.rows)),
         "statistical_analysis": {
-            **({"significance_tests": tests} if (tests := significance_tests(evaluation)) else {}),
+            **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},
         },
-        "metadata": _metadata(head),
+        "metadata": {
+            **_metadata(head),
+            "documents": _documents(run),
+            "quality_assurance": _quality_assurance(run, tests),
+        },
     }
     # The short schema asks for the retrieval metrics even where there are none.
     return {name: value for name, value in sections.items() if name == RETRIEVAL or value not in (None, {})}
@@ -382,6 +403,45 @@ def _performance(run: Evaluation) -> dict[str, Any]:
     return figures
 
 
+def _documents(run: Evaluation) -> dict[str, Any]:
+    """Say whether the run keeps the texts of its documents beside this file."""
+    found = run.documents
+    if found.reason is not None:
+        return {"kept": 0, "reason": found.reason}
+    return {"kept": len(found.documents), **_known({"not_kept": dict(found.not_kept)})}
+
+
+def _own_id(head: RunHead) -> str | None:
+    """Return the id that the dataset gives itself, which need not be what the run calls it."""
+    own = head.configuration.get("dataset")
+    return own.get("id") if isinstance(own, Mapping) else None
+
+
+def _quality_assurance(run: Evaluation, tests: Mapping[str, Any]) -> dict[str, str]:
+    """Return what was checked: the data before anybody was asked, each mean against its scores, the tests."""
+    selection = run.head.configuration.get("selection")
+    is_complete = not (isinstance(selection, Mapping) and selection.get("allow_missing"))
+    return {
+        "data_validation": "passed" if is_complete else "passed; missing fields were allowed",
+        "metric_calculation": _calculated(run),
+        "statistical_tests": f"{len(tests)} made" if tests else "none made: nothing was compared",
+    }
+
+
+def _calculated(run: Evaluation) -> str:
+    figures = [figure for _, figure in _figures(run)]
+    if failed := sum(figure.n_failed for figure in figures):
+        total = failed + sum(figure.n_scored for figure in figures)
+        return f"not verified: {failed:,} of {total:,} scores could not be calculated"
+    if run.head.repeats > 1:
+        return f"not verified: each sample was asked {run.head.repeats} times"
+    for figure in figures:
+        scored = list(run.columns.scored(figure.metric).values()) if figure.n_scored else []
+        if len(scored) != figure.n_scored or (scored and exact_mean(scored) != figure.value):
+            return f"not verified: {figure.metric} is not the mean of its scores"
+    return "verified"
+
+
 def _metadata(head: RunHead) -> dict[str, Any]:
     """Return what is needed to repeat the run and to tell whether another one may be compared with it."""
     return _known(
@@ -391,8 +451,49 @@ def _metadata(head: RunHead) -> dict[str, Any]:
             "target": head.target,
             "metric_versions": dict(head.metric_versions),
             "dataset": head.configuration.get("dataset"),
+            EVALUATED_AS: head.dataset_id if _own_id(head) not in (None, head.dataset_id) else None,
             "packages": dict(head.packages),
             "evaluation_environment": dict(head.environment),
             "evaluation_parameters": {**head.parameters, "random_seed": head.seed},
         }
     )
+
+
+# What was decided over the runs of an evaluation, kept beside the results of the first.
+
+VERDICT_FILE = "verdict.json"
+
+
+def keep_verdict(evaluation: Evaluation) -> None:
+    """Write what was decided into the folder of the first run; without a folder nothing is kept."""
+    if evaluation.folder is None:
+        return
+    verdict, moved = evaluation.verdict, evaluation.regressions
+    written = {
+        "kind": evaluation.kind,
+        "parts_are": evaluation.parts_are,
+        "target": evaluation.target,
+        "missing": evaluation.missing,
+        "left_out": evaluation.left_out,
+        "warnings": evaluation.warnings,
+        "verdict": None if verdict is None else replace(verdict, regressions=None),
+        "regressions": None if moved is None else _regression_fields(moved),
+        "refusals": evaluation.refusals,
+        "parts": {
+            name: {
+                "directions": {each.metric: each.higher_is_better for each in part.metrics.values()},
+                "blamed_by": None if part.blame is None else part.blame.method,
+                "unmeasured": dict(part.unmeasured),
+            }
+            for name, part in evaluation.parts.items()
+            if part.is_begun
+        },
+    }
+    content = msgspec.json.format(msgspec.json.encode(written, enc_hook=dict), indent=2)
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        write_bytes_atomically(evaluation.folder / VERDICT_FILE, content + b"\n")
+
+
+def _regression_fields(moved: Regressions) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(replace(moved, answers={}))
+    return {**fields, "answers": [[*key, text] for key, text in moved.answers.items()]}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError, counted, invalid
-from rag_evaluation_framework.results.comparison import metric_sections
+from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
@@ -137,7 +137,7 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
                 n_scored=n_scored if isinstance(n_scored, int) else _answered(document),
                 method=method,
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
-                data=(document.get("dataset_id"), digest),
+                data=(evaluated_dataset(document), digest),
             )
 
 

@@ -1,0 +1,516 @@
+"""What people read in a terminal: sentences and tables that fit its width, and how figures are written.
+
+A :class:`Screen` is filled line by line and printed at the end. It knows the width, whether there is colour
+and whether only plain characters can be shown. Whatever it is given is text, never markup: control
+characters and what turns the writing direction are taken out, and secrets masked, before a line is laid out.
+The functions below it write figures, intervals, counts and bars; Markdown, notebook and page use them too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+from typing import NamedTuple, TypeAlias
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.results.summaries import declared_metric
+from rag_evaluation_framework.statistics.intervals import Interval
+
+NARROWEST, USUAL, WIDEST = 80, 100, 140
+
+GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
+"""Passed and better; failed, worse, unsupported; undecided and incomplete; ids, paths, notes; the verdict."""
+
+# The order in which columns leave a table that is too wide; those without a place in it stay.
+MEANING, SIZE, BAR, DIFFERENCE, BY, COUNT = range(1, 7)
+
+
+class Styled(NamedTuple):
+    """A piece of text with its colour."""
+
+    text: str
+    style: str
+
+
+Piece: TypeAlias = str | Styled
+Marks: TypeAlias = Iterable[tuple[int, int]]
+"""Characters of a text that are to be marked, from and to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: ``leaves`` is when it goes where the width does not do, 0 for never.
+
+    Below ``joins`` cells it is not shown at all. One that is ``flexible`` holds names, which lose their
+    middle rather than the table a column that stays.
+    """
+
+    name: str = ""
+    right: bool = False
+    leaves: int = 0
+    joins: int = 0
+    flexible: bool = False
+
+
+@dataclass(slots=True)
+class Screen:
+    """Lines for a terminal of so many cells."""
+
+    width: int = USUAL
+    color: bool = False
+    plain: bool = False
+    plain_bars: bool = False
+    mask: Callable[[str], str] = str
+    _lines: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines).rstrip("\n")
+
+    def gap(self) -> None:
+        """Leave a line empty, once, and not at the top."""
+        if self._lines and self._lines[-1]:
+            self._lines.append("")
+
+    def say(self, *pieces: Piece, indent: int = 0, hang: int | None = None) -> None:
+        """Add a sentence, wrapped at words; lines after the first begin at ``hang``."""
+        hang = indent if hang is None else hang
+        cleaned = [Styled(self.clean(each, whole=True), _style(each)) for each in pieces]
+        text = "".join(each.text for each in cleaned)
+        ends = list(accumulate(len(each.text) for each in cleaned))
+        spans = [(end - len(each.text), end, each.style) for end, each in zip(ends, cleaned, strict=True)]
+        for place, (start, end) in enumerate(wrapped(text, self.width - hang, self.width - indent)):
+            self._add(" " * (hang if place else indent) + self._painted(text, start, end, spans))
+
+    def labelled(
+        self, label: str, text: str, *, indent: int = 0, hang: int, marks: Marks = (), lines: int = 6
+    ) -> None:
+        """Add a text after its label, wrapped from ``hang`` on, marked with ``~~~`` below what is marked.
+
+        Of a long text so many ``lines`` are shown.
+        """
+        shown, is_marked = self._marked(text, marks)
+        places = wrapped(shown, self.width - hang)
+        if len(places) > lines:
+            start, end = places[lines - 1]
+            while end > start and cells(shown[start:end]) > self.width - hang - 3:
+                end -= 1
+            shown, places = f"{shown[:end].rstrip()} …", [*places[: lines - 1], (start, end + 2)]
+            is_marked = is_marked[:end] + [False] * (len(shown) - end)
+            places[-1] = (start, len(shown))
+        runs = [
+            (each[0], each[-1] + 1, BAD)
+            for marked, places_of in groupby(range(len(shown)), key=is_marked.__getitem__)
+            for each in [list(places_of)]
+            if marked
+        ]
+        for place, (start, end) in enumerate(places):
+            before = "" if place else " " * indent + self.clean(label)
+            painted = self._painted(shown, start, end, runs)
+            self._add(before + " " * (hang - cells(before)) + painted)
+            below = "".join(
+                ("~" if is_marked[at] else " ") * size for at, _, size in graphemes(shown, start, end)
+            ).rstrip()
+            if below:
+                self._add(" " * hang + self._paint(below, BAD))
+
+    def table(
+        self, columns: Sequence[Column | str], rows: Iterable[Sequence[Piece]], *, indent: int = 2
+    ) -> None:
+        """Add a table; columns leave in their order until it fits, and no figure is ever cut."""
+        kept = [each if isinstance(each, Column) else Column(each) for each in columns]
+        written = [
+            [Styled(self.clean(cell, whole=True), _style(cell)) for cell in row]
+            for row in ([Styled(each.name, DIM) for each in kept], *rows)
+        ]
+        chosen = self._chosen(kept, written, indent)
+        if chosen is None:
+            self._as_blocks(written, indent)
+            return
+        widths = [max(cells(row[at].text) for row in written) for at in range(len(kept))]
+        excess = indent + sum(widths[at] + 2 for at in chosen) - 2 - self.width
+        for at in chosen:
+            if excess > 0 and kept[at].flexible:
+                spared = min(excess, max(widths[at] - _SHORTEST_NAME, 0))
+                widths[at], excess = widths[at] - spared, excess - spared
+        for row in written:
+            line, spaces = "", indent
+            for at in chosen:
+                cell = row[at]._replace(text=shortened(row[at].text, widths[at]))
+                space = widths[at] - cells(cell.text)
+                if cell.text:
+                    gap = spaces + (space if kept[at].right else 0)
+                    line += " " * gap + self._paint(*cell)
+                    spaces = 2 + (0 if kept[at].right else space)
+                else:
+                    spaces += widths[at] + 2
+            self._add(line)
+
+    def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
+        """Add what can be done now: a command or a sentence, and what for."""
+        for place, (command, purpose) in enumerate(commands):
+            before = label if not place else " " * len(label)
+            self.say(f"{before} {command}", f"      {purpose}" if purpose else "", hang=len(label) + 1)
+
+    def clean(self, piece: Piece, *, whole: bool = False) -> str:
+        """Return a text as it is shown: masked, in one line, without control characters."""
+        text = self.mask(piece.text if isinstance(piece, Styled) else piece)
+        line = "".join(it if it.isprintable() else " " for it in text)
+        line = line if whole else " ".join(line.split())
+        return line.translate(_PLAIN) if self.plain else line
+
+    def bar(self, share: float, *, size: int) -> str:
+        """Draw a share of ``size`` cells; anything but 0 is visible."""
+        return bar(share, 1.0, size=size, plain=self.plain or self.plain_bars)
+
+    def _marked(self, text: str, marks: Marks) -> tuple[str, list[bool]]:
+        """Return a text as it is shown, and of each character whether it is marked."""
+        wanted = {at for start, end in marks for at in range(start, min(end, len(text)))}
+        masked = self.mask(text)
+        shown: list[str] = []
+        is_marked: list[bool] = []
+        for at, character in enumerate(masked):
+            for each in self.clean(character, whole=True) if character.isprintable() else " ":
+                if each != " " or (shown and shown[-1] != " "):
+                    shown.append(each)
+                    is_marked.append(each != " " and at in wanted and masked == text)
+        return "".join(shown).rstrip(), is_marked
+
+    def _chosen(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[Styled]], indent: int
+    ) -> list[int] | None:
+        """Return the columns that fit; ``None`` if those that stay do not."""
+        filled = [
+            at
+            for at, each in enumerate(columns)
+            if self.width >= each.joins and (each.leaves == 0 or any(row[at].text for row in rows[1:]))
+        ]
+        least = {
+            at: min(_SHORTEST_NAME, longest) if columns[at].flexible else longest
+            for at in filled
+            for longest in [max(cells(row[at].text) for row in rows)]
+        }
+        for place in (0, *sorted({columns[at].leaves for at in filled} - {0})):
+            filled = [at for at in filled if place == 0 or columns[at].leaves != place]
+            if indent + sum(least[at] + 2 for at in filled) - 2 <= self.width:
+                return filled
+        return None
+
+    def _as_blocks(self, rows: Sequence[Sequence[Styled]], indent: int) -> None:
+        """Add each row as lines of its own, where no table of so many columns fits."""
+        heads, *others = rows
+        hang = indent + max(cells(head.text) for head in heads) + 2
+        for row in others:
+            for head, cell in zip(heads, row, strict=True):
+                if cell.text:
+                    self.labelled(head.text, cell.text, indent=indent, hang=hang)
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line.rstrip())
+
+    def _painted(self, text: str, start: int, end: int, spans: Sequence[tuple[int, int, str]]) -> str:
+        if not self.color:
+            return text[start:end]
+        done, parts = start, []
+        for first, last, style in sorted(spans):
+            if last > done and first < end:
+                parts += [
+                    text[done : max(first, done)],
+                    self._paint(text[max(first, done) : min(last, end)], style),
+                ]
+                done = max(done, min(last, end))
+        return "".join([*parts, text[done:end]])
+
+    def _paint(self, text: str, style: str) -> str:
+        if not self.color or not style or not text:
+            return text
+        from rich.color import ColorSystem
+        from rich.style import Style
+
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+
+
+_SHORTEST_NAME = 16
+_PLAIN = str.maketrans(
+    {
+        "✓": "",
+        "✗": "",
+        "→": "->",
+        "█": "#",
+        "▌": "#",
+        "─": "-",
+        "▸": ">",
+        "…": "...",
+        "–": "-",
+        "“": '"',
+        "”": '"',
+    }
+)
+
+
+def _style(piece: Piece) -> str:
+    return piece.style if isinstance(piece, Styled) else ""
+
+
+# How text is measured, wrapped and cut: in terminal cells, two for a Chinese character.
+
+# What does not begin a line, and what does not end one.
+_NOT_FIRST = frozenset("，。！？；：、）》」』】”’…,.!?;:)]}")
+_NOT_LAST = frozenset("（《「『【“‘([{")
+
+
+def cells(text: str) -> int:
+    """Count the terminal cells that a text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def graphemes(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int, int]]:
+    """Return what a reader sees as one character: where it begins and ends, and its cells."""
+    from rich.cells import split_graphemes
+
+    found, _ = split_graphemes(text[start:end])
+    return [(start + first, start + last, size) for first, last, size in found]
+
+
+def wrapped(text: str, width: int, first: int | None = None) -> list[tuple[int, int]]:
+    """Return the lines of a text as places in it; the first may be of another width.
+
+    It breaks at spaces, between Chinese characters but not before ``，。！？``, and within a word that is
+    longer than a line.
+    """
+    lines: list[tuple[int, int]] = []
+    limit = max(width if first is None else first, 8)
+    start = end = used = 0
+    chance: tuple[int, int] | None = None  # where the line may end, and where the next then begins
+    for at, after, size in graphemes(text):
+        if text[at] == " ":
+            chance = (at, after)
+        elif at > start and _may_break(text, at, size):
+            chance = (at, at)
+        if used + size > limit and text[at] != " ":
+            end, begin = chance if chance is not None and chance[0] > start else (at, at)
+            lines.append((start, end))
+            start, chance, limit = begin, None, max(width, 8)
+            used = cells(text[start:at])
+        used += size
+        end = after
+    if start < len(text) or not lines:
+        lines.append((start, len(text)))
+    return [(begin, begin + len(text[begin:stop].rstrip())) for begin, stop in lines]
+
+
+def _may_break(text: str, at: int, size: int) -> bool:
+    before = text[at - 1]
+    is_wide = size == 2 or cells(before) == 2
+    return is_wide and text[at] not in _NOT_FIRST and before not in _NOT_LAST and before != " "
+
+
+def cut(text: str, width: int) -> str:
+    """Return the beginning of a text that fits, with ``…`` where more follows."""
+    if cells(text) <= width:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(width - 1, 1)).rstrip() + "…"
+
+
+def shortened(name: str, width: int) -> str:
+    """Return a name that fits; a long one loses its middle: ``rag-quality-…-2026``."""
+    if cells(name) <= width:
+        return name
+    parts, keep = graphemes(name), width - 1
+    tail = 0
+    while parts and tail + parts[-1][2] <= keep // 3:
+        tail += parts[-1][2]
+        parts.pop()
+    ending = name[parts[-1][1] :] if parts else ""
+    from rich.cells import set_cell_size
+
+    return set_cell_size(name, keep - tail).rstrip() + "…" + ending
+
+
+def one_line(text: str, characters: int = 100) -> str:
+    """Return a text in one line without control characters, for where there are no cells to count."""
+    line = " ".join("".join(it if it.isprintable() else " " for it in text).split())
+    return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+# How figures are written, the same everywhere.
+
+NOTHING = "–"
+
+
+def figure(value: float | None, interval: Interval | None = None, *, bound: float | None = None) -> str:
+    """Write a measured value: two decimals, or more where they tell something; a dash where there is none.
+
+    Three where half the interval is below 0.01, and as many as it takes to show on which side of a ``bound``
+    it lies.
+    """
+    if value is None:
+        return NOTHING
+    digits = _digits(value, interval)
+    if bound is not None and value != bound:
+        while digits < 9 and _side(float(f"{value:.{digits}f}"), bound) != _side(value, bound):
+            digits += 1
+    return _unsigned_zero(f"{value:,.{digits}f}")
+
+
+def _side(value: float, bound: float) -> int:
+    return (value > bound) - (value < bound)
+
+
+def _digits(value: float, interval: Interval | None) -> int:
+    if abs(value) >= 100:
+        return 0 if abs(value) >= 1000 else 1
+    is_narrow = interval is not None and 0 < (interval.high - interval.low) / 2 < 0.01
+    return 3 if is_narrow else 2
+
+
+def _unsigned_zero(written: str) -> str:
+    return written.lstrip("-+") if not written.strip("-+0.,") else written
+
+
+def interval_text(interval: Interval | None, value: float | None = 0.0) -> str:
+    """Write an interval with as many digits as its value has."""
+    if interval is None:
+        return NOTHING if value is None else "n too small"
+    digits = _digits(value or 0.0, interval)
+    return (
+        f"[{_unsigned_zero(f'{interval.low:,.{digits}f}')}, {_unsigned_zero(f'{interval.high:,.{digits}f}')}]"
+    )
+
+
+def interval_header(confidence: float = 0.95) -> str:
+    return f"{100 * confidence:g}% interval"
+
+
+def difference(value: float | None, interval: Interval | None = None) -> str:
+    """Write a difference with its sign and, if there is one, its interval; zero has no sign."""
+    if value is None:
+        return NOTHING
+    digits = _digits(value, interval)
+    ends = ""
+    if interval is not None and (value or interval.low or interval.high):
+        ends = (
+            " ["
+            + ", ".join(_unsigned_zero(f"{end:+,.{digits}f}") for end in (interval.low, interval.high))
+            + "]"
+        )
+    return _unsigned_zero(f"{value:+,.{digits}f}") + ends
+
+
+def probability_text(p: float | None) -> str:
+    if p is None:
+        return NOTHING
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def part_of(number: int, total: int, noun: str, verb: str = "", verbs: str = "") -> str:
+    """Write a share of cases as a count: ``2 of 13 answers are``, ``all 13 answers``, ``none of 13``."""
+    nouns = counted(total, noun)
+    if number == total:
+        said = f"the {noun}" if total == 1 else f"all {nouns}" if total else f"no {noun}s"
+    else:
+        said = f"{number:,} of {nouns}" if number else f"none of {nouns}"
+    agreeing = verb if number == 1 or not verbs else verbs
+    return f"{said} {agreeing}".rstrip()
+
+
+def number_word(number: int) -> str:
+    """Write a small number in letters, as a sentence has it."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return words[number] if 0 <= number < len(words) else f"{number:,}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Join names as a sentence does: ``a, b and c``."""
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people: ``141 ms``, ``2.4 s``, ``3 min 10 s``, ``2 h 5 min``."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def money(dollars: float | None) -> str:
+    if dollars is None:
+        return NOTHING
+    return f"${dollars:,.2f}" if dollars >= 0.01 or not dollars else f"${dollars:.2g}"
+
+
+def bar(value: float, largest: float, *, size: int = 30, plain: bool = False) -> str:
+    """Draw a value as a bar, in eighths of a character; anything but 0 is visible."""
+    eighths = max(round(value / largest * size * 8), 1) if value and largest else 0
+    if plain:
+        return "#" * max(round(eighths / 8), int(eighths > 0))
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+# By what a figure was made, in one word; the long name is for details.
+_BY = {"lexic": "words", "exact": "exact", "embed": "meaning", "timing": "timing", "thresh": "bounds"}
+
+
+def by(method: str) -> str:
+    """Return the word for a method: words, exact, meaning, model, judge or timing."""
+    known = next((word for begins, word in _BY.items() if method.startswith(begins)), None)
+    if known is not None:
+        return known
+    return "judge" if "judge" in method else "agent" if method.startswith("reported") else "model"
+
+
+_MEANINGS: Mapping[str, str] = {
+    "faithfulness": "supported by what was retrieved",
+    "claim_recall": "of the expected answer, said",
+    "claim_precision": "of what it says, expected",
+    "hit": "a right document came",
+    "refusal_recall": "declined where it should",
+    "over_refusal": "declined where it could answer",
+    "string_match": "the expected text is in the answer",
+    "latency": "milliseconds an answer took",
+}
+
+
+def meaning(metric: str) -> str:
+    """Say in a few words what a metric measures."""
+    name = without_parameters(metric).partition("@")[0]
+    declared = declared_metric(metric)
+    return _MEANINGS.get(name) or ("" if declared is None else declared.metric.summary.rstrip("."))
+
+
+def terminal_screen(
+    *,
+    is_terminal: bool,
+    columns: int,
+    encoding: str | None,
+    width: int | None = None,
+    color: str = "auto",
+    mask: Callable[[str], str] = str,
+    environment: Mapping[str, str] = os.environ,
+) -> Screen:
+    """Return the screen for where the output goes.
+
+    A terminal's own width from 80 to 140, 100 in a pipe; colour only on a terminal that has it, unless it is
+    asked for; plain characters where others cannot be written.
+    """
+    dumb = environment.get("TERM") == "dumb"
+    wide = min(max(columns, NARROWEST), WIDEST) if is_terminal else USUAL
+    auto = is_terminal and not dumb and not environment.get("NO_COLOR")
+    language = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
+    return Screen(
+        width=wide if width is None else width,
+        color={"always": True, "never": False}.get(color, auto),
+        plain=dumb or (encoding or "utf-8").lower().replace("-", "").replace("_", "") != "utf8",
+        plain_bars=language.startswith(("zh", "ja", "ko")),
+        mask=mask,
+    )
