@@ -91,6 +91,20 @@ def made_of(text: str) -> dict[str, str]:
     ],
 )
 def test_option_that_does_not_tell_what_it_does_is_not_asked_for(option: str) -> None:
+    assert made_of(f"NAME\n  ferry - carry\n\nOPTIONS\n  {option}\n") == {}
+
+
+def test_records_of_known_form_are_asked_about_by_their_names() -> None:
+    manual = "NAME\n  ferry - carry files across the bay\n\nDESCRIPTION\n  Ferries.\n"
+    assert made_of(manual) == {"what does ferry do": "carry files across the bay"}
+    changes = "ferry (1.2-3) unstable; urgency=low\n\n  * Fix the crane of the outer pier.\n\n"
+    changes += " -- Ada Lund <a@b.c>  Sat, 20 Jan 2024 10:27:07 +0100\n"
+    package = "version 1.2-3 of the Debian package ferry"
+    assert made_of(changes) == {
+        f"what changed in {package}": "Fix the crane of the outer pier.",
+        f"when was {package} released": "Sat, 20 Jan 2024",
+        f"who released {package}": "Ada Lund",
+    }
     news = "# Ferry news\n\n## 1.4.0 (2024-05-06)\n\n## 1.3.0 (2023-05-06)\n\n## 1.2.0 (2022-05-06)\n"
     assert made_of(news)["when was version 1.4.0 released"] == "2024-05-06"
     rights = "Upstream-Name: ferry\n\nFiles: debian/*\nCopyright: 2014, Ada Lund <a@b.c>\nLicense: GPL-2+\n"

@@ -75,6 +75,7 @@ _VERBAL = re.compile(
 )
 _LYING = frozenset({"lie", "hang", "stand", "live", "sit"})
 _PLURAL_VERBS = frozenset({"are", "were", "have"}) | MODALS | VERBS
+_ANY_WORD = re.compile(r"[\w-]+")
 _HEAD = re.compile(r" (?:of|for|in|on|at|to|from|between) ")
 _AFTER_JOINT = re.compile(
     r"(?P<comma>,)? ?\b(?:and|or|but|then|also)\b,? (?:also |then )?(?P<word>[\w-]+)"
@@ -126,8 +127,12 @@ class _Source:
     """The text that sentences are from: which nouns mean one thing in it, and where each comes first."""
 
     def __init__(self, known: frozenset[str], section: str, text: str, title: str) -> None:
-        self.known, self._text, self._title = known, text, title.casefold()
+        self.known, self._title = known, title.casefold()
         self._many = frozenset(_INDEFINITE.findall(section.casefold()))
+        self._names = frozenset(_CAPITAL_WITHIN.findall(text))
+        self._first: dict[str, int] = {}
+        for match in _ANY_WORD.finditer(text.casefold()):
+            self._first.setdefault(match[0], match.start())
 
     def is_one(self, noun: str) -> bool:
         """Tell whether a noun means one thing here: never "a", "each" or "this" and the noun."""
@@ -135,17 +140,13 @@ class _Source:
 
     def is_introduced(self, noun: str, place: int) -> bool:
         """Tell whether a noun is in the title, or first mentioned at a place: nothing before says which."""
-        first = re.search(rf"\b{re.escape(noun)}\b", self._text[:place], re.I)
-        return noun in self._title.split() or first is None
+        return noun in self._title.split() or self._first.get(noun, place) >= place
 
     def is_name(self, word: str) -> bool:
         """Tell whether a word that begins a sentence is a name: it has its capital within sentences too."""
         if re.search(r"[^\W\d_a-z].*[^\W\d_a-z]|[\d_.:]", word) or PERSON.match(word):
             return True
-        return (
-            word.casefold() in self._title
-            or re.search(rf"[a-z,;] {re.escape(word)}\b", self._text) is not None
-        )
+        return word.casefold() in self._title or word in self._names
 
 
 _End = Literal["clause", "list", "addition", "unclear"]

@@ -8,7 +8,6 @@ passage. The same corpus and seed give the same questions.
 from __future__ import annotations
 
 import random
-import re
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
@@ -59,7 +58,7 @@ def worded(made: MadeQuestion, passages: Passages) -> str | None:
     if made.place.headings and title_of(made.place.headings[0]) != title:
         title = ""  # this stands beside what the title heads, not below
     asked = made.text.casefold()
-    is_named = bool(title) and re.search(rf"(?<!\w){re.escape(title.casefold())}(?!\w)", asked) is not None
+    is_named = bool(title) and f" {title.casefold()} " in f" {asked} "
     if is_named or not is_short(title):
         return _finished(made.text) if is_named or not made.needs_topic else None
     if not title:

@@ -315,7 +315,8 @@ def _options(text: str) -> Iterator[Definition]:
         start, end = (match.start("text") + place for place in spans[0]) if spans else (0, 0)
         sentence = plain(text[start:end])
         arguments = _ARGUMENT.findall(match["term"].partition(name)[2])
-        spoken_of = [each for each in arguments if re.search(rf"\b{each}\b", sentence, re.I)]
+        said = {word.casefold() for word in _ARGUMENT.findall(sentence)}
+        spoken_of = [each for each in arguments if each.casefold() in said]
         if spoken_of and (len(arguments) > 1 or not arguments[0].isupper()):
             continue  # "Use a buffer of size to query"
         if times[name] == 1 and is_whole(text[start:end], sentence):
