@@ -121,6 +121,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
+        "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),
