@@ -114,9 +114,9 @@ _HOMES = {
     "results.gate": ("Gate",),
     "results.storage": (
         "EvaluationResultsStorage",
-        "load",
         "save",
     ),
+    "results.stored_runs": ("load",),
     "results.verdicts": (
         "Threshold",
         "Verdict",

@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -133,6 +134,15 @@ def write_lines(path: Path, records: Iterable[Any]) -> Path:
 
 def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, compressed or not."""
+    content = path.read_bytes()
+    if path.suffix == ".zst":
+        zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+        content = zstd.decompress(content)
+    return content.decode()
 
 
 def read_json(path: Path) -> Any:

@@ -16,7 +16,7 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from serving import QuietHandler, serving
 
-from acceptance.outside import PATIENCE, Commands, kept, read_json, start
+from acceptance.outside import PATIENCE, Commands, kept, read_json, start, text_of
 from acceptance.projects import change, write_answers, write_function, write_project, write_samples
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
@@ -386,7 +386,7 @@ def test_a_secret_reaches_the_agent_and_nothing_else(
     sent = [it["headers"] for it in agent.log()["requests"] if "echo-headers" in it["path"]]
     assert {headers["authorization"] for headers in sent} == {"Bearer canary-7081"}
     assert len({headers["x-thread-id"] for headers in sent}) == 6
-    written = "".join(path.read_text(encoding="utf-8") for path in project.rglob("*") if path.is_file())
+    written = "".join(text_of(path) for path in project.rglob("*") if path.is_file())
     assert "authorization" in written  # the agent sent its headers back
     assert "canary-7081" not in written + ended.out + ended.err
     monkeypatch.delenv("AGENT_KEY")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from rag_evaluation_framework import EvaluationDatasetLoader, UsageError
 from rag_evaluation_framework.cli import init, listing
+from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.datasets.annotations import read_annotations
 from rag_evaluation_framework.datasets.project import FOLDERS, create_layout
 from rag_evaluation_framework.datasets.quality import quality_issues
@@ -60,6 +63,33 @@ def test_the_starters_annotated_texts_stand_where_they_say(tmp_path: Path) -> No
     for annotation in loader.load_ground_truth("sample_eval")["annotations"]:
         for span in annotation.get("citations", []):
             assert contents[span["file_name"]][span["start_char"] : span["end_char"]] == span["text"]
+
+
+def test_init_of_golden_sets_makes_five_commented_files_whose_contexts_are_all_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(init.command, "--golden")
+    assert done.exit_code == 0, done.output
+    files = sorted((tmp_path / "evaluation" / "datasets").iterdir())
+    assert [path.name.partition("_")[0] for path in files] == [
+        "boundary",
+        "factual",
+        "multiturn",
+        "relationship",
+        "tracking",
+    ]
+    checked = json.loads(run(program, "validate", "evaluation/datasets", "--json").stdout)
+    # Nothing is doubtful but the comments: every context is located, every key passes its own test.
+    assert {issue["code"] for file in checked["files"] for issue in file["issues"]} == {"json-comment"}
+    suggested = done.stdout.rpartition("Next:")[2].split()
+    assert suggested == ["rag-eval", "golden", ".", "--target", "assistant:answer"]
+    monkeypatch.setattr("sys.path", [*sys.path])
+    told = run(program, *suggested[1:])
+    assert told.exit_code == 0, told.output
+    assert "facts: 2 of 2 samples" in told.stdout
+    assert "located" not in told.output  # a warning that some contexts are not
+    assert run(init.command, "--golden").stdout.count("kept") == 8
 
 
 def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:

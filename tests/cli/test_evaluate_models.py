@@ -24,7 +24,9 @@ from rag_evaluation_framework.cli import evaluate_models
 from rag_evaluation_framework.cli.evaluate_models import output_paths
 from rag_evaluation_framework.cli.main import main as rag_eval
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.results.run_folder import RunFolder, list_runs
+from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_groups import list_runs
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "evaluate_models.py"
@@ -340,7 +342,7 @@ def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
         assert "not completed: the target turned away" in line or line.startswith("careful: not one of 5")
         assert "http-401" in line
         assert "go on with --resume" in line
-        written = [path.read_text() for path in Path("runs").rglob("*") if path.is_file()]
+        written = [open_reading(path).read().decode() for path in Path("runs").rglob("*") if path.is_file()]
         assert not any("canary" in text for text in [ended.out, ended.err, *written])
         monkeypatch.setenv("MY_KEY", "sk-right")
         (run,) = list_runs()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework import Sample, SpanCitation
+from rag_evaluation_framework import Document, DocumentId, Issue, Sample, SpanCitation
 from rag_evaluation_framework.datasets.golden_contexts import (
     SourceText,
     golden_context_issues,
@@ -137,6 +137,61 @@ def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
     assert (issue.code, issue.severity, issue.path) == (code, severity, f"[0].{where}")
     assert issue.line is not None
     assert located(samples_of(path)[0]) == []
+
+
+FIRST, SECOND = (
+    "## Harbour\nNora waves. Piet waves.\n## Mill\nNora bakes.\n",
+    "## Quay\nOtter barks. Nora waves.\n",
+)
+
+
+def unnamed(folder: Path, *contexts: Any, documents: bool) -> tuple[list[Issue], list[list[SpanCitation]]]:
+    """Write contexts without a file and two texts, in golden_contexts or as the documents of a corpus."""
+    path = golden_set(folder, *contexts)
+    texts = {"a.md": FIRST, "b/c.txt": SECOND}
+    samples = samples_of(path)
+    if documents:
+        given = [Document(DocumentId(name), text) for name, text in texts.items()]
+        return [], list(spans_of_contexts(samples, documents=given).values())
+    for name, text in texts.items():
+        place = folder / "evaluation" / "golden_contexts" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    return golden_context_issues(path), list(spans_of_contexts(samples).values())
+
+
+@pytest.mark.parametrize("documents", [True, False], ids=["corpus", "golden_contexts"])
+def test_a_context_without_a_file_is_located_where_there_is_one_place(
+    tmp_path: Path, documents: bool
+) -> None:
+    issues, spans = unnamed(
+        tmp_path,
+        [{"scene": "Mill", "snippet": "Nora bakes."}, {"scene": "Quay", "snippet": "Nora waves."}],
+        {"snippet": "Otter barks."},
+        # No document has such a scene: the words alone must do.
+        {"scene": "the dog", "snippet": "Otter barks."},
+        {"scene": "Quay"},
+        documents=documents,
+    )
+    assert [[(span.file, span.text) for span in found] for found in spans] == [
+        [("a.md", "Nora bakes."), ("b/c.txt", "Nora waves.")],
+        [("b/c.txt", "Otter barks.")],
+        [("b/c.txt", "Otter barks.")],
+        [("b/c.txt", "Otter barks. Nora waves.")],
+    ]
+    assert issues == [] or [issue.code for issue in issues] == ["snippet-missing"]
+
+
+def test_a_context_without_a_file_that_may_stand_in_several_places_or_none_is_not_located(
+    tmp_path: Path,
+) -> None:
+    several, nowhere = {"snippet": "Nora waves."}, {"scene": "Mill", "snippet": "Otter barks."}
+    issues, spans = unnamed(tmp_path, several, nowhere, documents=False)
+    assert spans == [[], []]
+    assert [(issue.code, issue.severity, issue.found) for issue in issues] == [
+        ("context-without-file", "warning", "none, and several places that it may be: a.md:2, b/c.txt:2"),
+        ("context-without-file", "warning", "none, and no such place in 2 documents"),
+    ]
 
 
 def test_a_header_without_a_snippet_is_truth_at_the_level_of_its_scene(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_creating_and_evaluating_run_as_written(
     assert names["create_sample_evaluation_dataset"]() == (  # type: ignore[operator]
         "data/evaluation/datasets/sample_eval_v1.0.0.eval.json"
     )
-    with pytest.warns(UserWarning, match="ml_guide.pdf") as told:
+    with pytest.warns(UserWarning, match="ml_guide.pdf|own citations are used") as told:
         names["run_evaluation_example"]()  # type: ignore[operator]
     loaded, accuracy, saved = capsys.readouterr().out.splitlines()
     assert loaded == "Loaded dataset with 1 queries"

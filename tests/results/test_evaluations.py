@@ -15,7 +15,8 @@ from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
-from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_groups import RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 

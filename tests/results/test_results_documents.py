@@ -22,7 +22,7 @@ from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.evaluations import rows_of_folder
 from rag_evaluation_framework.results.journal import entry_from, intact_entry, line_of
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.storage import load_run
+from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
 
 PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
@@ -274,7 +274,8 @@ def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
     folder = on_disk(tmp_path)
     folder.results_path.write_bytes(b"old")
     program = f"""
-        import resource, signal
+        import resource, signal, sys
+        sys.dont_write_bytecode = True  # a limit on files would cut compiled modules short
         from rag_evaluation_framework.errors import StorageError
         from rag_evaluation_framework import load
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from rag_evaluation_framework import EvaluationResultsStorage, InputError, UsageError
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import MissingResultsError, StorageError
-from rag_evaluation_framework.results.storage import check_id, load_run
+from rag_evaluation_framework.results.storage import check_id
+from rag_evaluation_framework.results.stored_runs import load_run
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {
@@ -223,7 +224,8 @@ def test_a_full_disk_leaves_the_old_file(storage: EvaluationResultsStorage) -> N
     path = Path(storage.save_results(RESULTS))
     before = path.read_bytes()
     program = f"""
-        import resource, signal
+        import resource, signal, sys
+        sys.dont_write_bytecode = True  # a limit on files would cut compiled modules short
         from rag_evaluation_framework.errors import StorageError
         from rag_evaluation_framework.results.storage import EvaluationResultsStorage
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

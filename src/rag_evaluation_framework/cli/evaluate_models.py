@@ -179,7 +179,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     from rag_evaluation_framework.evaluation.targets import RecordedRows
     from rag_evaluation_framework.judging.methods import kinship_warnings
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.results.run_folder import RunGroup
+    from rag_evaluation_framework.results.run_groups import RunGroup
 
     scoring, runs = scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
     listed = [model for run in runs.values() for model in run.head.configuration[_MODELS]]
@@ -260,7 +260,7 @@ def _systems(
         evaluation_as_it_stands,
         run_suite,
     )
-    from rag_evaluation_framework.results.run_folder import RunGroup
+    from rag_evaluation_framework.results.run_groups import RunGroup
 
     (dataset,) = planned.plan.datasets
     for each in runs.values():
@@ -345,7 +345,8 @@ def _targets(
 
 def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, RunFolder]:
     """Return the runs that are tied to those named, by model; all are of the same data, metrics and seed."""
-    from rag_evaluation_framework.results.run_folder import RunFolder, tied_runs
+    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_groups import tied_runs
 
     runs: dict[str, RunFolder] = {}
     for run_id in run_ids:

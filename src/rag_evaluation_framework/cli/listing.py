@@ -103,7 +103,7 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     There too is the command that continues each run in which something is left to do.
     """
     from rag_evaluation_framework.reports.lists import run_list_text, run_rows
-    from rag_evaluation_framework.results.run_folder import list_runs
+    from rag_evaluation_framework.results.run_groups import list_runs
 
     rows = run_rows(list_runs(runs_dir))
     if as_json:

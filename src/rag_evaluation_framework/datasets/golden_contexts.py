@@ -12,10 +12,11 @@ from pathlib import Path, PurePosixPath
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, GoldenContext, golden_contexts
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, counted, shown
 from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
@@ -187,13 +188,16 @@ def _is_plain_header(name: str) -> bool:
 # of the golden set upwards to the project (two folders up: ``evaluation/datasets/`` lies in
 # ``evaluation/`` in the project), then in the folder ``golden_contexts`` beside the set or beside its
 # folder. A name that leads out of the folder is refused. Which lines are scene headers, and what counts
-# as the same snippet, is told below and in ``text.search``. Nothing is guessed: a context that
-# names no file, or a snippet that stands in several places, is said to be undecided and gives no span. A
-# header without a snippet is truth too: all that stands under it, wherever the scene comes back.
+# as the same snippet, is told below and in ``text.search``. A context that names no file is looked for in
+# the documents of the corpus or, without one, in ``golden_contexts`` and in the files that other contexts
+# name: under its scene or, where no document has such a header, anywhere. Nothing is guessed: a snippet that
+# stands in several places is said to be undecided and gives no span. A header without a snippet is truth
+# too: all that stands under it, wherever the scene comes back (in one document, where no file is named).
 
 CONTEXTS_FOLDER = "golden_contexts"
 
 _FOLDERS_UPWARDS = 3
+_TEXT_SUFFIXES = (".txt", ".md", ".markdown")
 _LISTED_LINES = 5
 
 
@@ -202,7 +206,7 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
 
     Errors: a file that is not there, a header that is not in it, a snippet that does not stand under it.
     Warnings: a snippet still to be filled in (and its file if that is not there), one that stands in several
-    places, a context without a file.
+    places, a context without a file that is not found in exactly one place.
     """
     dataset = golden_set if isinstance(golden_set, Dataset) else _read(Path(golden_set))
     sources = _sources(dataset.samples, root)
@@ -216,10 +220,13 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
 
 
 def spans_of_contexts(
-    samples: Sequence[Sample], root: str | Path | None = None
+    samples: Sequence[Sample], root: str | Path | None = None, *, documents: Sequence[Document] = ()
 ) -> dict[str, list[SpanCitation]]:
-    """Return the golden contexts of many samples as spans, by sample id; each file is read once."""
-    sources = _sources(samples, root)
+    """Return the golden contexts of many samples as spans, by sample id; each file is read once.
+
+    ``documents`` are those of the corpus, in which contexts without a file are looked for.
+    """
+    sources = _sources(samples, root, documents)
     return {
         sample.id: [span for context in golden_contexts(sample) for span in _Search(context, sources).spans()]
         for sample in samples
@@ -227,10 +234,10 @@ def spans_of_contexts(
 
 
 def unlocated_contexts(
-    samples: Sequence[Sample], root: str | Path | None = None
+    samples: Sequence[Sample], *, documents: Sequence[Document] = ()
 ) -> list[tuple[Sample, Issue]]:
     """Return every snippet or scene that gives no span, with its sample and why; files are read once."""
-    sources = _sources(samples, root)
+    sources = _sources(samples, None, documents)
     return [
         (sample, next(search.issues()))
         for sample in samples
@@ -239,21 +246,47 @@ def unlocated_contexts(
     ]
 
 
-def source_texts(samples: Sequence[Sample], root: str | Path | None = None) -> dict[str, SourceText]:
-    """Return the files that the golden contexts name, by that name; one that cannot be had is left out."""
-    sources = _sources(samples, root)
-    names = (context.file for sample in samples for context in golden_contexts(sample))
-    found = {name: sources.source(name) for name in names if name is not None}
+def source_texts(samples: Sequence[Sample], *, documents: Sequence[Document] = ()) -> dict[str, SourceText]:
+    """Return the texts that golden contexts name or are found in; what cannot be had is left out."""
+    sources = _sources(samples, None, documents)
+    contexts = [context for sample in samples for context in golden_contexts(sample)]
+    found = {each.file: sources.source(each.file) for each in contexts if each.file is not None}
+    unnamed = [_Search(context, sources) for context in contexts if context.file is None]
+    found |= {span.file: sources.unnamed[span.file] for search in unnamed for span in search.spans()}
     return {name: source for name, source in found.items() if isinstance(source, SourceText)}
 
 
 class _Sources:
     """The files that golden contexts name, each read once."""
 
-    def __init__(self, folders: Sequence[Path], headers: dict[str, list[str]]) -> None:
+    def __init__(
+        self, folders: Sequence[Path], headers: dict[str | None, list[str]], documents: Sequence[Document]
+    ) -> None:
         self.folders = folders
         self._headers = headers
+        self._documents = documents
         self.source = cache(self._source)
+
+    @cached_property
+    def unnamed(self) -> dict[str, SourceText]:
+        """The texts in which contexts that name no file are looked for, by name."""
+        headers = list(dict.fromkeys(header for known in self._headers.values() for header in known))
+        if self._documents:
+            return {each.id: SourceText(each.content, headers=headers) for each in self._documents}
+        beside = {
+            path.relative_to(folder).as_posix(): path
+            for folder in self.folders
+            if folder.name == CONTEXTS_FOLDER
+            for path in sorted(folder.rglob("*"))
+            if path.suffix.lower() in _TEXT_SUFFIXES and path.is_file()
+        }
+        named = (name for name in self._headers if name is not None)
+        found = {name: self.source(name) for name in dict.fromkeys((*beside, *named))}
+        return {
+            name: SourceText(source.text, headers=headers)
+            for name, source in found.items()
+            if isinstance(source, SourceText)
+        }
 
     def _source(self, file: str) -> SourceText | Issue:
         """Return the text of a file, or why it cannot be had."""
@@ -292,8 +325,7 @@ class _Search:
             yield self._issue("snippet-missing", "the words of the source", found, "snippet", "warning")
         if context.file is None:
             if context.snippet is not None or (context.header is not None and not context.is_open):
-                found = "only a scene: cannot tell where it stands"
-                yield self._issue("context-without-file", "a file", found, "file", "warning")
+                yield from self._unnamed_issues()
             return
         source = self.sources.source(context.file)
         if isinstance(source, Issue):
@@ -310,7 +342,12 @@ class _Search:
 
     def spans(self) -> Iterator[SpanCitation]:
         context = self.context
-        if context.file is None or (context.snippet is None and context.header is None):
+        if context.snippet is None and context.header is None:
+            return
+        if context.file is None:
+            found = list(self._anywhere())
+            if len({name for name, _, _ in found} if context.snippet is None else found) == 1:
+                yield from (_cited(name, source, place) for name, source, place in found)
             return
         source = self.sources.source(context.file)
         if not isinstance(source, Issue):
@@ -319,9 +356,35 @@ class _Search:
                 places = [words for scene in scenes if (words := source.words_of(scene)) is not None]
             elif len(places := self._places(source, scenes)) > 1:
                 return
-            for place in places:
-                text = source.text[place.start : place.end]
-                yield SpanCitation(context.file, place.start, place.end, text=text)
+            yield from (_cited(context.file, source, place) for place in places)
+
+    def _anywhere(self) -> Iterator[tuple[str, SourceText, Span]]:
+        """Yield every place of a context that names no file: under its scene if any document has that."""
+        texts, header = self.sources.unnamed, self.context.header
+        scenes = {name: source.scenes(header) for name, source in texts.items()} if header else {}
+        if not any(scenes.values()) and self.context.snippet is not None:
+            scenes = {name: [Span(0, len(source.text))] for name, source in texts.items()}
+        for name, stretches in scenes.items():
+            source = texts[name]
+            if self.context.snippet is None:
+                places = [words for scene in stretches if (words := source.words_of(scene)) is not None]
+            else:
+                places = self._places(source, stretches)
+            yield from ((name, source, place) for place in places)
+
+    def _unnamed_issues(self) -> Iterator[Issue]:
+        """Yield why a context that names no file is not located, unless it is."""
+        if any(True for _ in self.spans()):
+            return
+        places = [f"{name}:{source.line_number(place.start)}" for name, source, place in self._anywhere()]
+        if places:
+            listed = ", ".join(places[:_LISTED_LINES]) + (" …" if len(places) > _LISTED_LINES else "")
+            found = f"none, and several places that it may be: {listed}"
+        elif self.sources.unnamed:
+            found = f"none, and no such place in {counted(len(self.sources.unnamed), 'document')}"
+        else:
+            found = "only a scene: cannot tell where it stands"
+        yield self._issue("context-without-file", "a file", found, "file", "warning")
 
     def _scenes(self, source: SourceText) -> list[Span]:
         """Return the stretches to search: those under the header, or all of the file when none is named."""
@@ -351,13 +414,20 @@ class _Search:
         return Issue(code, expected, found, f"{self.context.path}.{field}", severity)
 
 
-def _sources(samples: Sequence[Sample], root: str | Path | None) -> _Sources:
-    headers: dict[str, list[str]] = {}
+def _cited(name: str, source: SourceText, place: Span) -> SpanCitation:
+    return SpanCitation(name, place.start, place.end, text=source.text[place.start : place.end])
+
+
+def _sources(
+    samples: Sequence[Sample], root: str | Path | None, documents: Sequence[Document] = ()
+) -> _Sources:
+    headers: dict[str | None, list[str]] = {}
     for sample in samples:
         for context in golden_contexts(sample):
-            if context.file is not None and context.header is not None:
-                headers.setdefault(context.file, []).append(context.header)
-    return _Sources(_folders(samples, root), headers)
+            known = headers.setdefault(context.file, [])
+            if context.header is not None:
+                known.append(context.header)
+    return _Sources(_folders(samples, root), headers, documents)
 
 
 def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:

@@ -12,6 +12,14 @@
     │   ├── performance/
     │   └── quality/
     └── config/               *.config.yaml
+
+or, of golden sets::
+
+    evaluation/
+    ├── datasets/             factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json,
+    │                         boundary_qa.json
+    ├── golden_contexts/      the texts that hold the truth
+    └── README.md
 """
 
 from __future__ import annotations
@@ -45,16 +53,20 @@ class Created:
     kept: tuple[str, ...]
 
 
-def create_layout(folder: str | Path) -> Created:
-    """Create the folders and the files of a new project; what is there already is left as it is."""
+def create_layout(folder: str | Path, *, golden: bool = False) -> Created:
+    """Create the folders and the files of a new project; what is there already is left as it is.
+
+    ``golden`` makes one of golden sets instead, with a small function to put them to.
+    """
     root = Path(folder)
-    created, kept = [], []
-    for name in FOLDERS:
+    made = dict(starter_files(golden=golden))
+    for name in (*(() if golden else FOLDERS), *(Path(name).parent for name in made)):
         try:
             (root / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise refused("create", root / name, error) from error
-    for name, content in starter_files():
+    created, kept = [], []
+    for name, content in made.items():
         try:
             write_bytes_atomically(root / name, content, overwrite=False)
         except UsageError:  # the file is there already
@@ -64,9 +76,9 @@ def create_layout(folder: str | Path) -> Created:
     return Created(root, tuple(created), tuple(kept))
 
 
-def starter_files() -> Iterator[tuple[str, bytes]]:
+def starter_files(*, golden: bool = False) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a new project: path relative to its folder, and content."""
-    yield from _files(files(__package__) / "starter", "")
+    yield from _files(files(__package__) / ("starter_golden" if golden else "starter"), "")
 
 
 def _files(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
@@ -74,4 +86,5 @@ def _files(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
         if item.is_dir():
             yield from _files(item, f"{within}{item.name}/")
         else:
-            yield f"{within}{item.name}", item.read_bytes()
+            # Code of the user's is none of the package's modules.
+            yield f"{within}{item.name.removesuffix('.starter')}", item.read_bytes()

@@ -23,6 +23,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from errno import ENOENT
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -63,15 +64,27 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, KnownSamples, RunFolder, content_hash
+from rag_evaluation_framework.results.kept_data import (
+    KeptDocuments,
+    keep_documents,
+    named_documents,
+    needed_documents,
+)
+from rag_evaluation_framework.results.run_folder import (
+    CELLS,
+    NEW_RUN,
+    KnownSamples,
+    RunFolder,
+    content_hash,
+    keep_samples,
+)
 from rag_evaluation_framework.results.storage import SUFFIX
+from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
 
 UNNAMED_DATASET = "dataset"
-PERFORMANCE_FILE = "performance.json"
-
 SWEEP_FILE = "sweep.json"
 
 _CELL_FIELDS = tuple(field.name for field in fields(Cell))
@@ -197,6 +210,7 @@ class _Sweep:
         self._started_at = datetime.now(UTC).isoformat()
         self._dataset_hash = content_hash(self._samples)
         self._scorers: dict[str, list[Scorer]] = {}
+        self._retrieved: dict[str, None] = {}
         self._cells: tuple[CellPipeline, ...] = swept_cells(
             corpus,
             [sample.question for sample in dataset.samples],
@@ -223,7 +237,10 @@ class _Sweep:
         }
         head = self._head(NEW_RUN, "retrieval", configuration)
         if resume is None:
-            return RunFolder.create(directory, head)
+            folder = RunFolder.create(directory, head)
+            if self._is_kept:
+                keep_samples(self._samples, folder.path)
+            return folder
         folder = RunFolder.open(resume, directory)
         _check_same(folder.head, head)
         return folder
@@ -305,6 +322,9 @@ class _Sweep:
         outcome: RunOutcome,
         performance: Mapping[str, Any],
     ) -> Evaluation:
+        self._retrieved.update(
+            (name, None) for result in results for name in named_documents(result.response)
+        )
         kept = _KeptRows(folder, None if self._is_kept else tuple(results), self._samples)
         part = summed_up(
             folder.head,
@@ -349,10 +369,14 @@ class _Sweep:
             performance=Performance({} if None in spent else {"spent_usd": math.fsum(spent)}),
             warnings=tuple(warning for part in ranked for warning in part.warnings),
             folder=group.path if self._is_kept else None,
+            read_documents=None if self._is_kept else lambda: KeptDocuments(tuple(self._corpus)),
         )
-        evaluation = replace(evaluation, document=sweep_document(evaluation))
+        document = sweep_document(evaluation)
+        evaluation = replace(evaluation, document=document)
         if self._is_kept and completed:
-            evaluation.save(group.path / "results.json")
+            names = chain(needed_documents(self._samples), self._retrieved)
+            keep_documents(self._corpus.documents, names, group.path)
+            write_bytes_atomically(group.results_path, strict_json.encode(document, indent=2) + b"\n")
         return evaluation
 
     def _compared(self, ranked: Sequence[Evaluation]) -> list[MetricComparison]:

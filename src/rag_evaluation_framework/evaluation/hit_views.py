@@ -203,9 +203,9 @@ class LocatedHitsReader(HitsReader):
 class LocatedContexts:
     """The truth of span metrics in golden sets: the golden contexts that occur once in their source file.
 
-    ``sources`` are the files that these contexts name, so a text that is in none of them was retrieved from
-    another. ``unlocated`` has each snippet that was not found in exactly one place, with its sample and the
-    reason.
+    ``sources`` are the files that these contexts name or are found in, so a text that is in none of them was
+    retrieved from another. ``unlocated`` has each snippet that was not found in exactly one place, with its
+    sample and the reason.
     """
 
     truth: Mapping[str, Sequence[CharacterSpan]] = field(hash=False)
@@ -213,15 +213,17 @@ class LocatedContexts:
     unlocated: tuple[str, ...]
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> LocatedContexts:
-        """Look up the golden contexts of samples in their files."""
+    def of(cls, samples: Sequence[Sample], documents: Sequence[Document] = ()) -> LocatedContexts:
+        """Look up the golden contexts of samples in their files; those without one in the documents."""
         truth = {
             sample_id: tuple(CharacterSpan(DocumentId(cited.file), cited.start, cited.end) for cited in spans)
-            for sample_id, spans in spans_of_contexts(samples).items()
+            for sample_id, spans in spans_of_contexts(samples, documents=documents).items()
             if spans
         }
-        sources = [Document(DocumentId(name), source.text) for name, source in source_texts(samples).items()]
-        unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in unlocated_contexts(samples))
+        texts = source_texts(samples, documents=documents)
+        sources = [Document(DocumentId(name), source.text) for name, source in texts.items()]
+        without = unlocated_contexts(samples, documents=documents)
+        unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in without)
         return cls(truth=truth, sources=SearchedDocuments(sources, are_all=False), unlocated=unlocated)
 
     @cached_property

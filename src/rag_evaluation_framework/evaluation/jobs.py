@@ -52,7 +52,9 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
+from rag_evaluation_framework.results.results_documents import keep_verdict
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_groups import RunGroup
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.retrieval.sweep import Grid
@@ -97,6 +99,7 @@ def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluati
 
         folder = Path(str(suite.manifest.configuration["golden"]))
         evaluation = golden_evaluation(evaluation, folder)
+    keep_verdict(evaluation)
     if suite.kept is not None:
         parts = {name: replace(part, kept=suite.kept) for name, part in evaluation.parts.items()}
         evaluation = replace(evaluation, parts=parts, kept=suite.kept)

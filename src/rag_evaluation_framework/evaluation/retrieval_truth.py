@@ -1,6 +1,7 @@
 """What a retriever should find: relevant characters, chunks or documents, checked against the corpus.
 
-Characters come from the spans of any dialect, or from golden contexts that stand in one place only. A span
+Characters come from the spans of any dialect, or from golden contexts that stand in one place only (of the
+whole corpus, where they name no file). A span
 whose text is known is moved to where that text now stands, if there is one such place; any other change of a
 document is an error. A span on a page counts from the page's start where the document's pages are known, and
 is given by its place in the whole text. Chunk ids must be those of chunks that the chunker makes of the
@@ -166,11 +167,12 @@ def relevant_documents(dataset: Dataset, corpus: Corpus) -> dict[str, dict[str, 
 def _cited_spans(dataset: Dataset, corpus: Corpus) -> Mapping[str, Sequence[SpanCitation]]:
     if not dataset.dialect.startswith(_GOLDEN):
         return {sample.id: sample.relevant_spans for sample in dataset.samples}
-    located = spans_of_contexts(dataset.samples)
+    located = spans_of_contexts(dataset.samples, documents=corpus.documents)
     folder = corpus.metadata.get("folder")
-    if not any(located.values()) and isinstance(folder, str):
-        located = spans_of_contexts(dataset.samples, folder)
-    return located
+    if all(located.values()) or not isinstance(folder, str):
+        return located
+    inside = spans_of_contexts(dataset.samples, folder, documents=corpus.documents)
+    return {sample_id: spans or inside[sample_id] for sample_id, spans in located.items()}
 
 
 def _anchored(

@@ -436,9 +436,11 @@ def located_for(
     scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
 ) -> Any:
     """Return the ``LocatedContexts`` of samples if a golden set is scored by its spans, else ``None``."""
-    if not dialect.startswith(_GOLDEN) or not any(scorer.reads_spans for scorer in scorers):
+    of_spans = [scorer for scorer in scorers if scorer.reads_spans]
+    if not dialect.startswith(_GOLDEN) or not of_spans:
         return None
-    return _OF_GOLDEN_SETS.get("spans").of(list(samples()))
+    corpus = of_spans[0].methods.corpus
+    return _OF_GOLDEN_SETS.get("spans").of(list(samples()), () if corpus is None else corpus.documents)
 
 
 def score(

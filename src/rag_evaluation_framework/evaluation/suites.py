@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,35 +49,28 @@ from rag_evaluation_framework.records.runs import (
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.baselines import (
     Baseline,
-    averaged,
     compared,
     compared_metrics,
     side_of,
 )
 from rag_evaluation_framework.results.breakdowns import (
-    BlameSummary,
     blame_of_all,
-    blame_summary,
-    read_blames,
     write_blames,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import (
     Gate,
-    PassCounter,
-    missed_bounds,
-    sample_bounds,
-    sample_passes,
-    with_pass_rate,
+    evaluation_of_run,
 )
+from rag_evaluation_framework.results.kept_data import keep_documents, named_documents, needed_documents
 from rag_evaluation_framework.results.run_folder import (
     NEW_RUN,
     RunFolder,
-    RunGroup,
     check_unchanged,
     content_hash,
     group_fields,
 )
+from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
 
@@ -226,7 +220,10 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     performance = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, performance)
     evaluation = replace(evaluation, target=suite.shown_target)
-    return _written(evaluation) if outcome.completed else evaluation
+    if not outcome.completed:
+        return evaluation
+    _keep_documents(dataset, folder)
+    return _written(evaluation)
 
 
 def _written(evaluation: Evaluation) -> Evaluation:
@@ -239,33 +236,34 @@ def _written(evaluation: Evaluation) -> Evaluation:
     return evaluation
 
 
+def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
+    """Keep the documents that the samples need or that were retrieved, if any are at hand."""
+    corpus, given = dataset.methods.corpus, dataset.entry.dataset
+    documents = corpus.documents if corpus is not None else given.documents if given is not None else ()
+    if not documents:
+        return
+    retrieved = (name for result in folder.results() for name in named_documents(result.response))
+    with suppress(StorageError):  # what was measured is reported all the same
+        keep_documents(documents, chain(needed_documents(dataset.selection()), retrieved), folder.path)
+
+
 def evaluation_of(
     dataset: DatasetPlan, folder: RunFolder, outcome: RunOutcome, performance: Performance
 ) -> Evaluation:
     """Sum up one dataset's run."""
-    passes = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
-    blame: BlameSummary | None = None
-
-    def rows() -> Iterator[Row]:
-        return _rows(dataset, folder, is_blamed=blame is not None)
-
-    evaluation = summed_up(
-        folder.head,
-        passes.counted(rows_of_folder(folder)),
-        kind="golden" if dataset.is_golden else "answers",
-        outcome=outcome,
-        rows=rows,
-        total=len(dataset.selection),
-        order=[scorer.name for scorer in dataset.scorers],
-        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-        performance=performance,
+    return evaluation_of_run(
+        folder,
+        samples=dataset.selection,
         thresholds=dataset.thresholds,
+        outcome=outcome,
+        kind="golden" if dataset.is_golden else "answers",
+        total=len(dataset.selection),
+        metrics=tuple(scorer.name for scorer in dataset.scorers),
+        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
+        blamed_by=_blamed(dataset, folder),
+        performance=performance,
         unmeasured=dataset.unmeasured,
-        folder=folder.path,
     )
-    blame = _blamed(dataset, folder)
-    whole = with_pass_rate(replace(evaluation, blame=blame), passes)
-    return averaged(whole, passes.bounds) if dataset.selection.repeats > 1 else whole
 
 
 def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Methods) -> Evaluation:
@@ -276,20 +274,7 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
-    """Yield the finished samples in the order of the dataset."""
-    bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
-    blames = read_blames(folder.blame_path) if is_blamed else iter(())
-    for row in rows_of_folder(folder, dataset.selection):
-        yield replace(
-            row,
-            passes=sample_passes(row.result, bounds),
-            misses=missed_bounds(row.result, bounds),
-            blame=next((found for sample_id, found in blames if sample_id == row.id), None),
-        )
-
-
-def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
+def _blamed(dataset: DatasetPlan, folder: RunFolder) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed:
         return None
@@ -297,10 +282,8 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
         write_blames(folder.blame_path, _blames(dataset, folder))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
-    written = read_blames(folder.blame_path)
-    return blame_summary(
-        (each for _, found in written for each in found.answers), method=BLAME.get("blamed_by")
-    )
+    method: str = BLAME.get("blamed_by")
+    return method
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:

@@ -18,7 +18,8 @@ from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, ListedRun
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_groups import ListedRun
 from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder, as a table for people and as rows for machines.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.reports.tables import figure, one_line
-from rag_evaluation_framework.results.baselines import asked_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.verdicts import BASELINE, GatedMetric, Regressions, Verdict
 
 MARKS = {"passed": "✓", "failed": "✗", "undecided": "?", "not evaluated": "!", "incomplete": "…"}

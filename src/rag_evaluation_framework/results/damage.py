@@ -18,7 +18,8 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder
 from rag_evaluation_framework.results.journal import glanced, is_torn, journal_lines, opened_journal
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, tied_runs
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder
+from rag_evaluation_framework.results.run_groups import tied_runs
 
 _TIES = ("evaluation", "first_run")
 _SHOWN = 10

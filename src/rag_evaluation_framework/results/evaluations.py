@@ -29,6 +29,13 @@ from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.kept_data import (
+    DOCUMENTS_FILE,
+    NO_DOCUMENTS,
+    KeptDocuments,
+    read_documents,
+    together,
+)
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
@@ -253,6 +260,8 @@ class Evaluation:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
+    read_documents: Callable[[], KeptDocuments] | None = None
+    """How to read the documents of a run whose folder does not keep them."""
     intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))
     """How the intervals of the figures were made."""
     kept: Any = None
@@ -314,11 +323,24 @@ class Evaluation:
         return iter(self.read_rows())
 
     @cached_property
+    def documents(self) -> KeptDocuments:
+        """The documents that the samples need or that were retrieved, as far as they were kept."""
+        if self.read_documents is not None:
+            return self.read_documents()
+        found = [part.documents for part in self.parts.values() if part.is_begun]
+        if self.folder is not None and (not found or self.parts_are == "systems"):
+            is_kept = any((each / DOCUMENTS_FILE).is_file() for each in (self.folder, self.folder.parent))
+            return read_documents(self.folder) if is_kept else NO_DOCUMENTS
+        if not found:
+            return NO_DOCUMENTS
+        return found[0] if len(found) == 1 else together(found)
+
+    @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
         """Every metric by tag, category, difficulty, query type and refusal reason, where there are any."""
         groups: dict[str, dict[str, RunTotals]] = {}
         for row in self.rows:
-            for kind, value in _groups_of(row.sample):
+            for kind, value in groups_of(row.sample):
                 groups.setdefault(kind, {}).setdefault(value, RunTotals()).add(row.result)
         directions = {name: figure.higher_is_better for name, figure in self.metrics.items()}
         intervals = {**INTERVALS, "seed": self.head.seed}
@@ -431,7 +453,8 @@ class Evaluation:
                 }
 
 
-def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
+def groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
+    """Yield the groups a sample is in: its tags, category, difficulty, query type and refusal reason."""
     if sample is None:
         return
     for tag in sample.tags:

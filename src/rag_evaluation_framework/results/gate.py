@@ -6,19 +6,23 @@ failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, told_answers
-from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_summary, read_blames
+from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples
+from rag_evaluation_framework.results.summaries import Figure, Performance
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
-from rag_evaluation_framework.statistics.intervals import wilson_interval
+from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Confidence = Literal["mean", "lower-bound"]
 
@@ -353,3 +357,112 @@ def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
 def _is_empty(response: Response) -> bool:
     """Tell whether the answer, or one of the answers of a conversation, has nothing to score."""
     return not all(told.text.strip() for told in told_answers(response))
+
+
+# A run summed up, with the share of its samples that pass.
+
+_REPEAT = re.compile(r"~[0-9]+\Z")
+
+
+def evaluation_of_run(
+    folder: RunFolder,
+    *,
+    samples: Samples | None,
+    thresholds: tuple[Threshold, ...],
+    outcome: RunOutcome,
+    kind: Kind,
+    total: int,
+    metrics: tuple[str, ...] = (),
+    directions: Mapping[str, bool] | None = None,
+    blamed_by: str | None = None,
+    performance: Performance | None = None,
+    **more: Any,
+) -> Evaluation:
+    """Sum up one dataset's run: its figures, the share that passes and, if it is ``blamed_by`` a method,
+    where its answers fail. ``metrics`` are all that it is scored by.
+    """
+    # A run whose head lists no metrics is scored by what its results have.
+    bounds = sample_bounds(thresholds, metrics)
+    passes = PassCounter(bounds)
+
+    def rows() -> Iterator[Row]:
+        return _rows(folder, samples, bounds, is_blamed=blamed_by is not None)
+
+    evaluation = summed_up(
+        folder.head,
+        passes.counted(rows_of_folder(folder)),
+        kind=kind,
+        outcome=outcome,
+        rows=rows,
+        total=total,
+        order=metrics,
+        directions=directions,
+        performance=performance,
+        thresholds=thresholds,
+        blame=_blame(folder, blamed_by),
+        folder=folder.path,
+        **more,
+    )
+    whole = with_pass_rate(evaluation, passes)
+    return averaged(whole, bounds) if folder.head.repeats > 1 else whole
+
+
+def _rows(
+    folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
+) -> Iterator[Row]:
+    """Yield the finished samples in the order of the dataset."""
+    blames = read_blames(folder.blame_path) if is_blamed else iter(())
+    for row in rows_of_folder(folder, samples):
+        yield replace(
+            row,
+            passes=sample_passes(row.result, bounds),
+            misses=missed_bounds(row.result, bounds),
+            blame=next((found for sample_id, found in blames if sample_id == row.id), None),
+        )
+
+
+def _blame(folder: RunFolder, method: str | None) -> BlameSummary | None:
+    if method is None or not folder.blame_path.is_file():
+        return None
+    written = read_blames(folder.blame_path)
+    return blame_summary((each for _, found in written for each in found.answers), method=method)
+
+
+def asked_id(sample_id: str) -> str:
+    """Return the id of the sample that was asked again under this one."""
+    return _REPEAT.sub("", sample_id)
+
+
+def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
+    """Return a run that asked each sample several times with figures over samples, not over answers.
+
+    A sample's score is the mean of its answers' scores, if most have one; it passes if most of them do.
+    """
+    columns, repeats = evaluation.columns, evaluation.head.repeats
+    figures: dict[str, Figure] = {}
+    for name in columns.values:
+        figure, scored = evaluation.metrics[name], columns.scored(name)
+        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
+        for sample_id, value in scored.items():
+            samples[asked_id(sample_id)].append(value)
+        means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
+        n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
+        figures[name] = replace(
+            figure,
+            value=exact_mean(means) if means else None,
+            interval=mean_interval(means, **evaluation.intervals) if means else None,
+            n_scored=len(means),
+            n_skipped=len(samples) - len(means) - n_failed,
+            n_failed=n_failed,
+        )
+    decided: dict[str, list[bool]] = {}
+    for row in evaluation.rows:
+        passed = sample_passes(row.result, bounds)
+        decided.setdefault(asked_id(row.id), []).extend(() if passed is None else (passed,))
+    passes = PassCounter()
+    for answers in decided.values():
+        is_passed = 2 * sum(answers) > len(answers) if answers else None
+        passes.passed += is_passed is True
+        passes.failed += is_passed is False
+        passes.undecided += is_passed is None
+    return replace(evaluation, metrics={**evaluation.metrics, **figures, PASS_RATE: passes.rate()})

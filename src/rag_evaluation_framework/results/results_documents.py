@@ -30,7 +30,8 @@ the machine was. JSON is written as a stream: memory does not grow with the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,10 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.value_files import write_results
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
-from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
@@ -62,6 +63,7 @@ from rag_evaluation_framework.results.summaries import (
     Figure,
     section_of,
 )
+from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
@@ -140,6 +142,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "tags": list(sample.tags),
         "refusal_reason": getattr(sample.expectation, "reason", None),
         "ground_truth_answer": sample.reference,
+        "ground_truth_spans": [_span(each) for each in sample.relevant_spans],
     }
 
 
@@ -288,7 +291,11 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
             **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},
         },
-        "metadata": {**_metadata(head), "quality_assurance": _quality_assurance(run, tests)},
+        "metadata": {
+            **_metadata(head),
+            "documents": _documents(run),
+            "quality_assurance": _quality_assurance(run, tests),
+        },
     }
     # The short schema asks for the retrieval metrics even where there are none.
     return {name: value for name, value in sections.items() if name == RETRIEVAL or value not in (None, {})}
@@ -396,6 +403,14 @@ def _performance(run: Evaluation) -> dict[str, Any]:
     return figures
 
 
+def _documents(run: Evaluation) -> dict[str, Any]:
+    """Say whether the run keeps the texts of its documents beside this file."""
+    found = run.documents
+    if found.reason is not None:
+        return {"kept": 0, "reason": found.reason}
+    return {"kept": len(found.documents), **_known({"not_kept": dict(found.not_kept)})}
+
+
 def _own_id(head: RunHead) -> str | None:
     """Return the id that the dataset gives itself, which need not be what the run calls it."""
     own = head.configuration.get("dataset")
@@ -442,3 +457,43 @@ def _metadata(head: RunHead) -> dict[str, Any]:
             "evaluation_parameters": {**head.parameters, "random_seed": head.seed},
         }
     )
+
+
+# What was decided over the runs of an evaluation, kept beside the results of the first.
+
+VERDICT_FILE = "verdict.json"
+
+
+def keep_verdict(evaluation: Evaluation) -> None:
+    """Write what was decided into the folder of the first run; without a folder nothing is kept."""
+    if evaluation.folder is None:
+        return
+    verdict, moved = evaluation.verdict, evaluation.regressions
+    written = {
+        "kind": evaluation.kind,
+        "parts_are": evaluation.parts_are,
+        "target": evaluation.target,
+        "missing": evaluation.missing,
+        "left_out": evaluation.left_out,
+        "warnings": evaluation.warnings,
+        "verdict": None if verdict is None else replace(verdict, regressions=None),
+        "regressions": None if moved is None else _regression_fields(moved),
+        "refusals": evaluation.refusals,
+        "parts": {
+            name: {
+                "directions": {each.metric: each.higher_is_better for each in part.metrics.values()},
+                "blamed_by": None if part.blame is None else part.blame.method,
+                "unmeasured": dict(part.unmeasured),
+            }
+            for name, part in evaluation.parts.items()
+            if part.is_begun
+        },
+    }
+    content = msgspec.json.format(msgspec.json.encode(written, enc_hook=dict), indent=2)
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        write_bytes_atomically(evaluation.folder / VERDICT_FILE, content + b"\n")
+
+
+def _regression_fields(moved: Regressions) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(replace(moved, answers={}))
+    return {**fields, "answers": [[*key, text] for key, text in moved.answers.items()]}

@@ -5,10 +5,13 @@
     runs/eval_run_20261115_001/
     ├── head.json       what was run: data, system, parameters, versions
     ├── samples.jsonl   the ids and fingerprints of the samples, in order
+    ├── data.jsonl.zst  the samples themselves
     ├── journal.jsonl   a checksummed line for each finished sample
     ├── lock            who works on the run now
     ├── judge_usage.json  what its judge has cost so far, if it has one
     ├── blame.jsonl     where each answer failed, if the evaluation blames answers
+    ├── documents.jsonl.zst  the documents that were needed or retrieved, once the run is complete
+    ├── verdict.json    what was decided: the gate's verdict, thresholds, warnings
     └── results.json    the results document, once the run has been summed up
 
 The list of samples guards a resume. Samples pair by id; the same samples in another order are the same data;
@@ -45,7 +48,6 @@ from rag_evaluation_framework.datasets.dialect import IdDigests
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
-    RagEvalError,
     StorageError,
     UsageError,
     counted,
@@ -53,8 +55,8 @@ from rag_evaluation_framework.errors import (
     refused,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_bytes
-from rag_evaluation_framework.files.atomic import sync_folder, write_bytes_atomically
+from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
+from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice, SampleResult
 from rag_evaluation_framework.records.samples import Sample
@@ -66,7 +68,12 @@ from rag_evaluation_framework.results.journal import (
     read_index,
 )
 
-# The samples of a run: their ids and fingerprints, written down before the first request.
+# The samples of a run: their ids and fingerprints, and they themselves, written before the first request.
+
+SAMPLES_FILE = "data.jsonl.zst"
+"""The samples of a run as they were when it began."""
+
+
 Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
 """Samples in memory, or a function that begins reading them anew each time it is called."""
 
@@ -90,17 +97,24 @@ def streamed(samples: Samples) -> Iterator[Sample]:
 
 def fingerprint(sample: Sample) -> str:
     """Return 32 hexadecimal digits that identify the content of a sample, its id left out."""
+    return _digits(_content(sample))
+
+
+def _digits(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _content(sample: Sample) -> bytes:
     # Only what is filled in, so that a field that a later version adds changes nothing.
     content = {
         name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
     }
     try:
-        written = msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
+        return msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise invalid("", "a sample that can be written as JSON", str(error)).located(
             within=sample.id
         ) from None
-    return hashlib.blake2b(written, digest_size=16).hexdigest()
 
 
 def content_hash(samples: Samples) -> str:
@@ -112,17 +126,40 @@ def content_hash(samples: Samples) -> str:
 
 
 def write_list(samples: Samples, path: Path) -> int:
-    """Write the list of a new run's samples; return how many there are. A repeated id is an error."""
-    digests = IdDigests()
+    """Write the list of a new run's samples, and the samples beside it; return how many there are.
 
-    def listed() -> Iterator[list[str]]:
-        for identifier, digits in _listed(samples):
+    A repeated id is an error. Samples that several runs share are kept once, by whoever holds the runs.
+    """
+    digests = IdDigests()
+    listed = samples.listed if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
+
+    def lines() -> Iterator[tuple[str, str]]:
+        for identifier, digits in listed:
             digests.add(identifier)
-            yield [identifier, digits]
+            yield identifier, digits
         if digests.repeated():
             _refuse_repetitions(samples)
 
-    return write_lines(path, listed())
+    return write_lines(path, lines())
+
+
+def keep_samples(samples: Samples, folder: Path) -> None:
+    """Write the samples that several runs in a folder share."""
+    for _ in _kept(samples, folder):
+        pass
+
+
+def _kept(samples: Samples, folder: Path) -> Iterator[tuple[str, str]]:
+    """Write the samples, and yield the id and fingerprint of each."""
+    with (
+        atomic_writer(folder / SAMPLES_FILE) as file,
+        compressing(file, named_compression(SAMPLES_FILE)) as stream,
+    ):
+        for sample in streamed(samples):
+            content = _content(sample)
+            about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
+            stream.write(about[:-1] + b',"content":' + content + b"}\n")
+            yield sample.id, _digits(content)
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
@@ -315,17 +352,22 @@ class RunFolder:
         return cls(path, head)
 
     @classmethod
+    def at(cls, path: Path) -> RunFolder:
+        """Open the run in a folder."""
+        return cls(path, _read_head(path / "head.json"))
+
+    @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
         """Open a run by its id in the runs directory, or by the path of its folder."""
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
-                return _opened(path)
+                return cls.at(path)
         if Path(path_or_id).is_file():
             lacking = "a results file has the figures of a run, not its journal"
             raise UsageError(
                 f"expected a run by its id or the path of its folder, got the file {path_or_id}: {lacking}"
             )
-        known = [path.name for path in _run_paths(Path(runs_directory))]
+        known = [path.name for path in run_paths(Path(runs_directory))]
         hint = f"the latest there is {known[-1]}" if known else "there is none"
         raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
 
@@ -408,13 +450,16 @@ class RunFolder:
     def _index_of_cells(self) -> JournalIndex:
         configuration = self.head.configuration
         whole = empty_index(len(configuration[CELLS]) * int(configuration["samples"]))
-        for path in _run_paths(self.path):
-            if (path / "head.json").is_file():
-                index = _opened(path).index()
-                whole.done += index.done
-                whole.failed += index.failed
-                whole.problems += index.problems
+        for path in self.cells():
+            index = RunFolder.at(path).index()
+            whole.done += index.done
+            whole.failed += index.failed
+            whole.problems += index.problems
         return whole
+
+    def cells(self) -> list[Path]:
+        """Return the folders of those cells of a sweep that were begun, by name."""
+        return [path for path in run_paths(self.path) if (path / "head.json").is_file()]
 
     def results(self) -> Iterator[SampleResult]:
         """Yield the result of each finished sample, as :meth:`entries` do."""
@@ -436,51 +481,8 @@ class RunFolder:
         return next(read_entries(self.journal_path, [offset]))
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRun:
-    """A run in a directory; one that cannot be opened has the reason in place of its folder."""
-
-    path: Path
-    state: RunState
-    folder: RunFolder | None = None
-    reason: str | None = None
-
-
-def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
-    """Return the runs of a directory by name; a directory that does not exist has none."""
-    found = []
-    for path in _run_paths(Path(runs_directory)):
-        try:
-            folder = _opened(path)
-            found.append(ListedRun(path, folder.state, folder))
-        except RagEvalError as error:
-            found.append(ListedRun(path, "broken", reason=str(error)))
-    return found
-
-
-def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
-    """Yield the runs that belong together, found by one of them: the leader, then the others by name.
-
-    The configuration of the others has the leader's id as ``tie``. Only heads are read, and runs that cannot
-    be opened are skipped.
-    """
-    directory, leader_id = named.path.parent, named.head.configuration.get(tie)
-    leader = RunFolder.open(leader_id, directory) if leader_id else named
-    yield leader
-    for path in _run_paths(directory):
-        try:
-            folder = _opened(path)
-        except RagEvalError:
-            continue
-        if folder.head.configuration.get(tie) == leader.head.run_id:
-            yield folder
-
-
-def _opened(path: Path) -> RunFolder:
-    return RunFolder(path, _read_head(path / "head.json"))
-
-
-def _run_paths(directory: Path) -> list[Path]:
+def run_paths(directory: Path) -> list[Path]:
+    """Return the folders in a directory that may be runs, by name."""
     try:
         return sorted(path for path in directory.iterdir() if path.is_dir() and _RUN_ID.match(path.name))
     except FileNotFoundError:
@@ -511,7 +513,7 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
 
 
 def _last(directory: Path, prefix: str) -> int:
-    taken = (path.name.removeprefix(prefix) for path in _run_paths(directory) if path.name.startswith(prefix))
+    taken = (path.name.removeprefix(prefix) for path in run_paths(directory) if path.name.startswith(prefix))
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 
 
@@ -537,48 +539,6 @@ def _read_head(path: Path) -> RunHead:
 
 RESULTS_FILE = "golden.results.json"
 """The name of the results of all splits in the folder of the first run of golden sets."""
-
-
-class RunGroup:
-    """The runs of an evaluation by dataset; the leader is the first."""
-
-    def __init__(self, leader: RunFolder, *others: RunFolder) -> None:
-        self.leader = leader
-        self.runs = {run.head.dataset_id: run for run in (leader, *others)}
-
-    @classmethod
-    def open(cls, path_or_id: str | Path, runs_directory: Path) -> RunGroup:
-        """Find an evaluation by any of its runs, in the runs directory or by path."""
-        return cls(*tied_runs(RunFolder.open(path_or_id, runs_directory), "evaluation"))
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The datasets of the evaluation, including those not begun."""
-        listed = self.leader.head.configuration.get("datasets")
-        return tuple(listed) if isinstance(listed, list) else tuple(self.runs)
-
-    @property
-    def choice(self) -> SampleChoice:
-        """How the samples were chosen."""
-        written = self._selection()
-        return SampleChoice(
-            tags=tuple(written.get("tags", ())),
-            sample_size=written.get("sample_size"),
-            seed=self.leader.head.seed,
-            allow_missing=bool(written.get("allow_missing")),
-            repeats=self.leader.head.repeats,
-        )
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The metrics that replaced the manifest's, if any did."""
-        return tuple(self._selection().get("metrics", ()))
-
-    def _selection(self) -> dict[str, Any]:
-        written = self.leader.head.configuration.get("selection")
-        if not isinstance(written, dict):
-            raise UsageError(f"run {self.leader.head.run_id} was not begun by an evaluation of a manifest")
-        return written
 
 
 def group_fields(

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.recognition import DIALECTS, read_dataset, recognise
+from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
@@ -25,19 +25,20 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import is_there, named_compression, plain_name, read_bytes
+from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
-from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import CharacterSpan
+from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
+from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
-    ScoredMetric,
     ScoredRun,
     compare_metric,
-    compare_scored,
     corrected_together,
     data_differences,
     evaluated_dataset,
@@ -49,8 +50,7 @@ from rag_evaluation_framework.results.comparison import (
     scored_run,
     shared_metrics,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.statistics.intervals import Interval
 
@@ -364,29 +364,6 @@ class EvaluationResultsStorage:
 # Evaluations and comparisons, whatever they are kept in.
 
 
-def load(
-    place: str | Path,
-    *,
-    dataset: str | Path | None = None,
-    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
-) -> Evaluation | Dataset:
-    """Load a run by its folder or id, a results file, or a dataset by its path.
-
-    The samples of a run are read from its ``dataset``, by default the file that its head records, where that
-    is still there.
-    """
-    path = Path(place)
-    if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
-        return load_run(RunFolder.open(place, runs_directory), dataset)
-    if path.name.endswith(SUFFIXES) or path.name == "results.json":
-        return _of_document(read_results(path))
-    if path.exists():
-        return read_dataset(path)
-    raise UsageError(
-        f"expected a run, a results file or a dataset, got {shown(str(place))}, which is not there"
-    )
-
-
 def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002
     """Write an evaluation, a comparison or a dataset atomically, as its ending or ``format`` says."""
     if isinstance(thing, Dataset):
@@ -396,26 +373,6 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
         write_text_atomically(path, thing.render(format or "terminal"))
         return Path(path)
     return thing.save(path, format=format)
-
-
-def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
-    """Sum up a run on the disk; its rows have their samples where the dataset is there as it was."""
-    recorded = folder.head.configuration.get("dataset_path")
-    source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
-    samples: Samples | None = None
-    if source is not None:
-        samples = partial(recognise(source).stream, Path(source))
-    counts = folder.counts
-    return summed_up(
-        folder.head,
-        rows_of_folder(folder),
-        kind="answers",
-        total=counts.total,
-        outcome=counts.outcome,
-        rows=lambda: rows_of_folder(folder, samples),
-        folder=folder.path,
-        target=folder.head.target,
-    )
 
 
 def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
@@ -442,7 +399,7 @@ def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
     }
 
 
-def _of_document(document: dict[str, Any]) -> Evaluation:
+def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
     """Return what a results document holds; it has no samples, only what was answered and scored."""
     summary, figures = document.get("summary") or {}, _figures_of(document)
     head, rows = rows_of_document(document)
@@ -459,6 +416,7 @@ def _of_document(document: dict[str, Any]) -> Evaluation:
             completed=True, interrupted=False, done=finished, failed=0, remaining=total - finished
         ),
         columns=totals.columns(),
+        blame=msgspec.convert(document.get("blame"), BlameSummary | None),
         read_rows=lambda: rows,
         document=document,
     )
@@ -485,41 +443,75 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     def method(name: str) -> str:
         return figures[name].method if name in figures else "unknown"
 
-    scores = [Score.scored(name, value, method=method(name)) for name, value in query_scores(query).items()]
+    details = query.get("metric_details") or {}
+    scores = [
+        Score.scored(name, value, method=method(name), details=details.get(name))
+        for name, value in query_scores(query).items()
+    ]
     for name, told in (query.get("unscored_metrics") or {}).items():
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
         scores.append(made(name, str(told.get("reason")), method=method(name)))
+    result = SampleResult(str(query.get("query_id")), _response(query), tuple(scores))
+    return Row(
+        place,
+        result,
+        _sample(query),
+        passes=query.get("pass"),
+        blame=_blame(query.get("blame")),
+        split=query.get("split"),
+    )
+
+
+def _response(query: Mapping[str, Any]) -> Response:
     error = query.get("error")
-    response = Response(
+    spans = (query.get("retrieval_results") or {}).get("retrieved_spans") or ()
+    hits = [
+        Hit(
+            id=each["chunk_id"],
+            span=CharacterSpan(each["document_id"], each["start_char"], each["end_char"]),
+        )
+        for each in spans
+    ]
+    retrieved = (query.get("retrieval_results") or {}).get("retrieved_docs") or ()
+    return Response(
         text=query.get("generated_answer"),
+        hits=tuple(hits or (Hit(id=str(each)) for each in retrieved)),
         contexts=tuple(query.get("contexts") or ()),
         latency_ms=query.get("latency_ms"),
         failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
     )
-    result = SampleResult(str(query.get("query_id")), response, tuple(scores))
-    return Row(place, result, passes=query.get("pass"))
 
 
-def compare_evaluations(systems: Mapping[str, Evaluation], **wish: Any) -> Comparison:
-    """Compare evaluations with the first of them; ``wish`` is that of :func:`compare_scored`."""
-    return compare_scored([_scored(name, each) for name, each in systems.items()], **wish)
-
-
-def _scored(name: str, evaluation: Evaluation) -> ScoredRun:
-    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
-    metrics: dict[str, ScoredMetric] = {}
-    for part_name, part in (evaluation.parts or {"": evaluation}).items():
-        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
-        for metric, figure in part.metrics.items():
-            if metric not in part.columns.values or figure.method == TIMING_METHOD:
-                continue
-            version = part.head.metric_versions.get(metric)
-            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
-            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
-    head = evaluation.head
-    return ScoredRun(
-        name=name,
-        dataset_id=head.dataset_id,
-        dataset_hash=head.dataset_hash,
-        metrics={metric: found for metric, found in metrics.items() if found.values},
+def _sample(query: Mapping[str, Any]) -> Sample | None:
+    """Return what a results document tells of a sample; ``None`` if not even what was asked."""
+    asked = query.get("query_text")
+    if not isinstance(asked, str):
+        return None
+    relevant = (query.get("retrieval_results") or {}).get("ground_truth_relevant") or ()
+    return Sample(
+        id=str(query.get("query_id")),
+        turns=(Turn(role="user", content=asked),),
+        reference=query.get("ground_truth_answer"),
+        relevant_documents={str(each): 1 for each in relevant},
+        relevant_spans=tuple(map(_span, query.get("ground_truth_spans") or ())),
+        category=query.get("category"),
+        difficulty=query.get("difficulty"),
+        query_type=query.get("query_type"),
+        tags=tuple(query.get("tags") or ()),
     )
+
+
+def _span(written: Mapping[str, Any]) -> SpanCitation:
+    return SpanCitation(
+        written["file_name"],
+        written["start_char"],
+        written["end_char"],
+        page=written.get("page_number"),
+        text=written.get("context_text"),
+    )
+
+
+def _blame(written: Any) -> Blame | None:
+    if not isinstance(written, Mapping) or written.get("kind") not in BLAME_KINDS:
+        return None
+    return msgspec.convert({"evidence": [], **written}, Blame)

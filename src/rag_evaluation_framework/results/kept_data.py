@@ -1,0 +1,209 @@
+"""What a run keeps beside its journal, so that it can be shown without its dataset and its documents.
+
+The samples are written when the run begins. The documents that they need or that were retrieved for them are
+written once it is complete. Contexts that the system returned are in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.files.access import Limits
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import (
+    Entities,
+    Expectation,
+    Milestones,
+    Origin,
+    Recorded,
+    Refusal,
+    Relation,
+    Sample,
+    Turn,
+)
+from rag_evaluation_framework.results.run_folder import SAMPLES_FILE, Samples
+
+DOCUMENTS_FILE = "documents.jsonl.zst"
+"""The documents that a run's samples need or that were retrieved, each text once; of a small corpus all."""
+
+MOST_CHARACTERS = 16_000_000
+"""So many characters of documents a run keeps at the most; those beyond are named."""
+
+WHOLE_CHARACTERS = 1_000_000
+"""A corpus of so many characters is kept whole: contexts without a name are found in it."""
+
+# What we wrote ourselves may repeat itself as often as it likes.
+_OWN = Limits(max_ratio=float("inf"))
+
+
+def kept_samples(folder: Path) -> Samples | None:
+    """Return how to read the samples that a run's folder keeps; ``None`` if it keeps none."""
+    path = folder / SAMPLES_FILE
+    return (lambda: read_samples(path)) if path.is_file() else None
+
+
+# Samples from their lines back to records.
+
+
+def read_samples(path: Path) -> Iterator[Sample]:
+    """Yield the samples of a file that :func:`write_list` or :func:`keep_samples` wrote."""
+    for number, written in read_lines(path, limits=_OWN):
+        try:
+            yield _sample(written)
+        except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
+            raise invalid("", "a sample of a run", written).located(str(path), number) from None
+
+
+def _sample(written: Mapping[str, Any]) -> Sample:
+    content = dict(written["content"])
+    origin, recorded = written["origin"], content.get("recorded")
+    made = {
+        "turns": msgspec.convert(content["turns"], tuple[Turn, ...]),
+        "relevant_spans": tuple(map(_citation, content.get("relevant_spans", ()))),
+        "expectation": _expectation(content.get("expectation")),
+        "recorded": None if recorded is None else _recorded(recorded),
+        "origin": None if origin is None else Origin(**origin),
+    }
+    texts = {
+        name: tuple(content.get(name, ()))
+        for name in ("references", "reference_contexts", "relevant_chunk_ids", "tags")
+    }
+    return Sample(id=written["id"], **{**content, **texts, **made})
+
+
+def _recorded(written: Mapping[str, Any]) -> Recorded:
+    several = {name: tuple(written[name]) for name in ("contexts", "sources", "retrieved")}
+    return Recorded(**{**written, **several, "citations": tuple(map(_citation, written["citations"]))})
+
+
+def _citation(written: Mapping[str, Any]) -> Any:
+    from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+
+    if "number" in written:
+        return ContextCitation(**written)
+    return (TokenSpanCitation if "tokenizer" in written else SpanCitation)(**written)
+
+
+def _expectation(written: Any) -> Expectation | None:
+    if written is None:
+        return None
+    kinds = {"pattern": Refusal, "names": Entities, "subject": Relation, "steps": Milestones}
+    kind = next(kind for name, kind in kinds.items() if name in written)
+    return msgspec.convert(written, kind)
+
+
+# The documents of a run, each text once.
+
+
+@dataclass(frozen=True, eq=False)
+class KeptDocuments:
+    """Documents by any of their names; ``not_kept`` says of others why their text is not here.
+
+    ``reason`` is why nothing at all was kept, where that is so.
+    """
+
+    documents: tuple[Document, ...] = ()
+    not_kept: Mapping[str, str] = field(default_factory=dict)
+    reason: str | None = None
+
+    @cached_property
+    def _names(self) -> DocumentNames:
+        return DocumentNames.of_records(self.documents)
+
+    def find(self, name: str) -> Document | None:
+        """Return the one document that a name means; ``None`` if it is not here, or cannot be told."""
+        position = self._names.position(name)
+        return None if position is None else self.documents[position]
+
+
+def together(several: Iterable[KeptDocuments]) -> KeptDocuments:
+    """Return the documents of several runs, each once."""
+    documents: dict[str, Document] = {}
+    not_kept: dict[str, str] = {}
+    reasons: list[str | None] = []
+    for each in several:
+        documents |= {document.id: document for document in each.documents}
+        not_kept |= each.not_kept
+        reasons.append(each.reason)
+    reason = None if None in reasons else next(iter(reasons), None)
+    return KeptDocuments(tuple(documents.values()), not_kept, reason)
+
+
+NO_DOCUMENTS = KeptDocuments(reason="the run knew no documents: --corpus names their folder")
+
+
+def named_documents(response: Response) -> Iterator[str]:
+    """Yield the names of the documents that were retrieved or cited."""
+    for hit in response.hits:
+        yield hit.id if hit.span is None else hit.span.doc_id
+    for cited in response.citations:
+        if isinstance(name := getattr(cited, "file", None), str):
+            yield name
+
+
+def needed_documents(samples: Iterable[Sample]) -> Iterator[str]:
+    """Yield the names of the documents that samples need."""
+    for sample in samples:
+        yield from (name for name, grade in sample.relevant_documents.items() if grade > 0)
+        yield from (span.file for span in sample.relevant_spans)
+
+
+def keep_documents(documents: Sequence[Document], names: Iterable[str], folder: Path) -> None:
+    """Write those of the documents that are named, in that order and up to the most; all of a small one."""
+    known = DocumentNames.of_records(documents)
+    wanted = dict.fromkeys(place for name in names for place in known.positions(name))
+    if sum(len(document.content) for document in documents) <= WHOLE_CHARACTERS:
+        wanted |= dict.fromkeys(range(len(documents)))
+    write_lines(folder / DOCUMENTS_FILE, _documents([documents[place] for place in wanted]))
+
+
+def _documents(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
+    left, written = MOST_CHARACTERS, set[str]()
+    for document in documents:
+        digits = document.fingerprint
+        named = {
+            "file_path": document.extra.get("file_path"),
+            "file_name": document.metadata.get("file_name"),
+        }
+        line: dict[str, Any] = {"id": document.id, "sha256": digits, "characters": len(document.content)}
+        line |= {name: value for name, value in named.items() if isinstance(value, str)}
+        if digits not in written and len(document.content) <= left:
+            left -= len(document.content)
+            written.add(digits)
+            line["text"] = document.content
+        yield line
+
+
+def read_documents(folder: Path) -> KeptDocuments:
+    """Return the documents that a run's folder keeps; a cell of a sweep has those of the sweep."""
+    path = folder / DOCUMENTS_FILE
+    if not path.is_file():
+        path = folder.parent / DOCUMENTS_FILE
+    if not path.is_file():
+        return NO_DOCUMENTS
+    texts: dict[str, str] = {}
+    found: list[Document] = []
+    not_kept: dict[str, str] = {}
+    for number, line in read_lines(path, limits=_OWN):
+        try:
+            texts.setdefault(line["sha256"], line.get("text"))
+            text, names = texts[line["sha256"]], {"file_name": line.get("file_name")}
+            if text is None:
+                beyond = f"a run keeps {MOST_CHARACTERS:,} characters of documents"
+                not_kept[line["id"]] = f"{beyond}, and its {line['characters']:,} are beyond them"
+            else:
+                extra = {"file_path": line["file_path"]} if "file_path" in line else {}
+                given = {name: value for name, value in names.items() if value is not None}
+                found.append(Document(DocumentId(line["id"]), text, metadata=given, extra=extra))
+        except (KeyError, TypeError, AttributeError):
+            raise invalid("", "a document of a run", line).located(str(path), number) from None
+    return KeptDocuments(tuple(found), not_kept)

@@ -1,0 +1,224 @@
+"""Evaluations from the folders of their runs: one run, the runs of a suite, the cells of a sweep.
+
+Nothing but the folders is needed: samples, documents, blame and the verdict are kept there. What a folder of
+an earlier version does not keep is read from the dataset that its head records, or missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import is_there, read_bytes
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.breakdowns import (
+    RefusalTable,
+    blame_of_all,
+)
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
+from rag_evaluation_framework.results.gate import (
+    evaluation_of_run,
+)
+from rag_evaluation_framework.results.kept_data import kept_samples
+from rag_evaluation_framework.results.results_documents import VERDICT_FILE
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
+from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
+from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
+
+PERFORMANCE_FILE = "performance.json"
+"""What a complete cell of a sweep took."""
+
+
+def load(
+    place: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
+) -> Evaluation | Dataset:
+    """Load a run by its folder or id, a results file, or a dataset by its path.
+
+    A run is loaded as it was returned, with the other datasets of its evaluation. Its samples are those that
+    its folder keeps, unless a ``dataset`` is given.
+    """
+    path = Path(place)
+    if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
+        return load_run(RunFolder.open(place, runs_directory), dataset)
+    if path.name.endswith(SUFFIXES) or path.name == "results.json":
+        return evaluation_of_document(read_results(path))
+    if path.exists():
+        return read_dataset(path)
+    raise UsageError(
+        f"expected a run, a results file or a dataset, got {shown(str(place))}, which is not there"
+    )
+
+
+def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
+    """Sum up a run on the disk, or all runs of its evaluation; a sweep has its cells as parts."""
+    if CELLS in folder.head.configuration:
+        return _sweep(folder)
+    if "selection" not in folder.head.configuration:
+        return _one_run(folder, {}, dataset)
+    group = RunGroup.open(folder.path, folder.path.parent)
+    decided = _decided(group.leader)
+    single = dataset if len(group.runs) == 1 else None
+    parts = {name: _one_run(run, decided, single) for name, run in group.runs.items()}
+    return _suite(group, parts, decided)
+
+
+def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path | None) -> Evaluation:
+    counts, configuration = folder.counts, folder.head.configuration
+    about = _mapping(_mapping(decided.get("parts")).get(folder.head.dataset_id))
+    return evaluation_of_run(
+        folder,
+        samples=_samples(folder, dataset),
+        thresholds=written_thresholds(configuration),
+        outcome=counts.outcome,
+        kind="golden" if "golden" in configuration else "answers",
+        total=counts.total,
+        metrics=tuple(_mapping(configuration.get("metrics"))),
+        directions=_mapping(about.get("directions")),
+        blamed_by=about.get("blamed_by"),
+        unmeasured=_mapping(about.get("unmeasured")),
+        target=decided.get("target") or folder.head.target,
+    )
+
+
+def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
+    kept = kept_samples(folder.path)
+    if dataset is None and kept is not None:
+        return kept
+    recorded = folder.head.configuration.get("dataset_path")
+    source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
+    return None if source is None else partial(recognise(source).stream, Path(source))
+
+
+def _decided(leader: RunFolder) -> Mapping[str, Any]:
+    path = leader.path / VERDICT_FILE
+    if not path.is_file():
+        return {}
+    found: Mapping[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
+    return found
+
+
+def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[str, Any]) -> Evaluation:
+    """Return the runs of an evaluation as one; of a single dataset its figures are those of the whole."""
+    first = next(iter(parts.values()))
+    only = first if len(parts) == 1 else None
+    stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
+    blames = [part.blame for part in parts.values() if part.blame is not None]
+    try:
+        verdict = msgspec.convert(decided.get("verdict"), Verdict | None)
+        moved = _regressions(decided.get("regressions"))
+        refusals = msgspec.convert(decided.get("refusals"), RefusalTable | None)
+        left_out = msgspec.convert(decided.get("left_out", ()), tuple[Threshold, ...])
+    except msgspec.ValidationError as error:
+        raise invalid("", "what an evaluation decided", str(error)).located(
+            str(group.leader.path / VERDICT_FILE)
+        ) from None
+    return Evaluation(
+        kind=decided.get("kind", "suite"),
+        head=group.leader.head,
+        metrics={} if only is None else only.metrics,
+        counts=_counts(parts) if only is None else only.counts,
+        outcome=stopped or first.outcome,
+        columns=NO_COLUMNS if only is None else only.columns,
+        parts=parts,
+        parts_are=decided.get("parts_are", "datasets"),
+        blame=blame_of_all(blames) if blames else None,
+        verdict=None if verdict is None or stopped else replace(verdict, regressions=moved),
+        refusals=refusals,
+        regressions=moved,
+        warnings=tuple(decided.get("warnings", ())),
+        left_out=left_out,
+        target=decided.get("target") or group.leader.head.target,
+        missing=tuple(decided.get("missing", ())),
+        folder=group.leader.path,
+    )
+
+
+def _counts(parts: Mapping[str, Evaluation]) -> Counts:
+    counts = [part.counts for part in parts.values()]
+    names = ("total", "finished", "failed", "errors")
+    return Counts(**{name: sum(getattr(each, name) for each in counts) for name in names})
+
+
+def _regressions(written: Any) -> Regressions | None:
+    if written is None:
+        return None
+    answers = {(dataset, sample): text for dataset, sample, text in written["answers"]}
+    return replace(msgspec.convert({**written, "answers": {}}, Regressions), answers=answers)
+
+
+# Sweeps: each cell is a run in a folder inside.
+
+
+def _sweep(group: RunFolder) -> Evaluation:
+    document: Mapping[str, Any] = {}
+    if group.results_path.is_file():
+        document = strict_json.decode(read_bytes(group.results_path), file=str(group.results_path))
+    samples = kept_samples(group.path)
+    found = [_cell(RunFolder.open(path), samples) for path in group.cells()]
+    if not found:
+        raise UsageError(f"expected a sweep with a cell that was begun, got {group.head.run_id} without any")
+    named = {str(part.head.target): part for part in found}
+    ranked = [cell["name"] for cell in document.get("cells", ()) if cell.get("name") in named]
+    parts = {name: named[name] for name in dict.fromkeys([*ranked, *named])}
+    done = sum(part.counts.finished for part in found)
+    total = int(group.head.configuration.get("samples", 0)) * len(group.head.configuration[CELLS])
+    failed = sum(part.counts.failed for part in found)
+    first = next(iter(parts.values()))
+    return Evaluation(
+        kind="systems",
+        head=group.head,
+        metrics=first.metrics,
+        counts=Counts(total=total, finished=done, failed=failed, errors=failed),
+        outcome=group.counts.outcome,
+        parts=parts,
+        parts_are="systems",
+        comparison=_compared(document, str(first.head.target)),
+        performance=Performance({name: document[name] for name in ("spent_usd",) if name in document}),
+        folder=group.path,
+        document=document or None,
+    )
+
+
+def _cell(folder: RunFolder, samples: Samples | None) -> Evaluation:
+    performance: dict[str, Any] = {}
+    if (path := folder.path / PERFORMANCE_FILE).is_file():
+        performance = strict_json.decode(read_bytes(path), file=str(path))
+    counts = folder.counts
+    evaluation = summed_up(
+        folder.head,
+        rows_of_folder(folder),
+        kind="retrieval",
+        outcome=counts.outcome,
+        rows=lambda: rows_of_folder(folder, samples),
+        total=counts.total,
+        folder=folder.path,
+    )
+    return replace(evaluation, performance=Performance(performance))
+
+
+def _compared(document: Mapping[str, Any], baseline: str) -> Comparison | None:
+    try:
+        tests = [msgspec.convert(dict(each), MetricComparison) for each in document.get("comparisons", ())]
+    except (msgspec.ValidationError, AttributeError) as error:
+        raise invalid("comparisons", "the tests of a sweep", str(error)) from None
+    contenders = tuple(each.contender for each in tests)
+    return Comparison(baseline=baseline, contenders=contenders, metrics=tuple(tests)) if tests else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
