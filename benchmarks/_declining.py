@@ -1,9 +1,10 @@
-"""Declining in many wordings, on two sets written for it by people who had not seen the patterns.
+"""Declining in many wordings, on sets written for it by people who had not seen the patterns.
 
-``refusals_work.jsonl`` was worked with: its figures are given for a model fitted without it, whose signs had
-been written with it in view. ``refusals_once.jsonl`` was opened once, when nothing was changed any more.
-Kinds are those of the writers' brief. Answers that partly decline count as neither.
-`python -m benchmarks._declining` writes the figures, and those of XSTest, into the card of the method.
+``refusals_work_*.jsonl`` were worked with: the figures of each are given for a model fitted without it, while
+the signs, families and other texts were written with its errors in view. ``refusals_once.jsonl`` was opened
+once, when nothing was changed any more. Kinds are those of the writers' brief. Answers that partly decline
+count as neither. `python -m benchmarks._declining` writes the figures, and those of XSTest, into the card of
+the method.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ FOLDER = Path(__file__).parent / "data"
 CARD = Path(answer_classes.__file__).parent / "cards" / "answer_patterns.json"
 SETS = {
     "refusals_once.jsonl": "the set opened once",
-    "refusals_work.jsonl": "the set worked with, model fitted without it",
+    **{
+        name: f"set {number} worked with, model fitted without it"
+        for number, name in enumerate(fit.WORK_SETS, start=1)
+    },
 }
 LANGUAGES = {"": "", "en": ", English", "zh": ", Chinese"}
 NOT_DECLINED = ("answered", "caution")
@@ -71,24 +75,25 @@ def by_model(answer: str, question: str) -> str:
 
 
 @cache
-def without_work() -> declining.DecliningModel:
-    """Return a model that was fitted on everything but the set worked with."""
-    return declining.DecliningModel(**fit.fitted([*fit.other_texts()]))
+def without(name: str) -> declining.DecliningModel:
+    """Return a model that was fitted on everything but a set."""
+    return declining.DecliningModel(**fit.fitted([*fit.own_sets(but=name), *fit.other_texts()]))
 
 
 def classes_of(name: str) -> list[Labelled]:
     """Return a set as classified by a model that has not seen it."""
-    if "work" not in name:
+    if name not in fit.WORK_SETS:
         return classified(name, by_model)
+    fitted = partial(without, name)
     with (
-        patch.object(answer_classes, "declining_model", without_work),
-        patch.object(declining, "declining_model", without_work),
+        patch.object(answer_classes, "declining_model", fitted),
+        patch.object(declining, "declining_model", fitted),
     ):
         return classified(name, by_model)
 
 
 def rows(data: Path = DATA) -> list[Figure]:
-    """Return the figures of both sets."""
+    """Return the figures of every set."""
     return [row for name, title in SETS.items() if records(name) for row in set_rows(name, title)]
 
 

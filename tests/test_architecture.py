@@ -93,7 +93,7 @@ GEARS = {
     f"{NAME}.evaluation.rescoring",
     f"{NAME}.evaluation.systems",
     f"{NAME}.judging.methods",
-    f"{NAME}.results.storage",
+    f"{NAME}.results.changes",
     f"{NAME}.retrieval.sweep",
 }
 THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")

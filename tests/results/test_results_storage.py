@@ -224,7 +224,8 @@ def test_a_full_disk_leaves_the_old_file(storage: EvaluationResultsStorage) -> N
     path = Path(storage.save_results(RESULTS))
     before = path.read_bytes()
     program = f"""
-        import resource, signal
+        import resource, signal, sys
+        sys.dont_write_bytecode = True  # a limit on files would cut compiled modules short
         from rag_evaluation_framework.errors import StorageError
         from rag_evaluation_framework.results.storage import EvaluationResultsStorage
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -287,7 +287,7 @@ def compare(
 
     Other data or other methods are refused with the reasons, unless it is forced.
     """
-    from rag_evaluation_framework.results.storage import compare_evaluations
+    from rag_evaluation_framework.results.changes import compare_evaluations
 
     if not others:
         raise UsageError("compare: expected two evaluations or more, got one")
@@ -305,13 +305,13 @@ def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
 
     Only those that were measured are compared.
     """
-    from rag_evaluation_framework.results.storage import compare_evaluations
+    from rag_evaluation_framework.results.changes import compare_evaluations
 
     first = next(iter(systems.values()))
     measured = {name: each for name, each in systems.items() if each.shortfall is None}
     comparison = None
     if first.shortfall is None and len(measured) > 1:
-        comparison = compare_evaluations(measured, force=True, seed=first.head.seed)
+        comparison = compare_evaluations(measured, answers=False, force=True, seed=first.head.seed)
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     return Evaluation(
         kind="systems",

@@ -111,7 +111,7 @@ def hop_coverage(found_places: int, hops: int) -> float:
     return min(found_places, hops) / hops
 
 
-@metric("turn_correctness", version=3, reads=GOLDEN, shows=("turns",))
+@metric("turn_correctness", version=4, reads=GOLDEN, shows=("turns",))
 def turn_correctness(turns: Sequence[float]) -> float:
     """How far the answers of a conversation, turn by turn, say what they should.
 
@@ -129,7 +129,7 @@ def turn_correctness(turns: Sequence[float]) -> float:
     return exact_mean(_some(turns, "matches"))
 
 
-@metric("context_turn_correctness", version=3, reads=GOLDEN, shows=("dependent_turns",))
+@metric("context_turn_correctness", version=4, reads=GOLDEN, shows=("dependent_turns",))
 def context_turn_correctness(dependent_turns: Sequence[float]) -> float:
     """How far the answers say what they should in the turns that cannot be answered without those before.
 

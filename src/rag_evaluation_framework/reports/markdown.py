@@ -1,4 +1,4 @@
-"""An evaluation as Markdown for a pull request or a job's summary."""
+"""An evaluation or a comparison as Markdown for a pull request or a job's summary."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from rag_evaluation_framework.reports.compared_answers import (
+    called,
+    comparison_sentence,
+    left_out_sentences,
+    metric_word,
+    short_names,
+    sorts_sentence,
+    trait_sentence,
+)
+from rag_evaluation_framework.reports.screen import by, difference
+from rag_evaluation_framework.reports.screen import figure as two_digits
 from rag_evaluation_framework.reports.tables import figure, interval_header, one_line, shown_figures
 from rag_evaluation_framework.reports.terminal import (
     blame_cells,
@@ -27,14 +38,19 @@ from rag_evaluation_framework.reports.verdict_lines import (
     worse_answers,
 )
 from rag_evaluation_framework.results.breakdowns import BlameSummary
+from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
 
 
-def render(evaluation: Evaluation) -> str:
+def render(thing: Evaluation | Comparison) -> str:
     """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
+    return _comparison(thing) if isinstance(thing, Comparison) else _evaluation(thing)
+
+
+def _evaluation(evaluation: Evaluation) -> str:
     verdict, evaluations = verdict_of(evaluation), evaluation.named_runs
     refusals, blame = evaluation.refusals, evaluation.blame
     word = verdict.word
@@ -120,3 +136,57 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     written = [[escaped(cell) for cell in row] for row in (headers, *rows)]
     lines = [written[0], ["---"] * len(headers), *written[1:]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# A comparison: the answers that changed beside each other, the figures folded.
+
+
+def _comparison(comparison: Comparison) -> str:
+    names = short_names([comparison.baseline, *comparison.contenders])
+    parts = []
+    for changes in comparison.answers or (None,):
+        of = "" if changes is None or len(comparison.contenders) == 1 else f"{names[changes.contender]}: "
+        parts.append(f"### rag-eval: {escaped(of + comparison_sentence(comparison, changes), 1000)}")
+        if changes is None:
+            continue
+        told = [f"Compared with {changes.baseline}.", *map(trait_sentence, changes.traits[:2])]
+        parts.append(escaped(" ".join(told), 1000))
+        rows = [
+            [f"{word}: {called(each)}", each.question, each.before or "–", each.now or "–"]
+            for word, answers in (("worse", changes.worse), ("better", changes.better))
+            for each in answers[:_LISTED_SAMPLES]
+        ]
+        if rows:
+            old, new = names[changes.baseline], names[changes.contender]
+            parts.append(_table(["", "question", old, new], rows))
+        lines = [sorts_sentence(changes), *left_out_sentences(changes)]
+        parts.append("\n".join(f"- {escaped(line, 1000)}" for line in lines))
+    parts += [f"> **Warning:** compared all the same: {escaped(each, 1000)}" for each in comparison.warnings]
+    if comparison.metrics:
+        parts.append(_compared_metrics(comparison, names))
+    return "\n\n".join(parts) + "\n"
+
+
+def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
+    told = [
+        f"{each.metric} {two_digits(each.baseline_mean)} → {two_digits(each.contender_mean)}, "
+        f"{metric_word(each)}"
+        for each in comparison.metrics
+    ]
+    rows = [
+        [
+            each.metric,
+            names[each.contender],
+            two_digits(each.baseline_mean),
+            two_digits(each.contender_mean),
+            difference(each.difference, each.interval),
+            f"{each.wins} / {each.ties} / {each.losses}",
+            metric_word(each),
+            f"{each.n:,}",
+            by(comparison.methods.get(each.metric) or ""),
+        ]
+        for each in comparison.metrics
+    ]
+    headers = ["metric", "run", "before", "now", "difference", "better / same / worse", "verdict"]
+    summary = f"<summary>Figures: {escape(one_line('; '.join(told), 300))}</summary>"
+    return f"<details>{summary}\n\n{_table([*headers, 'answers', 'by'], rows)}\n\n</details>"

@@ -15,6 +15,8 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.reports.compared_answers import show_comparison
+from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.reports.tables import (
     comparisons_text,
     figure,
@@ -127,13 +129,27 @@ _LISTED_CLAIMS = 3
 _PART = {"datasets": "dataset", "splits": "split", "systems": "system"}
 
 
-def render(thing: Evaluation | Comparison, *, samples: bool = True, rows: bool = False) -> str:
-    """Render an evaluation with its parts, or a comparison.
+def render(
+    thing: Evaluation | Comparison,
+    *,
+    samples: bool = True,
+    rows: bool = False,
+    screen: Screen | None = None,
+    details: bool = False,
+    everything: bool = False,
+    slice_by: str | None = None,
+    short: bool = False,
+) -> str:
+    """Render an evaluation with its parts, or a comparison on a ``screen``, by default of 100 columns.
 
-    ``samples`` lists what does not pass, ``rows`` every query of ranked runs.
+    ``samples`` lists what does not pass, ``rows`` every query of ranked runs. A comparison has the tests with
+    ``details``, each answer that changed with ``everything``, the groups it is ``slice_by``, or is ``short``.
     """
     if isinstance(thing, Comparison):
-        return _comparison(thing)
+        screen = screen or Screen()
+        wish = {"details": details, "everything": everything, "short": short}
+        show_comparison(screen, thing, slice_by=slice_by, **wish)
+        return str(screen)
     if CELLS in thing.head.configuration:
         return sweep_text(thing)
     if thing.kind == "systems" and RULES in thing.head.configuration:

@@ -7,7 +7,7 @@ are left out: they differ between two runs of the same system.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -165,23 +165,28 @@ def _standings(
     several: dict[str, list[Standing]] = {}
     wanted = frozenset(metrics)
     for result in results:
-        standing = Standing(
-            result.response.failure is None,
-            sample_passes(result, bounds),
-            {
-                each.metric: each.value
-                for each in result.scores
-                if each.metric in wanted and each.value is not None
-            },
-        )
+        standing = standing_of(result, bounds, wanted)
         if repeated:
             several.setdefault(asked_id(result.sample_id), []).append(standing)
         else:
             found[result.sample_id] = standing
-    return found | {sample_id: _together(standings) for sample_id, standings in several.items()}
+    return found | {sample_id: standing_together(standings) for sample_id, standings in several.items()}
 
 
-def _together(standings: Sequence[Standing]) -> Standing:
+def standing_of(result: SampleResult, bounds: Sequence[Threshold], metrics: Container[str]) -> Standing:
+    """Return how one answer stands by these bounds and metrics."""
+    return Standing(
+        result.response.failure is None,
+        sample_passes(result, bounds),
+        {
+            each.metric: each.value
+            for each in result.scores
+            if each.metric in metrics and each.value is not None
+        },
+    )
+
+
+def standing_together(standings: Sequence[Standing]) -> Standing:
     """Return how a sample stands that was asked several times: it passes if more than half of them do."""
     decided = [each.passes for each in standings if each.passes is not None]
     names = {name for each in standings for name in each.values}
@@ -215,15 +220,15 @@ def open_baseline(
             return _of_group(RunGroup.open(given, runs_directory))
     if path.exists():
         RunFolder.open(given, runs_directory)  # says what it is that is not a run
-    found = _latest(str(given), runs_directory, datasets)
-    if found is None:
+    place = latest_of_branch(str(given), runs_directory, datasets)
+    if place is None:
         known = [run.path.name for run in list_runs(runs_directory)]
         hint = f"; the latest run there is {known[-1]}" if known else ""
         raise UsageError(
             f"no run {str(given)!r} in {runs_directory}, nor a results file or branch of that name with a "
             f"complete run of {', '.join(datasets)}{hint}"
         )
-    return found
+    return _of_file(place) if place.is_file() else _of_group(RunGroup.open(place, runs_directory))
 
 
 def _of_group(group: RunGroup) -> Baseline:
@@ -292,9 +297,9 @@ class _Listed(msgspec.Struct):
     configuration: _Configured = msgspec.field(default_factory=_Configured)
 
 
-def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baseline | None:
-    """Return the latest complete run or results file of a branch that has all the datasets."""
-    found: list[tuple[tuple[str, str], Callable[[], Baseline]]] = []
+def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -> Path | None:
+    """Return the folder or file of the latest complete run or results of a branch with all the datasets."""
+    found: list[tuple[tuple[str, str], Path]] = []
     for listed in list_runs(runs_directory):
         folder = listed.folder
         if folder is None or listed.state != "complete" or folder.head.configuration.get("branch") != name:
@@ -303,8 +308,7 @@ def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baselin
             continue  # another run leads it
         group = RunGroup(*tied_runs(folder, "evaluation"))
         if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
-            began = (folder.head.started_at or "", folder.head.run_id)
-            found.append((began, lambda group=group: _of_group(group)))  # type: ignore[misc]
+            found.append(((folder.head.started_at or "", folder.head.run_id), folder.path))
     paths = sorted(RESULTS_DIRECTORY.glob("*.results.json")) if RESULTS_DIRECTORY.is_dir() else []
     for path in paths:
         try:
@@ -312,11 +316,10 @@ def _latest(name: str, runs_directory: Path, datasets: Sequence[str]) -> Baselin
         except (msgspec.DecodeError, UnicodeDecodeError, RagEvalError):  # not a results file of ours
             continue
         if head.configuration.branch == name or path.name == f"{SAVED}{name}.results.json":
-            found.append(((head.timestamp, path.name), lambda path=path: _of_file(path)))  # type: ignore[misc]
-    for _, opened in sorted(found, key=lambda each: each[0], reverse=True):
-        baseline = opened()
-        if set(datasets) <= baseline.runs.keys():
-            return baseline
+            found.append(((head.timestamp, path.name), path))
+    for _, path in sorted(found, reverse=True):
+        if path.is_dir() or set(datasets) <= _of_file(path).runs.keys():
+            return path
     return None
 
 

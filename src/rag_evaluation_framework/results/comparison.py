@@ -16,6 +16,7 @@ from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
+from rag_evaluation_framework.results.verdicts import AnswerChanges
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
@@ -106,12 +107,13 @@ class MovedSample:
         return self.contender - self.baseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
     """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
-    ``unshared_metrics`` those for which only one side has scores.
+    ``unshared_metrics`` those for which only one side has scores; ``answers`` has for each contender which
+    answers got worse and better, where that was asked for.
     """
 
     baseline: str
@@ -120,18 +122,21 @@ class Comparison:
     moved: tuple[MovedSample, ...] = ()
     unshared_metrics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    answers: tuple[AnswerChanges, ...] = ()
+    methods: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    """How the baseline's scores of each metric were made."""
 
     @property
     def verdict(self) -> ComparisonVerdict:
         """What may be claimed of the contenders: *no worse* only where nothing fell at all."""
-        if not self.metrics:
+        if not self.metrics and not any(each.is_tested for each in self.answers):
             return "not evaluated"
-        found = {each.verdict for each in self.metrics}
+        found = {each.verdict for each in self.metrics} | {each.finding for each in self.answers}
         if "worse" in found:
             return "worse"
         if "better" in found:
             return "better"
-        fell = any(
+        fell = any(each.worse for each in self.answers if each.is_tested) or any(
             each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
         )
         return "undecided" if fell else "no worse"
@@ -153,6 +158,9 @@ class Comparison:
     def __str__(self) -> str:
         return self.render()
 
+    def __repr__(self) -> str:
+        return self.render("terminal", short=True)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
         return {
@@ -160,6 +168,7 @@ class Comparison:
             **({"contender": self.contenders[0]} if len(self.contenders) == 1 else {}),
             "contenders": list(self.contenders),
             "metrics": [each.to_dict() for each in self.metrics],
+            "answers": [each.to_dict() for each in self.answers],
             "moved": [{**asdict(sample), "difference": sample.difference} for sample in self.moved],
             "unshared_metrics": list(self.unshared_metrics),
             "warnings": list(self.warnings),
@@ -480,6 +489,7 @@ def compare_scored(
             sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
         ),
         warnings=tuple(reasons),
+        methods={metric: found.method for metric, found in baseline.metrics.items()},
     )
 
 

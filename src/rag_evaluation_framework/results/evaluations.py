@@ -340,7 +340,7 @@ class Evaluation:
         """Every metric by tag, category, difficulty, query type and refusal reason, where there are any."""
         groups: dict[str, dict[str, RunTotals]] = {}
         for row in self.rows:
-            for kind, value in _groups_of(row.sample):
+            for kind, value in groups_of(row.sample):
                 groups.setdefault(kind, {}).setdefault(value, RunTotals()).add(row.result)
         directions = {name: figure.higher_is_better for name, figure in self.metrics.items()}
         intervals = {**INTERVALS, "seed": self.head.seed}
@@ -453,7 +453,8 @@ class Evaluation:
                 }
 
 
-def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
+def groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
+    """Yield the groups a sample is in: its tags, category, difficulty, query type and refusal reason."""
     if sample is None:
         return
     for tag in sample.tags:

@@ -138,6 +138,37 @@ def _moved(change: float) -> Flip:
     return "better" if change > 0 else "worse" if change < 0 else "same"
 
 
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """How the samples of both runs moved, as ``(dataset, id)`` by kind; ``p_worse`` looks at the worse alone.
+
+    Looking both ways, p is twice the smaller of ``p_worse`` and its complement, since it is a mid-p.
+    """
+
+    by_kind: Mapping[Flip, tuple[tuple[str, str], ...]]
+    p_worse: float
+    repeated: _Repeated
+
+    def of(self, kind: Flip) -> tuple[tuple[str, str], ...]:
+        return self.by_kind.get(kind, ())
+
+    @property
+    def paired(self) -> int:
+        return len(self.of("worse")) + len(self.of("better")) + len(self.of("same"))
+
+
+def flips_of(sides: Sequence[Side]) -> Flips:
+    """Tell how each sample of both runs moved, all datasets together."""
+    by_kind: dict[Flip, list[tuple[str, str]]] = {}
+    for side in sides:
+        for sample_id, movement in side.movements():
+            by_kind.setdefault(movement, []).append((side.dataset, sample_id))
+    found = {kind: tuple(samples) for kind, samples in by_kind.items()}
+    repeated = _Repeated(sides)
+    flipped = (len(found.get("worse", ())), len(found.get("better", ())))
+    return Flips(found, repeated.p_value if repeated else flips_p_value(*flipped), repeated)
+
+
 def regressions(
     baseline: str, sides: Sequence[Side], *, min_paired: float = 0.0, seed: int = 0
 ) -> Regressions:
@@ -146,19 +177,12 @@ def regressions(
     Of the samples in both runs a share of at least ``min_paired`` must be comparable, else those that are
     not decide nothing: it is not evaluated, unless what is there is worse.
     """
-    by_kind: dict[Flip, list[tuple[str, str]]] = {}
-    for side in sides:
-        for sample_id, movement in side.movements():
-            by_kind.setdefault(movement, []).append((side.dataset, sample_id))
-    worse, better = by_kind.get("worse", []), by_kind.get("better", [])
-    unpaired = by_kind.get("unpaired", [])
-    paired = len(worse) + len(better) + len(by_kind.get("same", []))
-    repeated = _Repeated(sides)
-    p_value = repeated.p_value if repeated else flips_p_value(len(worse), len(better))
-    p_improved = 1.0 - repeated.p_value if repeated else flips_p_value(len(better), len(worse))
+    flips = flips_of(sides)
+    worse, better, unpaired = flips.of("worse"), flips.of("better"), flips.of("unpaired")
+    paired, repeated = flips.paired, flips.repeated
     fell = repeated.fell if repeated else bool(worse)
-    flipped = fell and p_value <= FLIPS_LEVEL
-    improved = (repeated.rose if repeated else bool(better)) and p_improved <= FLIPS_LEVEL
+    flipped = fell and flips.p_worse <= FLIPS_LEVEL
+    improved = (repeated.rose if repeated else bool(better)) and 1.0 - flips.p_worse <= FLIPS_LEVEL
     levels = tuple(LEVEL if shown else METRICS_LEVEL for shown in (flipped, improved))
     metrics = _gated_metrics(sides, levels, seed)
     findings = {each.finding for each in metrics}
@@ -176,18 +200,18 @@ def regressions(
     else:
         word = "better" if improved else "undecided"
     numbers = range(1, paired - len(better) + 1)
-    flips = (n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL)
+    enough = (n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL)
     return Regressions(
         baseline=baseline,
         word=word,
-        worse=tuple(worse),
-        better=tuple(better),
-        unpaired=tuple(unpaired),
-        new=len(by_kind.get("new", [])),
-        gone=len(by_kind.get("gone", [])),
+        worse=worse,
+        better=better,
+        unpaired=unpaired,
+        new=len(flips.of("new")),
+        gone=len(flips.of("gone")),
         paired=paired,
-        p_value=p_value,
-        would_fail=repeated.would_fail if repeated else next(flips, None),
+        p_value=flips.p_worse,
+        would_fail=repeated.would_fail if repeated else next(enough, None),
         metrics=metrics,
         drop=largest_drop(len(worse), len(better), paired) if paired else None,
         reason=reason,

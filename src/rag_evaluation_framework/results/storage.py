@@ -32,15 +32,13 @@ from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
-from rag_evaluation_framework.records.scores import BLAME_KINDS, TIMING_METHOD, Blame, Score
+from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
-    ScoredMetric,
     ScoredRun,
     compare_metric,
-    compare_scored,
     corrected_together,
     data_differences,
     evaluated_dataset,
@@ -517,28 +515,3 @@ def _blame(written: Any) -> Blame | None:
     if not isinstance(written, Mapping) or written.get("kind") not in BLAME_KINDS:
         return None
     return msgspec.convert({"evidence": [], **written}, Blame)
-
-
-def compare_evaluations(systems: Mapping[str, Evaluation], **wish: Any) -> Comparison:
-    """Compare evaluations with the first of them; ``wish`` is that of :func:`compare_scored`."""
-    return compare_scored([_scored(name, each) for name, each in systems.items()], **wish)
-
-
-def _scored(name: str, evaluation: Evaluation) -> ScoredRun:
-    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
-    metrics: dict[str, ScoredMetric] = {}
-    for part_name, part in (evaluation.parts or {"": evaluation}).items():
-        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
-        for metric, figure in part.metrics.items():
-            if metric not in part.columns.values or figure.method == TIMING_METHOD:
-                continue
-            version = part.head.metric_versions.get(metric)
-            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
-            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
-    head = evaluation.head
-    return ScoredRun(
-        name=name,
-        dataset_id=head.dataset_id,
-        dataset_hash=head.dataset_hash,
-        metrics={metric: found for metric, found in metrics.items() if found.values},
-    )

@@ -6,7 +6,6 @@ an earlier version does not keep is read from the dataset that its head records,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -36,14 +35,10 @@ from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRE
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
-from rag_evaluation_framework.results.verdicts import Operator, Regressions, Threshold, Verdict
+from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
 PERFORMANCE_FILE = "performance.json"
 """What a complete cell of a sweep took."""
-
-_THRESHOLD = re.compile(r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) (?P<bound>\S+)\Z")
-
-_OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
 
 
 def load(
@@ -88,7 +83,7 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
     return evaluation_of_run(
         folder,
         samples=_samples(folder, dataset),
-        thresholds=_thresholds(configuration.get("thresholds")),
+        thresholds=written_thresholds(configuration),
         outcome=counts.outcome,
         kind="golden" if "golden" in configuration else "answers",
         total=counts.total,
@@ -107,15 +102,6 @@ def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
     recorded = folder.head.configuration.get("dataset_path")
     source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
     return None if source is None else partial(recognise(source).stream, Path(source))
-
-
-def _thresholds(written: Any) -> tuple[Threshold, ...]:
-    found = (_THRESHOLD.match(str(each)) for each in written or ())
-    return tuple(
-        Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]), dataset=each["dataset"])
-        for each in found
-        if each is not None
-    )
 
 
 def _decided(leader: RunFolder) -> Mapping[str, Any]:

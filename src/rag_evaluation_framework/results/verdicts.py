@@ -5,6 +5,7 @@ Records only; :mod:`.gate` decides, :mod:`.regressions` compares.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -41,6 +42,20 @@ class Threshold:
     def __str__(self) -> str:
         of = "" if self.dataset is None else f"{self.dataset}:"
         return f"{of}{self.metric} {self.operator} {self.bound:g}"
+
+
+_THRESHOLD = re.compile(r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) (?P<bound>\S+)\Z")
+_OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
+
+
+def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    """Return the thresholds that the configuration of a run's head has as texts."""
+    found = (_THRESHOLD.match(str(each)) for each in configuration.get("thresholds") or ())
+    return tuple(
+        Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]), dataset=each["dataset"])
+        for each in found
+        if each is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,3 +239,110 @@ class Verdict:
             "reasons": list(self.reasons),
             "baseline": None if self.regressions is None else self.regressions.to_dict(),
         }
+
+
+# What became of each answer between two runs, looked at both ways.
+
+THRESHOLDS = "thresholds"
+"""What decides which answers are right, where any can be missed."""
+Trait = Literal["document", "needed", "why", "tag", "category", "difficulty", "query_type"]
+"""What answers may share: what they are answered from and need, how they fail, what they are about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedAnswer:
+    """An answer that is not the same in two runs, or cannot be compared for a ``reason``.
+
+    ``line`` is that of its file, ``why`` the kind of failure it is blamed for now, ``scores`` what each
+    metric gives it before and now.
+    """
+
+    dataset: str
+    id: str
+    question: str
+    line: int | None = None
+    expected: str | None = None
+    before: str | None = None
+    now: str | None = None
+    why: str | None = None
+    reason: str | None = None
+    scores: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedTrait:
+    """Something that more of the answers that moved one way share than of all the others."""
+
+    moved: Literal["worse", "better"]
+    kind: Trait
+    value: str
+    count: int
+    of: int
+    others: int
+    of_others: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceChanges:
+    """How the answers of one group moved; ``metrics`` has of each the number of pairs and the two means."""
+
+    worse: int
+    better: int
+    same: int
+    metrics: Mapping[str, tuple[int, float, float]] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChanges:
+    """The answers of one run beside those of another, in sorts that add up to all.
+
+    ``decided_by`` is what makes an answer right: ``thresholds`` or, where none can be missed, the metric that
+    it moves with; then nothing is right or wrong, and only metrics are tested. ``p_value`` looks both ways,
+    corrected over the contenders; at ``level`` it shows a change.
+    """
+
+    baseline: str
+    contender: str
+    decided_by: str
+    worse: tuple[ChangedAnswer, ...] = ()
+    better: tuple[ChangedAnswer, ...] = ()
+    right: int = 0
+    wrong: int = 0
+    same: int = 0
+    """Answers that moved neither way; where thresholds decide, those right and those wrong in both runs."""
+    untold: int = 0
+    """Answers of which neither run tells whether they are right."""
+    new: tuple[ChangedAnswer, ...] = ()
+    gone: tuple[ChangedAnswer, ...] = ()
+    unpaired: tuple[ChangedAnswer, ...] = ()
+    """Answers of both runs of which only one tells whether they are right."""
+    unscored: Mapping[str, tuple[ChangedAnswer, ...]] = field(default_factory=dict, hash=False)
+    """By metric the answers of both runs that only one of them scores."""
+    p_value: float = 1.0
+    level: float = 0.05
+    would_show: int | None = None
+    """How many that got worse would have shown it, beside those that got better; ``None`` if none would."""
+    traits: tuple[SharedTrait, ...] = ()
+    slices: Mapping[str, Mapping[str, SliceChanges]] = field(default_factory=dict, hash=False)
+
+    @property
+    def paired(self) -> int:
+        return len(self.worse) + len(self.better) + self.same
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the answers themselves are tested, and not only their metrics."""
+        return self.decided_by == THRESHOLDS and self.paired > 0
+
+    @property
+    def finding(self) -> Movement:
+        """What may be claimed of the answers alone."""
+        if not self.paired:
+            return "not evaluated"
+        if self.is_tested and self.p_value <= self.level and len(self.worse) != len(self.better):
+            return "worse" if len(self.worse) > len(self.better) else "better"
+        return "undecided" if self.worse else "no worse"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "paired": self.paired, "verdict": self.finding}

@@ -1,0 +1,145 @@
+"""``rag-eval compare``: what changed between runs, answer by answer and metric by metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.output import new_screen, print_json, show
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.results.comparison import Comparison
+    from rag_evaluation_framework.results.evaluations import Evaluation
+
+EXAMPLES = """\b
+Examples:
+  rag-eval compare                                       the latest run with the one before it
+  rag-eval compare 001 003                               two runs by the ends of their ids
+  rag-eval compare main 003 --fail-on worse              with the latest run of a branch, in CI
+  rag-eval compare old.results.json new.results.json --slice tag
+  rag-eval compare 001 002 003 -m faithfulness --json"""
+_SLICES = ("tag", "category", "difficulty", "query_type", "document")
+
+
+@click.command("compare", epilog=EXAMPLES)
+@click.argument("runs", nargs=-1, metavar="[BASE [CANDIDATE]...]")
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric; may be repeated."
+)
+@click.option(
+    "--slice", "slice_by", type=click.Choice(_SLICES), help="Also show how each group of answers moved."
+)
+@click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
+@click.option(
+    "--details", is_flag=True, help="Show tests, corrected p, effect sizes and what could be shown."
+)
+@click.option("--force", is_flag=True, help="Compare runs of other data or by other methods all the same.")
+@click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")
+@RUNS_DIR
+@SEED
+@AS_JSON
+def command(
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    slice_by: str | None,
+    everything: bool,
+    details: bool,
+    force: bool,
+    fail_on: str | None,
+    as_markdown: bool,
+    runs_dir: Path,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
+
+    A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
+    branch. Of one name the latest run is compared with it, of none the latest run with the one before it; a
+    sweep stands for its best combination, alone for all of them.
+
+    Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be
+    compared.
+    """
+    from rag_evaluation_framework.results.changes import compare_evaluations
+
+    systems = _systems(runs, runs_dir)
+    _check_metrics(metrics, systems)
+    comparison = compare_evaluations(systems, metrics=metrics, force=force, seed=seed)
+    _print(
+        comparison,
+        as_json=as_json,
+        as_markdown=as_markdown,
+        details=details,
+        everything=everything,
+        slice_by=slice_by,
+    )
+    return 1 if fail_on == comparison.verdict else 0
+
+
+def _print(
+    comparison: Comparison,
+    *,
+    as_json: bool,
+    as_markdown: bool,
+    details: bool,
+    everything: bool,
+    slice_by: str | None,
+) -> None:
+    if as_json:
+        print_json(comparison.to_dict())
+    elif as_markdown:
+        click.echo(comparison.render("markdown"), nl=False)
+    else:
+        screen = new_screen()
+        comparison.render(
+            "terminal", screen=screen, details=details, everything=everything, slice_by=slice_by
+        )
+        show(screen)
+
+
+def _systems(names: tuple[str, ...], runs: Path) -> dict[str, Evaluation]:
+    """Return the evaluations to compare by name, the baseline first."""
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+
+    if not names:
+        return _named(latest_evaluations(2, runs_directory=runs))
+    if len(names) == 1:
+        alone = find_evaluation(names[0], runs_directory=runs)
+        if alone.kind == "systems":
+            return dict(alone.parts)
+        (latest,) = latest_evaluations(1, runs_directory=runs)
+        if latest.head.run_id == alone.head.run_id:
+            raise UsageError(f"expected two runs, got {names[0]}, which is the latest itself")
+        return _named([alone, latest])
+    later = [find_evaluation(name, runs_directory=runs) for name in names[1:]]
+    datasets = [part.name for part in later[0].runs]
+    return _named([find_evaluation(names[0], runs_directory=runs, datasets=datasets), *later])
+
+
+def _named(evaluations: list[Evaluation]) -> dict[str, Evaluation]:
+    """Return evaluations by the ids of their runs; a sweep stands for its best combination."""
+    named: dict[str, Evaluation] = {}
+    for each in evaluations:
+        name = each.head.run_id
+        if each.kind == "systems":
+            best, each = next(iter(each.parts.items()))
+            name = f"{name}, {best}"
+        number, unique = 2, name
+        while unique in named:
+            unique, number = f"{name} ({number})", number + 1
+        named[unique] = each
+    return named
+
+
+def _check_metrics(metrics: tuple[str, ...], systems: dict[str, Evaluation]) -> None:
+    known = list(
+        dict.fromkeys(name for each in systems.values() for run in each.runs for name in run.metrics)
+    )
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownNameError("metric", metric, known)

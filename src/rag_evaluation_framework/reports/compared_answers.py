@@ -1,0 +1,437 @@
+"""Runs beside each other: what may be claimed, which answers changed, what they share, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.reports.screen import (
+    BAD,
+    BOLD,
+    BY,
+    COUNT,
+    DIM,
+    DOUBT,
+    GOOD,
+    NOTHING,
+    WIDEST,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    by,
+    cells,
+    difference,
+    figure,
+    listed,
+    number_word,
+    one_line,
+    probability_text,
+    shortened,
+)
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SharedTrait
+
+_IN_FULL, _ASKED, _NAMED = 3, 3, 20
+_STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DOUBT}
+_KINDS = {
+    "retrieval_missed": "not retrieved",
+    "not_used": "retrieved but not used",
+    "contradicted": "contradicted by what was retrieved",
+    "invented": "invented",
+    "wrong_citation": "cited wrongly",
+    "refused_wrongly": "declined though it could be answered",
+    "answered_wrongly": "answered where it should be declined",
+}
+
+
+# What may be claimed, in a sentence.
+
+
+def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = None) -> str:
+    """Say what may be claimed of a contender, by default of the only one."""
+    found = changes or (comparison.answers[0] if comparison.answers else None)
+    metrics = [each for each in comparison.metrics if found is None or each.contender == found.contender]
+    word = _word(metrics, found)
+    if word == "not evaluated":
+        return "Nothing can be claimed: the runs have no scored answer in common"
+    moved = "" if found is None else _moved(found)
+    shown = [each for each in metrics if each.verdict == word]
+    fell = [each for each in metrics if _fall(each) > 0]
+    if word in ("worse", "better"):
+        by_answers = found is not None and found.finding == word
+        told = "" if by_answers else listed([_metric_moved(each) for each in shown[:3]])
+        return f"{word.capitalize()}: {'; '.join(filter(None, [told, moved]))}"
+    if word == "no worse":
+        return f"{'No worse' if moved_at_all(metrics, found) else 'The same'}: {moved or _steady(metrics)}"
+    if found is None or not (found.worse or found.better):
+        told = listed([_metric_moved(each) for each in fell[:3]])
+        return f"Undecided: {'; '.join(filter(None, [told, moved]))}, which can still be chance"
+    more = len(found.worse) - len(found.better)
+    leaning = "" if not more else f", leaning {'worse' if more > 0 else 'better'}"
+    return f"Undecided{leaning}: {moved}, which can still be chance"
+
+
+def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> str:
+    """Return what may be claimed of one contender."""
+    answers = () if changes is None else (changes,)
+    of_one = Comparison(baseline="", contenders=("",), metrics=tuple(metrics), answers=answers)
+    return of_one.verdict
+
+
+def moved_at_all(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> bool:
+    return any(each.difference for each in metrics) or (changes is not None and bool(changes.better))
+
+
+def _moved(changes: AnswerChanges) -> str:
+    worse, better = len(changes.worse), len(changes.better)
+    by_metric = "" if changes.is_tested else f" by {changes.decided_by}"
+    if not worse and not better:
+        return f"none of {counted(changes.paired, 'answer')} got worse or better{by_metric}"
+    if not worse:
+        return f"{counted(better, 'answer')} got better and none got worse{by_metric}"
+    return f"{counted(worse, 'answer')} got worse and {_count(better)} got better{by_metric}"
+
+
+def _metric_moved(each: MetricComparison) -> str:
+    verb = "rose" if each.difference > 0 else "fell"
+    return f"{each.metric} {verb} from {figure(each.baseline_mean)} to {figure(each.contender_mean)}"
+
+
+def _steady(metrics: Sequence[MetricComparison]) -> str:
+    return f"{counted(len(metrics), 'metric')} {'is' if len(metrics) == 1 else 'are'} no lower"
+
+
+def _fall(each: MetricComparison) -> float:
+    return -each.difference if each.higher_is_better else each.difference
+
+
+def trait_sentence(trait: SharedTrait) -> str:
+    """Say what answers that moved one way share: ``The five that got worse were answered from …``."""
+    is_all = trait.count == trait.of
+    who = f"The {number_word(trait.of)} that got {trait.moved}"
+    if not is_all:
+        who = f"{number_word(trait.count).capitalize()} of the {number_word(trait.of)} that got {trait.moved}"
+    value = one_line(trait.value)
+    was = {
+        "document": f"were answered from {value}",
+        "needed": f"need {value}",
+        "why": f"{'are' if trait.moved == 'worse' else 'were'} {_KINDS.get(trait.value, value)}",
+        "tag": f"have the tag {value}",
+        "category": f"are of the category {value}",
+        "difficulty": f"are {value} questions",
+        "query_type": f"are of the type {value}",
+    }[trait.kind]
+    beside = "" if is_all else f" ({_count(trait.others)} of the {counted(trait.of_others, 'other')})"
+    return f"{who} {was}{beside}."
+
+
+def sorts_sentence(changes: AnswerChanges) -> str:
+    """Count the answers in sorts that add up to all."""
+    same = [f"{changes.same:,} the same"]
+    if changes.is_tested:
+        same = [f"{_count(changes.right)} right in both", f"{_count(changes.wrong)} wrong in both"]
+    rest = [f"{_count(len(changes.worse))} worse", f"{_count(len(changes.better))} better"]
+    if changes.new or changes.gone:
+        rest += [f"{_count(len(changes.new))} new", f"{_count(len(changes.gone))} gone"]
+    else:
+        rest.append("none new or gone")
+    if changes.unpaired:
+        rest.append(f"{len(changes.unpaired):,} cannot be compared")
+    if changes.untold:
+        rest.append(f"{changes.untold:,} not decided in either")
+    return ", ".join([*same, *rest])
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number else "none"
+
+
+def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
+    """Yield which answers are new, gone or cannot be compared, and which a metric leaves out."""
+    for word, answers in (("new", changes.new), ("gone", changes.gone)):
+        if answers:
+            yield f"{word}: {names_of(answers)}"
+    if changes.unpaired:
+        yield f"cannot be compared, decided in one run alone: {names_of(changes.unpaired)}"
+    for metric, answers in changes.unscored.items():
+        reasons = list(dict.fromkeys(each.reason for each in answers if each.reason))
+        why = f" ({one_line('; '.join(reasons[:2]), 200)})" if reasons else ""
+        left = counted(len(answers), "answer that one run alone scores", "answers that one run alone scores")
+        yield f"{metric} leaves out {left}: {names_of(answers)}{why}"
+
+
+def names_of(answers: Sequence[ChangedAnswer]) -> str:
+    """List answers by name: ``lines 6, 7``; the first few of many."""
+    shown, more = answers[:_NAMED], ", …" if len(answers) > _NAMED else ""
+    if len(shown) > 1 and all(each.line is not None for each in shown):
+        return f"lines {', '.join(str(each.line) for each in shown)}{more}"
+    return ", ".join(one_line(called(each)) for each in shown) + more
+
+
+def called(answer: ChangedAnswer) -> str:
+    """Return what an answer is called: the line of its file, or its id."""
+    return answer.id if answer.line is None else f"line {answer.line}"
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return the shortest ends of the ids of runs that tell them apart: ``001``."""
+    for number in range(1, 5):
+        ends = ["_".join(name.split("_")[-number:]) for name in names]
+        is_told = len(set(ends)) == len(names) and all(len(end) >= 3 for end in ends)
+        if is_told and all(name.startswith("eval_run_") for name in names):
+            return dict(zip(names, ends, strict=True))
+    return {name: name for name in names}
+
+
+# On a screen.
+
+_METRICS_OF_A_REPR = 7
+
+
+def show_comparison(
+    screen: Screen,
+    comparison: Comparison,
+    *,
+    details: bool = False,
+    everything: bool = False,
+    slice_by: str | None = None,
+    short: bool = False,
+) -> None:
+    """Add the verdict, the answers that changed, the figures and the way on; ``short`` is ten lines of it."""
+    if short:
+        _show_shortly(screen, comparison)
+        return
+    names = short_names([comparison.baseline, *comparison.contenders])
+    several = len(comparison.contenders) > 1
+    for changes in comparison.answers or (None,):
+        before = f"{names[changes.contender]}: " if several and changes is not None else ""
+        said = comparison_sentence(comparison, changes)
+        word, colon, rest = said.partition(":")
+        style = next((style for each, style in _STYLES.items() if word.lower().startswith(each)), "")
+        screen.say(before, Styled(word, f"{BOLD} {style}".strip()), f"{colon}{rest}")
+        if changes is not None:
+            for trait in changes.traits[: 1 if several else 2]:
+                screen.say(trait_sentence(trait), indent=2 if several else 0)
+            screen.gap()
+            screen.say(sorts_sentence(changes), indent=2, hang=4)
+            for line in left_out_sentences(changes):
+                screen.say(line, indent=2, hang=4)
+            screen.gap()
+            if not several or everything:
+                _show_changed(screen, changes, names, everything=everything)
+    _show_metrics(screen, comparison, names, details=details)
+    if slice_by is not None:
+        for changes in comparison.answers:
+            _show_slices(screen, comparison, changes, slice_by, names)
+    if comparison.warnings:
+        screen.gap()
+    for warning in comparison.warnings:
+        screen.say(Styled("warning: ", DOUBT), f"compared all the same: {warning}", hang=9)
+    screen.gap()
+    screen.steps(_way_on(comparison, names, everything=everything))
+
+
+def _show_shortly(screen: Screen, comparison: Comparison) -> None:
+    counts = [
+        f"{len(each.worse):,} worse, {len(each.better):,} better, {each.same:,} same"
+        for each in comparison.answers[:1]
+        if len(comparison.contenders) == 1
+    ]
+    against = counts or [
+        f"{listed([one_line(each) for each in comparison.contenders[:3]])} with {comparison.baseline}"
+    ]
+    screen.say(f"Comparison: {against[0]}; {comparison.verdict}", hang=2)
+    rows = [
+        [
+            each.metric,
+            f"{figure(each.baseline_mean)} → {figure(each.contender_mean)}",
+            difference(each.difference, each.interval),
+            metric_word(each),
+        ]
+        for each in comparison.metrics[:_METRICS_OF_A_REPR]
+    ]
+    lines = Screen(width=screen.width)
+    lines.table([Column(flexible=True), "", "", ""], rows)
+    for line in str(lines).splitlines()[1:]:
+        screen.say(line)
+    screen.say(".answers[0].worse .to_dict() print(…)")
+
+
+def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> None:
+    full = len(changes.worse) + len(changes.better) if everything else 1
+    shown = [*changes.worse[: full + _ASKED], *changes.better[: full + _ASKED]]
+    hang = 12 + min(max((len(called(each)) for each in shown), default=0), 18)
+    width = 2 + max(len(shortened(names[each], 18)) for each in (changes.baseline, changes.contender))
+    for word, answers in (("worse", changes.worse), ("better", changes.better)):
+        asked = 0 if everything else 1 if len(answers) > 2 else len(answers)
+        for place, each in enumerate(answers[: full + asked]):
+            name = shortened(screen.clean(called(each)), 18)
+            first = Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
+            space = " " * (hang - 10 - cells(name))
+            screen.say(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
+            if place < full:
+                for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
+                    label = shortened(names[name], 18)
+                    screen.labelled(label, text or NOTHING, indent=hang, hang=hang + width, lines=4)
+        more = answers[full + asked :]
+        if more:
+            screen.say(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
+    screen.gap()
+
+
+def metric_word(each: MetricComparison) -> str:
+    """Return what may be claimed of a metric: worse, better, undecided, or the same in every answer."""
+    if each.verdict != "no difference shown":
+        return each.verdict
+    return "undecided" if each.wins or each.losses else "same"
+
+
+def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:
+    several = len(comparison.contenders) > 1
+    columns: list[Column | str] = [
+        "metric",
+        Column("run", leaves=0 if several else BY),
+        Column("base" if several else shortened(names[comparison.baseline], 12), right=True),
+        Column("now" if several else shortened(names[comparison.contenders[0]], 12), right=True),
+        "difference",
+        Column("better", right=True, leaves=COUNT),
+        Column("same", right=True, leaves=COUNT),
+        Column("worse", right=True, leaves=COUNT),
+        "verdict",
+        Column("by", leaves=BY),
+        Column("p", right=True, leaves=BY, joins=WIDEST),
+        Column("effect", right=True, leaves=BY, joins=WIDEST),
+        Column("visible from", right=True, leaves=BY, joins=WIDEST),
+    ]
+    rows: list[list[Piece]] = []
+    for each in comparison.metrics:
+        word, method = metric_word(each), comparison.methods.get(each.metric)
+        rows.append(
+            [
+                each.metric,
+                names[each.contender] if several else "",
+                figure(each.baseline_mean),
+                figure(each.contender_mean),
+                difference(each.difference, each.interval),
+                f"{each.wins:,}",
+                f"{each.ties:,}",
+                f"{each.losses:,}",
+                Styled(word, _STYLES.get(word, "")),
+                "" if method is None else by(method),
+                *_detail_cells(each),
+            ]
+        )
+    if not rows:
+        return
+    screen.table(columns, rows)
+    tested = number_word(len(rows))
+    if len(rows) > 1:
+        screen.say(
+            f"An interval is for one metric alone; the verdict allows for {tested} being tested at once.",
+            indent=2,
+        )
+    for line in _unshared(comparison):
+        screen.say(line, indent=2, hang=4)
+    if details:
+        _show_details(screen, comparison, names)
+
+
+def _detail_cells(each: MetricComparison) -> list[str]:
+    return [
+        probability_text(each.p_adjusted),
+        NOTHING if each.effect_size is None else difference(each.effect_size),
+        _visible_from(each),
+    ]
+
+
+def _visible_from(each: MetricComparison) -> str:
+    """Write the smallest difference that could have been shown; scores from 0 to 1 are at most 1 apart."""
+    if each.smallest_detectable is None:
+        return NOTHING
+    known = known_metric(each.metric)
+    is_share = known is not None and known.is_share
+    return "> 1" if is_share and each.smallest_detectable > 1 else figure(each.smallest_detectable)
+
+
+def _unshared(comparison: Comparison) -> Iterator[str]:
+    if comparison.unshared_metrics:
+        yield f"scored in one run alone, so not compared: {', '.join(comparison.unshared_metrics)}"
+
+
+def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str]) -> None:
+    screen.gap()
+    several = len(comparison.contenders) > 1
+    rows = [
+        [
+            each.metric + (f", {names[each.contender]}" if several else ""),
+            f"{each.n:,}",
+            *_detail_cells(each),
+            each.test,
+        ]
+        for each in comparison.metrics
+    ]
+    right = [Column(name, right=True) for name in ("answers", "p", "effect", "visible from")]
+    screen.table(["metric", *right, Column("test", flexible=True)], rows)
+    notes = [
+        "p is corrected by Holm's method over everything that is tested; effect is Cohen's d of the "
+        "differences; visible from is the difference that so many answers show four times in five.",
+    ]
+    for changes in comparison.answers:
+        if changes.is_tested:
+            needed = changes.would_show
+            beside = f"with {_count(len(changes.better))} better, of {counted(changes.paired, 'answer')}"
+            enough = "no number that got worse could show it"
+            if needed is not None:
+                enough = f"{needed:,} that got worse would have shown it"
+            level = comparison.metrics[0].alpha if comparison.metrics else changes.level
+            notes.append(
+                f"answers of {names[changes.contender]}: p {probability_text(changes.p_value)} "
+                f"(exact, mid-p, both ways); a change is shown up to {changes.level:g}, of metrics up to "
+                f"{level:g}; {beside} {enough}"
+            )
+    for note in notes:
+        screen.say(Styled(note, DIM), indent=2)
+
+
+def _show_slices(
+    screen: Screen, comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]
+) -> None:
+    groups = changes.slices.get(kind, {})
+    screen.gap()
+    if not groups:
+        screen.say(f"no answer has a {kind.replace('_', ' ')}", indent=2)
+        return
+    metrics = list(dict.fromkeys(each.metric for each in comparison.metrics))
+    rows: list[list[Piece]] = []
+    for value, group in groups.items():
+        total = group.worse + group.better + group.same
+        for place, metric in enumerate(each for each in metrics if each in group.metrics):
+            n, before, now = group.metrics[metric]
+            counts = [f"{count:,}" for count in (total, group.worse, group.better)]
+            first = [one_line(value, 60), *counts]
+            rows.append(
+                [
+                    *(first if not place else [""] * len(first)),
+                    metric,
+                    figure(before),
+                    figure(now),
+                    difference(now - before),
+                    f"{n:,}",
+                ]
+            )
+    of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
+    head = [Column(f"{kind.replace('_', ' ')}{of}", flexible=True)]
+    counted_ = [Column(name, right=True) for name in ("answers", "worse", "better")]
+    figures = [Column(name, right=True) for name in ("before", "now", "difference")]
+    screen.table([*head, *counted_, "metric", *figures, Column("scored", right=True, leaves=COUNT)], rows)
+    screen.say("Groups are only looked at: none of these differences is tested.", indent=2)
+
+
+def _way_on(comparison: Comparison, names: dict[str, str], *, everything: bool) -> Iterator[tuple[str, str]]:
+    first, others = names[comparison.baseline], [names[each] for each in comparison.contenders]
+    if len(others) > 1:
+        yield f"rag-eval compare {first} {others[0]}", "two of them, answer by answer"
+    elif not everything and any(each.worse or each.better for each in comparison.answers):
+        yield f"rag-eval compare {first} {others[0]} --all", "all that changed, side by side"

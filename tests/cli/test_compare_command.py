@@ -1,0 +1,197 @@
+"""``rag-eval compare`` from the outside: how runs are found, what is printed, refused and exited with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases import tables_beside
+from command_lines import Command, Ended
+from rag_evaluation_framework import Evaluation, evaluate
+from rag_evaluation_framework.cli.main import main
+from rag_evaluation_framework.results.baselines import save_baseline
+
+SCREENS = tables_beside(__file__)
+FERRY = {
+    "How long is a ten-trip card valid?": ("Twelve months.", "fares.md"),
+    "What does it cost to take a kayak one way?": ("8.00", "fares.md"),
+    "Within how many days must a delay payment be claimed?": ("Within 28 days.", "refunds.md"),
+    "How often can a ticket be moved to another date?": ("Once, free of charge.", "refunds.md"),
+    "How much do you pay towards a bed when the last boat is cancelled?": ("Up to 55.00.", "refunds.md"),
+    "灯塔有多少级台阶？": ("一百四十八级", "visitor-guide-zh.md"),
+    "When do online tickets close?": ("Thirty minutes before departure.", "fares.md"),
+    "How many bicycles can travel on Razorbill?": ("8", "fares.md"),
+}
+WISH: dict[str, Any] = {"metrics": ["string_match", "hit@1"], "gate": {"hit@1": 1.0}}
+FAULTY, NEW = [1], [0, 2, 3, 4]
+
+
+def ferry(folder: Path, wrong: list[int], *, without: Sequence[int] = ()) -> Evaluation:
+    """Ask the ferry desk, which answers some questions wrongly from the minutes of a meeting."""
+    data = folder / "evals" / "passengers.jsonl"
+    data.parent.mkdir(parents=True, exist_ok=True)
+    with data.open("w", encoding="utf-8") as file:
+        for place, (asked, (expected, document)) in enumerate(FERRY.items()):
+            if place not in without:
+                sample = {"id": f"f{place}", "input": asked, "expected": expected}
+                file.write(json.dumps({**sample, "relevant_documents": [document]}) + "\n")
+    astray = [list(FERRY)[place] for place in wrong]
+
+    def answer(question: str) -> dict[str, Any]:
+        text, document = ("As agreed.", "minutes-2024.md") if question in astray else FERRY[question]
+        return {"answer": text, "contexts": [{"id": document, "text": text}]}
+
+    return evaluate(data, target=answer, runs_directory="runs", **WISH)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def two_runs(project: Path) -> tuple[str, str]:
+    """The ids of a run and of a later one in which four answers got worse and one better."""
+    first, second = (ferry(project, wrong) for wrong in (FAULTY, NEW))
+    return first.head.run_id, second.head.run_id
+
+
+@pytest.fixture
+def compare(to_the_end: Command) -> Any:
+    def run(*arguments: str | Path) -> Ended:
+        return to_the_end(main, "compare", *arguments)
+
+    return run
+
+
+def undated(text: str, ids: tuple[str, str]) -> str:
+    for place, each in enumerate(ids, start=1):
+        text = text.replace(each, f"eval_run_20261115_00{place}")
+    return text
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_the_screen_fits_its_width(two_runs: tuple[str, str], compare: Any, width: int) -> None:
+    ended = compare(*two_runs, "--width", str(width))
+    assert ended.code == 0
+    assert undated(ended.out, two_runs) == SCREENS[f"{width} columns"]
+    assert compare("--width", str(width)).out == ended.out  # the latest two
+
+
+def test_groups_tests_and_every_answer_are_shown_where_asked_for(
+    two_runs: tuple[str, str], compare: Any
+) -> None:
+    ended = compare(*two_runs, "--slice", "document", "--details", "--all", "-m", "hit@1")
+    assert undated(ended.out, two_runs) == SCREENS["all of it"]
+
+
+def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: Any) -> None:
+    text = compare(*two_runs, "--markdown").out
+    assert text.startswith("### rag-eval: Undecided, leaning worse")
+    assert "4 answers got worse and 1 got better" in text
+    assert "As agreed." in text
+    assert (
+        "<summary>Figures: string_match 0.88 → 0.50, undecided; hit@1 0.88 → 0.50, undecided</summary>"
+        in text
+    )
+
+
+def test_json_has_everything_and_only_json(two_runs: tuple[str, str], compare: Any) -> None:
+    document = json.loads(compare(*two_runs, "--json").out)
+    assert (document["baseline"], document["contenders"]) == (two_runs[0], [two_runs[1]])
+    (answers,) = document["answers"]
+    assert [each["id"] for each in answers["worse"]] == ["f0", "f2", "f3", "f4"]
+    assert (answers["right"], answers["wrong"], answers["verdict"]) == (3, 0, "undecided")
+    keys = {
+        "difference",
+        "interval",
+        "p_adjusted",
+        "effect_size",
+        "wins",
+        "ties",
+        "losses",
+        "smallest_detectable",
+    }
+    assert keys <= document["metrics"][0].keys()
+
+
+def test_it_exits_with_0_unless_worse_is_to_fail(project: Path, compare: Any) -> None:
+    good, bad = (ferry(project, wrong).head.run_id for wrong in ([], [0, 1, 2, 3, 4, 5]))
+    assert compare(good, bad).code == 0
+    ended = compare(good, bad, "--fail-on", "worse")
+    assert (ended.code, ended.out.splitlines()[0]) == (1, "Worse: 6 answers got worse and none got better")
+    ended = compare(bad, good, "--fail-on", "worse")
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "Better: 6 answers got better and none got worse")
+    assert compare(good, good).out.splitlines()[0] == "The same: none of 8 answers got worse or better"
+
+
+def test_runs_are_found_by_path_file_baseline_and_branch(project: Path, compare: Any) -> None:
+    old, new = ferry(project, FAULTY), ferry(project, NEW)
+    expected = compare(old.head.run_id, new.head.run_id).out.splitlines()[0]
+    file = old.save(project / "old.results.json")
+    save_baseline(old, "main")
+    for base in (f"runs/{old.head.run_id}", str(file), "main", "baseline_main"):
+        assert compare(base, new.head.run_id).out.splitlines()[0] == expected, base
+    assert compare("main").out.splitlines()[0] == expected  # with the latest run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere", "{new}"], "no run 'nowhere' in runs"),
+        (["{new}"], "which is the latest itself"),
+        (["{old}", "{new}", "-m", "hit@2"], "unknown metric 'hit@2'; did you mean hit@1?"),
+        (["evals/passengers.jsonl", "{new}"], "expected a run or a results file, got the dataset"),
+    ],
+)
+def test_what_cannot_be_found_is_told(
+    two_runs: tuple[str, str], compare: Any, arguments: list[str], told: str
+) -> None:
+    ended = compare(*(each.format(old=two_runs[0], new=two_runs[1]) for each in arguments))
+    assert ended.code == 2
+    assert told in ended.err
+    assert not ended.out
+
+
+def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
+    project: Path, compare: Any
+) -> None:
+    first = ferry(project, FAULTY).head.run_id
+    second = ferry(project / "next", FAULTY, without=[0]).head.run_id
+    ended = compare(first, second)
+    assert ended.code == 2
+    assert (
+        f"cannot compare with {first}: {second}: the content of the dataset passengers differs" in ended.err
+    )
+    forced = compare(first, second, "--force")
+    assert forced.code == 0
+    assert "none new, 1 gone" in forced.out
+    assert "gone: line 1" in forced.out
+    assert "warning: compared all the same" in forced.out
+
+
+def test_several_candidates_are_compared_with_the_first(project: Path, compare: Any) -> None:
+    runs = [ferry(project, wrong).head.run_id for wrong in ([], [0], [0, 1, 2, 3, 4, 5, 6])]
+    lines = compare(*runs).out.splitlines()
+    assert (
+        lines[0]
+        == "002: Undecided, leaning worse: 1 answer got worse and none got better, which can still be chance"
+    )
+    assert any(line.startswith("003: Worse: 7 answers got worse and none got better") for line in lines)
+
+
+def test_text_of_a_run_is_never_markup_nor_an_escape(project: Path, compare: Any) -> None:
+    hostile = "\x1b[31m[bold]\u202e</script>"
+    first = ferry(project, [])
+    told = {"answer": hostile, "contexts": [{"id": hostile, "text": "x"}]}
+    data = project / "evals" / "passengers.jsonl"
+    second = evaluate(data, target=lambda question: told, runs_directory="runs", **WISH)
+    text = compare(first.head.run_id, second.head.run_id, "--all").out
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[bold]" in text
