@@ -339,7 +339,8 @@ def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
         screen.say(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
         told = [card.summary, f"measured on {_languages(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
-        for line in (*told, f"fitted on: {card.fitted_on}"):
+        told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
+        for line in told:
             screen.say(line, indent=4, hang=6)
         if card.agreement:
             screen.gap()
@@ -350,6 +351,7 @@ def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
                     f"{each.n:,}",
                     f"{each.value:.3f}",
                     f"[{each.low:.3f}, {each.high:.3f}]",
+                    "" if each.plain is None else f"{each.plain:.3f}",
                 ]
                 for each in card.agreement
             ]
@@ -358,5 +360,6 @@ def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
                 right("n", leaves=COUNT),
                 right("value"),
                 Column(interval_header()),
+                right("plain", leaves=BY),
             ]
             screen.table(columns, rows, indent=4)
