@@ -91,7 +91,7 @@ def outputs(data: Path, language: str) -> list[Labelled]:
     """Return the outputs of NoMIRACL that report, labelled by the words that the prompt asked for."""
     (path,) = (data / "nomiracl").glob(f"{language}.jsonl*")
     return [
-        Labelled(record["query_id"], classify_answer(text, record["query"]).kind, (_prescribed(text),))
+        Labelled(record["query_id"], classify_answer(text, record["query"]).kind, (prescribed(text),))
         for record in _records(path)
         if not is_for_writing(record["query_id"])
         for text in record["model_outputs"].values()
@@ -187,7 +187,8 @@ def _refuses(labels: tuple[str, ...]) -> bool:
     return labels[0] != COMPLIANCE
 
 
-def _prescribed(text: str) -> str:
+def prescribed(text: str) -> str:
+    """Tell answers from the words in which models were told not to know."""
     return "dont_know" if text.strip().lower().startswith(("i don't know", "no,")) else "answered"
 
 

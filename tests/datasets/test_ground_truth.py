@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework import evaluate, read_dataset
-from rag_evaluation_framework.datasets.annotations import read_annotations, save_annotation
+from rag_evaluation_framework.datasets.annotations import read_annotations, save_annotations
 from rag_evaluation_framework.datasets.recognition import annotated_truth, ground_truth_files
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.data import find_dataset
@@ -159,7 +159,7 @@ def _save(path: Path, number: int) -> None:
     annotation = CitationAnnotation(
         annotation_id=query, query_id=query, annotator_id="anna", citations=(SpanCitation("a.md", 0, 1),)
     )
-    save_annotation(path, annotation, query, dataset_id="boats")
+    save_annotations(path, query, [annotation], dataset_id="boats")
 
 
 def test_several_processes_write_to_one_file_and_lose_nothing(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_an_annotation_is_replaced_in_its_place_and_taken_out(tmp_path: Path) ->
     for number in range(3):
         _save(path, number)
     changed = replace(read_annotations(path).annotations[1], citations=())
-    save_annotation(path, changed, "q01")
+    save_annotations(path, "q01", [changed])
     assert [len(each.citations or ()) for each in read_annotations(path).annotations] == [1, 0, 1]
-    save_annotation(path, None, "q00")
+    save_annotations(path, "q00", [])
     assert [each.query_id for each in read_annotations(path).annotations] == ["q01", "q02"]

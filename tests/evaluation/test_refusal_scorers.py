@@ -88,9 +88,9 @@ def test_a_judge_tells_the_class_where_there_is_one() -> None:
     with running_chat(reply) as server:
         methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         scorer = scorer_for("over_refusal", methods)
-        score = scorer.score(ANSWERABLE, response("That door is none of your business."))
+        score = scorer.score(ANSWERABLE, response("It opens inwards."))
         lexical = scorer_for("over_refusal(method=lexical)", methods)
-        assert lexical.score(ANSWERABLE, response("That door is none of your business.")).value == 0.0
+        assert lexical.score(ANSWERABLE, response("It opens inwards.")).value == 0.0
         assert len(server.requests) == 1
     assert (score.value, score.details["class"]) == (1.0, "refused")
     assert scorer.method.startswith("judge:scripted")

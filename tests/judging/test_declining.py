@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import pytest
 from benchmarks._declining import NOT_DECLINED, by_model, classified, plainly
+from benchmarks._declining_fit import WORK_SETS
 from benchmarks._refusals import DECLINED, Labelled
 
 from rag_evaluation_framework.judging.answer_classes import (
@@ -15,7 +16,7 @@ from rag_evaluation_framework.judging.answer_classes import (
 )
 from rag_evaluation_framework.judging.declining import LONGEST
 
-ONCE, WORK = "refusals_once.jsonl", "refusals_work.jsonl"
+ONCE = "refusals_once.jsonl"
 
 
 def f1(answers: list[Labelled]) -> float:
@@ -39,14 +40,20 @@ def worst_recall(answers: list[Labelled]) -> float:
     return min(sum(found) / len(found) for found in kinds.values())
 
 
-# The set to work with was learnt from. On the one opened once the aim of .90, .05 and .80 is not reached:
-# what is held there is what was measured, so that it does not get worse unseen.
+# The sets to work with were learnt from; the one opened once was not. The aim of .80 on its worst kind is not
+# reached: what is held there is what was measured, so that it does not get worse unseen.
 @pytest.mark.parametrize(
-    ("name", "least", "alarms", "worst"), [(WORK, 0.90, 0.05, 0.80), (ONCE, 0.82, 0.085, 0.50)]
+    ("name", "count", "least", "alarms", "worst"),
+    [
+        (ONCE, 450, 0.90, 0.02, 0.63),
+        *((name, (450, 450, 573)[at], 0.95, 0.03, 0.80) for at, name in enumerate(WORK_SETS)),
+    ],
 )
-def test_declining_is_found_in_many_wordings(name: str, least: float, alarms: float, worst: float) -> None:
+def test_declining_is_found_in_many_wordings(
+    name: str, count: int, least: float, alarms: float, worst: float
+) -> None:
     answers = classified(name, by_model)
-    assert len(answers) == 450
+    assert len(answers) == count
     assert f1(answers) >= least
     assert false_alarms(answers) <= alarms
     assert worst_recall(answers) >= worst

@@ -30,6 +30,7 @@ from rag_evaluation_framework.errors import Issue, Problems, UsageError, shown
 
 EXAMPLES = """\b
 Examples:
+  rag-eval calibrate eval_run_20261115_001
   rag-eval calibrate eval_run_20261115_001 --annotations answers.gt.json
   rag-eval calibrate judged.results.json --annotations anna.gt.json --annotations ben.gt.json --json
   rag-eval calibrate eval_run_20261115_001 --labels labels.csv --pair hallucination=hallucinated
@@ -44,7 +45,8 @@ Examples:
     type=EXISTING_FILE,
     multiple=True,
     metavar="FILE.gt.json",
-    help="Annotations of answer quality; may be repeated, e.g. one file per annotator.",
+    help="Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
+    "annotated of the run's dataset]",
 )
 @click.option(
     "--labels",
@@ -125,7 +127,7 @@ def command(
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = calibrate(
         open_answered_run(run, runs_dir),
-        labels_in(annotations, label_files, wanted),
+        labels_in(annotations or _annotated(run, runs_dir, label_files), label_files, wanted),
         metrics=metrics,
         label=label,
         pairs=named,
@@ -152,12 +154,29 @@ def _threshold(text: str) -> tuple[str, float]:
 # The human labels that ``rag-eval calibrate`` is given: annotations, and tables.
 
 
+def _annotated(run: str, runs_dir: Path, label_files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the files of those who annotated the dataset of a run; none where labels are given otherwise."""
+    from rag_evaluation_framework.datasets.recognition import annotations_of_run
+    from rag_evaluation_framework.results.run_folder import RunFolder
+
+    if label_files or Path(run).is_file():
+        return ()
+    folder = RunFolder.open(run, runs_dir)
+    files = annotations_of_run(
+        folder.head.configuration.get("dataset_path"), folder.path, folder.head.dataset_id
+    )
+    return tuple(files.annotators.values())
+
+
 def labels_in(
     annotations: tuple[Path, ...], label_files: tuple[Path, ...], wanted: Sequence[LabelField]
 ) -> list[HumanLabel]:
     """Read all labels; every problem of every file is in one error."""
     if not annotations and not label_files:
-        raise UsageError("expected human labels: give --annotations FILE.gt.json or --labels FILE")
+        raise UsageError(
+            "expected human labels, got none: make some with rag-eval annotate RUN, or give "
+            "--annotations FILE.gt.json or --labels FILE"
+        )
     problems = Problems()
     warnings: list[Issue] = []
     labels: list[HumanLabel] = []

@@ -98,6 +98,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "sample": _Command(
             "listing:sample_command", "Show records of a dataset, drawn at random, to be read."
         ),
+        "annotate": _Command("annotate", "Mark what is right on a page: passages, answers, citations."),
         "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
         "datasets": _Command(
             "listing:datasets_command", "List the datasets of a folder: id, version, size, what is broken."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -100,10 +100,10 @@ def own_annotations(path: Path, dataset_id: str | None = None) -> AnnotationSet:
     return read_annotations(path) if path.is_file() else AnnotationSet((), dataset_id)
 
 
-def save_annotation(
-    path: Path, annotation: Annotation | None, annotation_id: str, *, dataset_id: str | None = None
+def save_annotations(
+    path: Path, query_id: str, annotations: Sequence[Annotation], *, dataset_id: str | None = None
 ) -> None:
-    """Put one annotation in place of the one of this id, or take that out; the others stay as they are.
+    """Put annotations of one query in place of those that the file has of it; the others stay as they are.
 
     The file is read again and replaced as a whole, by one process at a time, so that those who write to it
     lose nothing of each other's.
@@ -114,12 +114,11 @@ def save_annotation(
         raise refused("create", path.parent, error) from error
     with locked([path.parent]):
         before = own_annotations(path, dataset_id)
-        ids = [each.annotation_id for each in before.annotations]
-        place = ids.index(annotation_id) if annotation_id in ids else len(ids)
-        kept = [each for each in before.annotations if each.annotation_id != annotation_id]
-        if annotation is not None:
-            kept.insert(place, annotation)
-        write_annotations(replace(before, annotations=tuple(kept)), path)
+        about = [each.query_id == query_id for each in before.annotations]
+        place = about.index(True) if True in about else len(about)
+        kept = [each for each, is_about in zip(before.annotations, about, strict=True) if not is_about]
+        together = (*kept[:place], *annotations, *kept[place:])
+        write_annotations(replace(before, annotations=together), path)
 
 
 def decoded_annotation(record: Mapping[str, Any]) -> Annotation:
@@ -164,11 +163,14 @@ def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
             "aspect_ratings": dict(annotation.aspect_ratings) or None,
         }
     if annotation.citations is not None:
-        record["citations"] = [
-            encode_citation(citation, _CITATION_FIELDS) for citation in annotation.citations
-        ]
+        record["citations"] = encoded_citations(annotation.citations)
     stated = {name: value for name, value in record.items() if value is not None}
     return overlaid(stated, annotation.extra, replace=True)
+
+
+def encoded_citations(citations: Iterable[SpanCitation]) -> list[dict[str, Any]]:
+    """Turn spans into citations of a file."""
+    return [encode_citation(citation, _CITATION_FIELDS) for citation in citations]
 
 
 def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -412,7 +412,17 @@ def ground_truth_files(dataset: str | Path) -> GroundTruthFiles:
     path = Path(dataset)
     name = path.name if path.is_dir() else _ENDING.sub("", path.name)
     beside = path.parent
-    folder = beside.parent / "ground_truth" if beside.name == "datasets" else beside
+    return _annotations_in(beside.parent / "ground_truth" if beside.name == "datasets" else beside, name)
+
+
+def annotations_of_run(dataset: object, run_folder: Path, dataset_id: str) -> GroundTruthFiles:
+    """Find the annotations of a run: beside its dataset or, where that is no file any more, in its folder."""
+    if isinstance(dataset, str) and Path(dataset).exists():
+        return ground_truth_files(dataset)
+    return _annotations_in(run_folder, dataset_id)
+
+
+def _annotations_in(folder: Path, name: str) -> GroundTruthFiles:
     annotators = {
         place.name: found
         for place in _folders(folder / ANNOTATIONS)

@@ -45,12 +45,14 @@ from rag_evaluation_framework.results.evaluations import (
     rows_of_folder,
     summed_up,
 )
+from rag_evaluation_framework.results.kept_data import kept_samples
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
     fingerprint,
     listed_samples,
     read_list,
+    streamed,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
@@ -156,12 +158,13 @@ class RescoredRows:
     ) -> RescoredRows:
         """Score a run of a dataset; its documents are read if a metric looks something up in them."""
         dialect, truth = recognise(dataset, format=format), annotated_truth(dataset)
+        knew_annotations = "annotations" in folder.head.configuration
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)
 
         def samples() -> Iterator[Sample]:
             stream = dialect.stream(dataset)
-            return _as_they_were(stream, truth, folder.samples_path) if truth else stream
+            return _as_they_were(stream, folder) if knew_annotations else stream
 
         def listed() -> Iterator[Sample]:
             return map(truth.applied, listed_samples(samples, folder.samples_path))
@@ -211,12 +214,13 @@ class RescoredRows:
             yield row
 
 
-def _as_they_were(samples: Iterator[Sample], truth: AnnotatedTruth, listed: Path) -> Iterator[Sample]:
-    """Yield the samples of a dataset as a run had them, which may have known what people annotated."""
-    digits = dict(read_list(listed))
+def _as_they_were(samples: Iterator[Sample], folder: RunFolder) -> Iterator[Sample]:
+    """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
+    digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
+    spans = {sample.id: sample.relevant_spans for sample in streamed(kept)}
     for sample in samples:
-        is_own = digits.get(sample.id) == fingerprint(sample)
-        yield sample if is_own else truth.applied(sample)
+        is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
+        yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
 
 
 def scored_again(

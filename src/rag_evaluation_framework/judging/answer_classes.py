@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.judging.declining import LONGEST, declining, declining_model
+from rag_evaluation_framework.judging.declining import LONG, LONGEST, SHORT, declining, declining_model
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -431,6 +431,7 @@ _QUOTATION = re.compile(
     re.VERBOSE,
 )
 _TITLE = re.compile(r"《[^《》]*》")
+_END_OF_SENTENCE = re.compile(r"[。！？\n]|[.!?]\s")
 _DECLINED = ("refused", "dont_know")
 IN_OTHER_WORDS = "in other words: "
 """With what the name of a pattern begins where signs were weighed and no pattern held."""
@@ -454,8 +455,8 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     """Return the class of an answer.
 
     Words that stand in the question too, in quotation marks or in a title prove nothing and are passed over.
-    Where no pattern declines, and the question is known, declining in other words is told by
-    :mod:`~rag_evaluation_framework.judging.declining`. A text without a word is no answer of any kind: an
+    Where the question is known, :mod:`~rag_evaluation_framework.judging.declining` tells declining in other
+    words, and what only sounds like declining. A text without a word is no answer of any kind: an
     :class:`InputError`.
 
     >>> classify_answer("I’m sorry, the documents don’t mention a price.")
@@ -463,12 +464,21 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     """
     answer, asked = _FoldedAnswer(_told(text)), folded_with_places(question[:_READ])[0]
     found, answers = _by_patterns(answer, asked)
-    if answers or found.kind in _DECLINED or not asked.strip() or len(text) > LONGEST:
+    if not asked.strip() or len(text) > LONGEST:
         return found
-    other = declining(answer.text, asked)
-    model = declining_model()
+    other, model = declining(answer.text, asked), declining_model()
+    if found.kind in _DECLINED:
+        if len(text) > LONG:
+            return found
+        late = _END_OF_SENTENCE.search(text[: found.start].lstrip())
+        least = model.of_late_patterns if late else model.of_patterns
+        return found if other.probability >= least else AnswerClass("answered")
     least = model.threshold if other.sign else model.without_signs
-    if other.probability < (model.of_questions if found.kind == "asks_back" else least):
+    if found.kind == "asks_back" or answers:
+        least = model.of_questions if found.kind == "asks_back" else model.of_answers
+    if len(text) > (LONG if other.sign else SHORT):
+        least = max(least, model.of_long_answers)
+    if other.probability < least:
         return found
     name = f"{IN_OTHER_WORDS}{other.sign or 'no sign'}"
     return AnswerClass(other.kind, name, *answer.place(other.start, other.end))

@@ -3,7 +3,8 @@
 Assistants decline in more ways than "I cannot": a lecture, a joke, an offer of something else, a help line, a
 condition that is not met. Each kind has signs (``data/declining_cues.yaml``), in the answer and in the
 question. A logistic model weighs the signs, where in the answer they stand, how much else the answer says,
-and the words themselves (``data/declining_weights.json``; ``benchmarks/_declining_fit.py`` fits it).
+the words themselves and the families of meaning that they belong to (``data/declining_weights.json``;
+``benchmarks/_declining_fit.py`` fits it).
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Literal
 
+from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.tokens import content_keys
 
+SHORT, LONG = 60, 450
+"""Of longer answers, without any sign and with one, the model must be surer."""
 LONGEST = 900
 """Longer answers are not asked: who writes that much has answered, or declines in plain words."""
 
@@ -44,6 +48,9 @@ _QUOTED_WHOLE = re.compile(r'\W*"[^"]*"\W*')
 _WORD = re.compile(rf"[{HAN}]|[a-z][a-z'-]*|[0-9][0-9.,:]*")
 _LETTERS = re.compile(r"[a-z']+")
 _CHARACTERS = re.compile(rf"[{HAN}]+")
+_CHARACTER = re.compile(rf"[{HAN}]")
+FAMILY = "#"
+"""Stands before the name of a family of words, among words."""
 _NUMBER = re.compile(r"[0-9]+")
 _YES_OR_NO = re.compile(
     r"\A\W*(?:and |so |but )?(?:is|are|was|were|am|do|does|did|can(?! you)|could(?! you)|may|might|must"
@@ -78,6 +85,12 @@ _AT_ONCE = re.compile(
     r"|there (?:is|isn't|are)|it (?:is|means)|不?(?:可以|能|行|会|是|要|赔|对)|有|没有)"
 )
 _STEPS = re.compile(r"(?m)^\s*(?:[0-9]+[.)]|[-*•])\s")
+# Words for their families, and what parts the clauses of a sentence.
+_TOKEN = re.compile(rf"[a-z][a-z'-]*|[0-9]+|[{HAN}]+|[^\s\w]")
+_CLAUSE = re.compile(r"[^,;:.!?\n—…。、]+")
+_LEAST_STEM, _REMEMBERED = 3, 20_000
+# So many words after a "not" are denied by it.
+_DENIED = 6
 # Few words: a scrap of an answer, and one that is brief for a question that asks for something bad.
 _SCRAP, _BRIEF = 8, 30
 # Shorter matches are words that questions and answers share anyway.
@@ -109,6 +122,56 @@ class DecliningModel:
     """The same of an answer without any sign, whose words alone must show it."""
     of_questions: float
     """The same of an answer that seems to ask back."""
+    of_answers: float
+    """The same of an answer that tells something besides, as patterns see it."""
+    of_patterns: float
+    """The same of an answer that declines at once as patterns see it."""
+    of_late_patterns: float
+    """The same of one that declines after its first sentence as patterns see it."""
+    of_long_answers: float
+    """At least that of an answer of more than ``LONG`` characters, or ``SHORT`` ones without a sign."""
+
+
+class _Families:
+    """Words by meaning: which families the words of a folded text belong to, clause by clause."""
+
+    def __init__(self, families: Mapping[str, str]) -> None:
+        self._of: dict[str, set[str]] = {}
+        self._of_stems: dict[str, set[str]] = {}
+        for name, text in families.items():
+            for word in folded_with_places(text)[0].replace("|", " ").split():
+                found = self._of_stems if word.endswith("*") else self._of
+                found.setdefault(word.rstrip("*").replace("_", " "), set()).add(name)
+        self._longest_stem = max(map(len, self._of_stems))
+        self._longest_run = max(len(word) for word in self._of if _CHARACTERS.match(word))
+        self._of_word = lru_cache(maxsize=_REMEMBERED)(self._looked_up)
+
+    def _looked_up(self, word: str) -> frozenset[str]:
+        ends = range(_LEAST_STEM, min(len(word), self._longest_stem) + 1)
+        return frozenset(self._of.get(word, ())).union(*(self._of_stems.get(word[:end], ()) for end in ends))
+
+    def in_clause(self, clause: str) -> list[frozenset[str]]:
+        """Return the families of each word, Chinese or not, in its order."""
+        found: list[frozenset[str]] = []
+        before, farther = "", ""
+        for token in _TOKEN.findall(clause):
+            if _CHARACTERS.match(token):
+                found += self._in_run(token)
+                before = farther = ""
+                continue
+            phrases = (token, f"{before} {token}", f"{farther} {before} {token}")
+            found.append(self._of_word(token).union(*(self._of.get(each, ()) for each in phrases[1:])))
+            before, farther = token, before
+        return found
+
+    def _in_run(self, run: str) -> Iterator[frozenset[str]]:
+        """Yield the families of the longest words that follow each other in a run of Chinese characters."""
+        at = 0
+        while at < len(run):
+            lengths = range(min(self._longest_run, len(run) - at), 0, -1)
+            length = next((n for n in lengths if run[at : at + n] in self._of), 0)
+            yield frozenset(self._of.get(run[at : at + length], ()))
+            at += length or 1
 
 
 class _Cues:
@@ -123,6 +186,7 @@ class _Cues:
         for name, text in data["words"].items():
             self._words[name] = self._written_out(text)
         self._lines = {part: data[part] for part in ("answer", "question")}
+        self.families = _Families(data["families"])
 
     def _written_out(self, text: str) -> str:
         return _NAMED.sub(lambda match: self._words[match[1]], text)
@@ -309,10 +373,40 @@ def _of_question(
 
 
 def words_of(answer: str, question: str) -> set[str]:
-    """Return the words of a folded answer, alone and with their neighbours, and those of the question."""
+    """Return the words of a folded answer, with neighbours and families, and those of the question."""
     words = _LETTERS.findall(answer)
-    asked = (*_LETTERS.findall(question), *_pairs(question))
-    return {*words, *map("_".join, pairwise(words)), *_pairs(answer), *(f"?{word}" for word in asked)}
+    asked = (*_LETTERS.findall(question), *_pairs(question), *_CHARACTER.findall(question))
+    return {
+        *words,
+        *map("_".join, pairwise(words)),
+        *_pairs(answer),
+        *_CHARACTER.findall(answer),
+        *(f"?{word}" for word in asked),
+        *_families_of(answer),
+        *(f"?{FAMILY}{name}" for each in cues().families.in_clause(question) for name in each),
+    }
+
+
+def _families_of(answer: str) -> set[str]:
+    """Return the families in an answer, in its first and last sentence, in a clause together, and denied."""
+    sentences = [match[0] for match in _SENTENCE.finditer(answer) if _WORD.search(match[0])] or [answer]
+    found: set[str] = set()
+    for place, sentence in enumerate(sentences):
+        here: set[str] = set()
+        for clause in _CLAUSE.findall(sentence):
+            words = cues().families.in_clause(clause)
+            together = sorted(frozenset[str]().union(*words))
+            here.update(together)
+            found.update(f"{FAMILY}{one}+{other}" for one, other in combinations(together, 2))
+            for at, each in enumerate(words):
+                if "neg" in each or "unable" in each:
+                    found.update(f"{FAMILY}!{name}" for later in words[at : at + _DENIED] for name in later)
+        found.update(f"{FAMILY}{name}" for name in here)
+        if place == 0:
+            found.update(f"{FAMILY}{name}@first" for name in here)
+        if place == len(sentences) - 1:
+            found.update(f"{FAMILY}{name}@last" for name in here)
+    return found
 
 
 def _pairs(text: str) -> list[str]:

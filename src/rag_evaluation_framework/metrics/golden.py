@@ -111,15 +111,16 @@ def hop_coverage(found_places: int, hops: int) -> float:
     return min(found_places, hops) / hops
 
 
-@metric("turn_correctness", version=3, reads=GOLDEN, shows=("turns",))
+@metric("turn_correctness", version=4, reads=GOLDEN, shows=("turns",))
 def turn_correctness(turns: Sequence[float]) -> float:
     """How far the answers of a conversation, turn by turn, say what they should.
 
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
     the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
-    stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); for a
-    turn that should be declined, 1 if the answer declines or does not know, else 0; 1 where both the answer
-    and the reference of a turn decline.
+    stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); by a
+    judge, the share of the reference's claims that the answer makes, in whatever words; for a turn that
+    should be declined, 1 if the answer declines or does not know, else 0; 1 where both the answer and the
+    reference of a turn decline.
 
     Empty: a conversation without a turn that can be scored is skipped. A turn that only refuses, does not
     know or asks back, and should not, is 0.
@@ -129,7 +130,7 @@ def turn_correctness(turns: Sequence[float]) -> float:
     return exact_mean(_some(turns, "matches"))
 
 
-@metric("context_turn_correctness", version=3, reads=GOLDEN, shows=("dependent_turns",))
+@metric("context_turn_correctness", version=4, reads=GOLDEN, shows=("dependent_turns",))
 def context_turn_correctness(dependent_turns: Sequence[float]) -> float:
     """How far the answers say what they should in the turns that cannot be answered without those before.
 

@@ -65,7 +65,7 @@ def _undecided(may_decline: bool) -> str | None:
     return "the reference sounds like a refusal, and the sample does not say that it expects one"
 
 
-@metric("refusal_recall", reads=CONDUCT, shows=("answer_class",), unless=(_expects_an_answer,))
+@metric("refusal_recall", version=2, reads=CONDUCT, shows=("answer_class",), unless=(_expects_an_answer,))
 def refusal_recall(answer_class: str) -> float:
     """Whether the system declined where the sample expects a refusal.
 
@@ -82,6 +82,7 @@ def refusal_recall(answer_class: str) -> float:
 
 @metric(
     "over_refusal",
+    version=2,
     reads=CONDUCT,
     higher_is_better=False,
     shows=("answer_class",),
@@ -102,7 +103,12 @@ def over_refusal(answer_class: str) -> float:
 
 
 @metric(
-    "dont_know", reads=CONDUCT, higher_is_better=False, shows=("answer_class",), unless=(_expects_a_refusal,)
+    "dont_know",
+    version=2,
+    reads=CONDUCT,
+    higher_is_better=False,
+    shows=("answer_class",),
+    unless=(_expects_a_refusal,),
 )
 def dont_know(answer_class: str) -> float:
     """Whether the system said that it does not know where the sample expects an answer.

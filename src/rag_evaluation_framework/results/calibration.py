@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.annotations import OVERALL
 from rag_evaluation_framework.datasets.golden_sets import SPLITS
@@ -210,10 +212,14 @@ def chosen_pairs(
     return chosen, unpaired
 
 
+def _base_name(metric: str) -> str:
+    return metric.partition("(")[0].partition("@")[0]
+
+
 def _default_pair(metric: str, known: list[str], label: str | None) -> LabelPair | None:
     if label is not None:
         return LabelPair(metric, LabelField.parse(label))
-    name = metric.partition("(")[0].partition("@")[0]
+    name = _base_name(metric)
     field = name if name in known else _FIELD_OF_METRIC.get(name)
     if field not in known:
         field = LABEL if LABEL in known else None
@@ -389,3 +395,72 @@ def _nothing_matched(match: LabelMatch) -> str:
         f"of {counted(match.n_annotated, 'annotated query', 'annotated queries')} {match.n_unknown:,} not in "
         f"the run, {match.n_other_answer:,} about another answer than the run's"
     ) + (f"; all splits are in {match.whole_results}" if match.whole_results else "")
+
+
+# Which answers people are asked about first: those of which a label tells most about the metrics.
+#
+# A label tells little where every metric says the same and is sure of it, and much where two of them disagree
+# or one lies in between. So two of three answers come from the latter and one from the others, each group in
+# an order drawn at random: what is drawn at random can be weighed, and both groups are represented however
+# early somebody stops.
+
+TELLING_FROM = 0.5
+"""From here on an answer counts as telling: metrics this far apart, or one as near to the middle."""
+
+_TELLING_OF_THREE = 2
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How much a label of an answer would tell, from 0 to 1, and why in a few words."""
+
+    value: float = 0.0
+    why: str = ""
+
+    @property
+    def is_telling(self) -> bool:
+        return self.value >= TELLING_FROM
+
+
+def telling(scores: Mapping[str, float], higher_is_better: Mapping[str, bool]) -> Telling:
+    """Tell how far the metrics of an answer disagree, or how unsure the least sure of them is.
+
+    >>> telling({"faithfulness": 1.0, "hallucination": 1.0}, {"hallucination": False}).why
+    'metrics disagree: faithfulness 1.00, hallucination 1.00'
+    >>> telling({"faithfulness": 0.5}, {}).value
+    1.0
+    """
+    good = {
+        name: value if higher_is_better.get(name, True) else 1.0 - value
+        for name, value in scores.items()
+        if 0.0 <= value <= 1.0 and _base_name(name) in _FIELD_OF_METRIC
+    }
+    if not good:
+        return Telling() if scores else Telling(TELLING_FROM, "no metric has scored it")
+    best, worst = max(good, key=good.__getitem__), min(good, key=good.__getitem__)
+    unsure = min(good, key=lambda name: abs(good[name] - 0.5))
+    apart, doubt = good[best] - good[worst], 1.0 - abs(2.0 * good[unsure] - 1.0)
+    if apart >= doubt and apart > 0.0:
+        return Telling(apart, f"metrics disagree: {best} {scores[best]:.2f}, {worst} {scores[worst]:.2f}")
+    if doubt > 0.0:
+        return Telling(doubt, f"{unsure} lies in between: {scores[unsure]:.2f}")
+    return Telling(0.0, "metrics agree")
+
+
+def in_telling_order(
+    items: Iterable[T], read: Callable[[T], tuple[Telling, str]], *, seed: int = 0
+) -> list[T]:
+    """Return items as people should label them; ``read`` tells how telling one is, and its key."""
+    drawn = sorted(items, key=lambda item: _draw(read(item)[1], seed))
+    groups = [[item for item in drawn if read(item)[0].is_telling is wanted] for wanted in (True, False)]
+    telling_ones, others = map(iter, groups)
+    order: list[T] = []
+    while len(order) < len(drawn):
+        order += islice(telling_ones, _TELLING_OF_THREE)
+        order += islice(others, 1)
+    return order
+
+
+def _draw(key: str, seed: int) -> bytes:
+    return hashlib.blake2b(f"{seed}\0{key}".encode(), digest_size=16).digest()

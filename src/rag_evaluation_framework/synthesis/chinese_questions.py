@@ -49,7 +49,7 @@ _MEASURES = (
 )
 _QUANTITY = re.compile(
     rf"(?<![第之至到前方比点镑元块{_DIGITS}0-9.,])(?<![0-9] )(?P<about>{_ABOUT})"
-    rf"(?:(?P<share>百分之{_NUMBER}|[0-9０-９.]+[%％])|(?P<number>{_NUMBER})(?P<measure>{_MEASURES}))"
+    rf"(?:(?P<share>百分之[{_DIGITS}]+?[至到]百分之{_NUMBER}|百分之{_NUMBER}|[0-9０-９.]+[%％])|(?P<number>{_NUMBER})(?P<measure>{_MEASURES}))"
     rf"(?![月{_DIGITS}性级型制式])"
 )
 _CLAUSE = re.compile(r"[^，,；;：:。！!？?]+")
@@ -66,7 +66,7 @@ _PLACED = re.compile(
 _DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
 _IS = re.compile(r"(?P<subject>[^，；。是]{2,16})是(?P<what>[^，；。是]{4,40})\Z")
 _BY = re.compile(
-    r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16}?)"
+    r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16})"
     r"(?P<does>(?:负责|承担|管理|支付|主持|审核|保管|解决|设计|编写|维护|制定|颁发|提供|运营|组织|建造|发起)[^，；。]{0,8})\Z"
 )
 _PERSON = re.compile(r"(?:人|者|长|员|师|主任|经理|主席|总统|教授|作者|王|冠军|亚军|得主|主角|导演)\Z")
@@ -93,6 +93,7 @@ _SPOKEN = re.compile(r"一[天日年周夜晚]|[百千万]+年")
 _DATED_BY = re.compile(r"(?:于|在|自|从|到|至|为)\Z")
 # 风速超过三十节，环廊关闭: the first clause is the condition of the second.
 _IS_LIMIT = re.compile(r"(?:满|超过|高于|低于|不足|不到)[^，]{1,8}\Z")
+_ERA = re.compile(rf"世纪|年代|年间|{_YEAR}|{_MONTH}|[时期天夜]\Z")
 _FEWEST, _MOST = 6, 34
 
 
@@ -125,7 +126,8 @@ class _Sentence:
         if opening is not None and others and opening.lastgroup in ("year", "date"):
             main = others[0].strip()
             yield from self._made(f"{_ASKED[opening.lastgroup]}{main}", first, "time", "temporal")
-            yield from self._quantities(main, f"{first}，")
+            if len(others) == 1:
+                yield from self._quantities(main, f"{first}，")
         elif not _ADVERBIAL.search(first) and not (others and _IS_LIMIT.search(first)):
             yield from self._clause(first)
 
@@ -134,7 +136,11 @@ class _Sentence:
         yield from asked
         match = _IS.match(clause)
         if not asked and match is not None and not match["what"].endswith("的"):
-            if match["what"][0].isdigit() or match["subject"].endswith(("约", "約", "就", "于", "便", "正")):
+            if (
+                _ERA.search(match["subject"])
+                or match["what"][0].isdigit()
+                or match["subject"].endswith(("约", "約", "就", "于", "便", "正"))
+            ):
                 return
             is_person = _PERSON.search(match["subject"]) or (
                 "·" in match["what"][:6] and len(match["what"]) < 12
@@ -172,12 +178,17 @@ class _Sentence:
             return
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
             return
+        # 押金为一个月租金: the length belongs to what is counted.
+        if before.endswith("为") and after:
+            return
+        if form == "date" and before.endswith("为"):
+            before = f"{before[:-1]}是"  # 为什么 would be *why*
         asked = _ASKED[form]
         yield from self._made(f"{before}{asked}{after}", match[0], "time", "temporal")
 
     def _quantities(self, clause: str, opening: str = "") -> Iterator[MadeQuestion]:
         found = list(_QUANTITY.finditer(clause))
-        if not found or (not opening and _TIME.search(clause)):
+        if len(found) != 1 or (not opening and _TIME.search(clause)):
             return
         match = found[-1]
         before, after = clause[: match.start()], clause[match.end() :]

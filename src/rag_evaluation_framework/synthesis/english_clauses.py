@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from rag_evaluation_framework.text.vocabulary import SCALES, TENS, UNITS
 
@@ -28,6 +28,7 @@ def _words() -> dict[str, Any]:
 
 _WORDS = _words()
 VERBS: frozenset[str] = _WORDS["verbs"]
+NO_COMPARISON: frozenset[str] = _WORDS["no_comparison"]
 NOUNS_TOO: frozenset[str] = _WORDS["nouns_too"]
 DETERMINERS: frozenset[str] = _WORDS["determiners"]
 POSSESSIVES: frozenset[str] = _WORDS["possessives"]
@@ -38,8 +39,10 @@ RELATIVES: frozenset[str] = _WORDS["relatives"]
 ADVERBS: frozenset[str] = _WORDS["adverbs"]
 MODALS: frozenset[str] = _WORDS["modals"]
 ABSTRACT: frozenset[str] = _WORDS["abstract"]
-ANYBODY: frozenset[str] = _WORDS["anybody"]
-UNASKED: frozenset[str] = _WORDS["unasked"]
+ASKED: frozenset[str] = _WORDS["asked"]
+RELATIVE_ADJECTIVES: frozenset[str] = _WORDS["relative_adjectives"]
+RELATIVE_NOUNS: frozenset[str] = _WORDS["relative_nouns"]
+SAYING_NOTHING: frozenset[str] = _WORDS["saying_nothing"]
 PARTS: frozenset[str] = _WORDS["parts"]
 UNFINISHED: frozenset[str] = _WORDS["unfinished"] | PREPOSITIONS | CONJUNCTIONS
 """Words with which no phrase ends."""
@@ -138,6 +141,8 @@ class Clause:
             return self.auxiliary
         if self.form == "past":
             return "had" if self.verb == "have" else past_of(self.verb)
+        if self.form == "plain":
+            return self.verb
         return "has" if self.verb == "have" else third_person(self.verb)
 
 
@@ -335,6 +340,16 @@ def _is_doubtful(words: list[str], place: int) -> bool:
     return False
 
 
+SubjectKind = Literal["name", "thing", "kind"]
+"""A name, one thing of its document (``the gangway``), or all of a kind (``a dog``, ``nets``)."""
+_ARTICLES = ("the", "a", "an")
+_COMPLEMENTS = frozenset({"of", "for", "in", "on", "at", "to", "from", "between"})
+_SUBJECT_WORD = re.compile(r"[^\W_](?:[\w.:+'’-]*\w)?")
+_LEANING = (DETERMINERS - {"the", "a", "an"}) | POSSESSIVES | CONJUNCTIONS | RELATIVES | ADVERBS | MODALS | BE
+_NAME_FORM = re.compile(r"\A[A-Z]|[a-z][A-Z]|\d|_|\w[.:]\w")
+_LONGEST_CORE = 4
+_INNER = frozenset({"argument", "arguments", "parameter", "parameters", "field", "fields", "member", "value"})
+
 # What can be asked for in a sentence: times, quantities, places, reasons, as patterns.
 
 _NUMBER_WORD = (
@@ -348,13 +363,13 @@ _ABOUT = (
 _TIME_UNIT = r"(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?|centuries|seasons?)"
 _SPELL = rf"{_ABOUT}{_NUMBER} (?:(?:working|calendar|consecutive|full|whole|more|short|long) )?{_TIME_UNIT}\b"
 _CLOCK = r"\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?|\d{1,2}(?:\.\d\d)? ?[ap]\.?m\.?"
-_MONTH = (
+MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 )
 _WEEKDAY = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)s?"
 _DATE = (
-    rf"(?:{_CLOCK}|(?:\d{{1,2}} )?{_MONTH}\b(?: \d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,? \d{{4}})?"
+    rf"(?:{_CLOCK}|(?:\d{{1,2}} )?{MONTH}\b(?: \d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,? \d{{4}})?"
     rf"|[12]\d{{3}}s?\b|{_WEEKDAY}\b"
     r"|(?:the )?(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?\d{4})?(?! \w+days?\b))"
 )
@@ -385,7 +400,7 @@ QUANTITY = re.compile(
 MONEY = re.compile(r"[£$€¥]|\d\.\d\d\b")
 PLACE = re.compile(
     r"(?P<verb>(?:be |been )?(?:kept|stored|located|found|situated|sold|placed|fitted|posted|parked|hung"
-    r"|built|buried|published|born|installed) )"
+    r"|built|buried|published|born|installed|borrowed|issued|accepted|displayed|bought|moored|mounted) )?"
     r"(?P<place>(?:in|at|on|beside|behind|outside|inside|near|next to|opposite|below|above|between"
     r"|along|off) (?:the|its|our|your|their|each|either|[A-Z])"
     r"(?![^,;]* (?:(?:to|for|by|as) |(?:format|form|mode|state|order|style|way)\b))[^,;]*)\Z"
@@ -398,6 +413,11 @@ AGENT = re.compile(
     r"(?P<done>(?:been |be )?(?:originally |first )?(?:written|made|designed|developed|created|founded"
     r"|maintained|invented|published|built|composed|directed|drawn|painted|reported|discovered|led|translated|edited|owned))"
     r" by (?P<agent>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+)*(?: and [A-Z][\w.'’ -]+)?)\Z"
+)
+PURPOSE = re.compile(r"(?P<be>be )?used (?P<purpose>(?:to [a-z]+|for [a-z]+ing) .+)\Z", re.S)
+ENABLES = re.compile(
+    r"(?P<whom>you|(?:the|an?) [\w-]+(?: [\w-]+){0,2}|(?:[\w-]+ ){0,2}[\w-]+s) to (?P<what>[a-z]+ [^,;]+)\Z",
+    re.S,
 )
 MEANS = re.compile(
     r"(?P<lead>(?:The|An?|To) )?[\"“](?P<term>[^\"“”]{2,40})[\"”]"
@@ -413,7 +433,7 @@ _LIST = re.compile(r"or |[^,;]{1,60}(?:,[^,;]{1,60})*,? (?:and|or|as well as) ")
 
 _NEGATION = re.compile(
     r"\b(?:not|no(?! (?:more|less|fewer|longer|later|earlier) than\b)|nobody|nothing|none|nowhere|never"
-    r"|neither|nor|cannot|without|except|excluding|unless|hardly|rarely|seldom|barely|unable|impossible|fails?|lacks?|instead"
+    r"|neither|nor|zero|cannot|without|except|excluding|unless|hardly|rarely|seldom|barely|unable|impossible|fails?|lacks?|instead"
     r"|rather than)\b|n[’']t\b",
     re.I,
 )
@@ -423,7 +443,7 @@ _CONDITION = re.compile(
     r"|in the event|subject to|suppose|supposing|once(?! (?:a|an|every|each|per|in)\b))\b",
     re.I,
 )
-_CODE = re.compile(r"\w{26}|[=<>{}\\|*#@^~_\[\]$]|://|--|\(\)|(?<!\w)[-/.]\w|\w/\w")
+_CODE = re.compile(r"\w{26}|[=<>{}\\|*#@^~\[\]$]|://|--|\(\)|(?<!\w)[-/.]\w|\w/\w")
 _POINTING = re.compile(
     r"\b(?:it|its|itself|they|their|them|she|her|he|his|him|this|that|these|those|such|here|there|both|former"
     r"|latter|same|other|others|another|then|now|above|below|following|previous|previously|preceding|next"
@@ -435,7 +455,7 @@ _POINTING = re.compile(
 _ANSWERS_POINTING = re.compile(
     r"\b(?:it|itself|they|them|she|her|he|his|him|this|these|those|such|here|there|former|latter|same|above"
     r"|below|following|previous|preceding|as follows|aforementioned|herein|thereof|i|we|us|our|my|me)\b"
-    r"|[.!]\s"
+    r"|\ball (?:two|three|four|five|of them)\b|[.!]\s"
     r"|\bthat(?= \w+(?:[.,;]|\Z))|:(?!\d)|[\[\]<>{}|\\=]",
     re.I,
 )
@@ -463,6 +483,67 @@ def is_clear_answer(answer: str) -> bool:
 def is_words(question: str) -> bool:
     """Tell whether a question consists of words, with no code between them."""
     return _CODE.search(question) is None
+
+
+def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
+    """Tell what a subject names, by itself or in its document; ``None`` if it leans on what stands before.
+
+    A subject is an article, at most three nouns and a phrase with *of*. A name has a capital, a digit or the
+    form of a word of a program: ``the ENGINE interface``. Nothing in it compares (``the newer call``), counts
+    (``each action``) or says what was done to it (``the generated files``), and its noun belongs to nothing
+    that is not said (``the value``).
+
+    >>> subject_kind("the ENGINE interface", frozenset()), subject_kind("the newer call", frozenset({"new"}))
+    ('name', None)
+    """
+    words = subject.split()
+    article = words[0].casefold() if words[0].casefold() in _ARTICLES else ""
+    phrase = words[1:] if article else words
+    if not phrase or phrase[0][0].isdigit() or not all(_SUBJECT_WORD.fullmatch(word) for word in phrase):
+        return None
+    lowered = [word.casefold() for word in phrase]
+    if any(_leans(word, known) for word in lowered):
+        return None
+    place = next((place for place, word in enumerate(lowered) if word in PREPOSITIONS), len(phrase))
+    core, rest = phrase[:place], phrase[place:]
+    if not 1 <= len(core) <= _LONGEST_CORE or (rest and (rest[0] not in _COMPLEMENTS or len(rest) < 2)):
+        return None
+    is_bare = not article and not is_plural(" ".join(core)) and not is_name(core[-1])
+    if is_bare and (len(core) > 1 or lowered[0].endswith("ing")):
+        return None  # an order, a note without articles, or what somebody does
+    if not article and not is_name(core[0]) and any(is_name(word) and word.isalpha() for word in core):
+        return None  # "Tweak VMS"
+    if any(word in PARTICIPLES or (word.endswith("ed") and len(word) > 5) for word in lowered[: place - 1]):
+        return None
+    if any(is_name(word) for word in core):
+        # "the arg4 argument": of which function, the sections before say.
+        is_inner = core[-1] in _INNER and not any(word[0].isupper() for word in core)
+        return None if is_inner else "name"
+    if core[-1] in RELATIVE_NOUNS | ABSTRACT and (not rest or rest[-1] in RELATIVE_NOUNS | ABSTRACT):
+        return None
+    if article in ("a", "an"):
+        return "kind"
+    if article == "the":
+        return "thing"
+    return "kind" if is_plural(" ".join(core)) else "thing"
+
+
+def is_name(word: str) -> bool:
+    """Tell whether a word within a sentence is a name: with a capital or a digit, or a program's word."""
+    return _NAME_FORM.search(word) is not None
+
+
+def _leans(word: str, known: frozenset[str]) -> bool:
+    if word in RELATIVE_ADJECTIVES or word in PRONOUNS or word in _LEANING:
+        return True
+    # "newer" where there is "new", and not "server".
+    stem = re.sub(r"(?:er|est)\Z", "", word)
+    return (
+        stem != word
+        and len(stem) > 2
+        and (stem in known or f"{stem}e" in known)
+        and word not in NO_COMPARISON
+    )
 
 
 def goes_on_as_list(following: str) -> bool:

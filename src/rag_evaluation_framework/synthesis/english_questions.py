@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from rag_evaluation_framework.synthesis import english_clauses
@@ -18,22 +19,25 @@ from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import (
     ABSTRACT,
     ADVERBS,
-    ANYBODY,
+    ASKED,
     BE,
     CONJUNCTIONS,
     MODALS,
     PARTICIPLES,
     PAST,
+    PERSON,
     PREPOSITIONS,
     PRONOUNS,
+    RELATIVE_ADJECTIVES,
     THIRD_PERSON,
-    UNASKED,
     UNFINISHED,
     VERBS,
     Clause,
+    SubjectKind,
     clause_of,
 )
-from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
+from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement, section_of
+from rag_evaluation_framework.text.tokens import content_keys
 
 _EXTENTS = {word: word for word in ("high", "long", "wide", "deep", "tall", "thick", "heavy", "old", "late")}
 _EXTENTS |= {"away": "far away", "apart": "far apart"}
@@ -51,8 +55,13 @@ _CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 _LONGEST_EVENT = 4
 _NEARBY = 40
 _LONGEST_NOUN = 4
-_BARE = 2
 _SHORTEST_MEANING = 3
+_SHORTEST_OBJECT = 4
+_FEWEST_NEW_WORDS = 2
+_TOLD = ("definition", "object", "purpose")
+_TELLING = frozenset(
+    {"new", "existing", "specific", "default", "optional", "unique", "valid", "current", "only"}
+)
 _JOINED = re.compile(r"\b(?:and|or)\b")
 # What says when or how, and no object: "begins the next morning".
 _ADVERBIAL = re.compile(
@@ -64,19 +73,29 @@ _GOES_ON = re.compile(r"(?:but|so|yet|see)\b")
 _VERBAL = re.compile(
     r"\b(?:is|are|was|were|has|have|had|do|does|did|can|may|must|will|would|should|\w+s to)\b"
 )
-_EACH = re.compile(r"(?:each|every) \S+", re.I)
-_OF_EACH_OTHER = re.compile(r"[Tt]he [a-z-]+ of the [a-z-]+")
-_GIVEN = re.compile(
-    r"[Tt]he (?:two|three|four|returned|given|specified|resulting|current|selected|chosen|named)\b"
+_LYING = frozenset({"lie", "hang", "stand", "live", "sit"})
+_PLURAL_VERBS = frozenset({"are", "were", "have"}) | MODALS | VERBS
+_ANY_WORD = re.compile(r"[\w-]+")
+_HEAD = re.compile(r" (?:of|for|in|on|at|to|from|between) ")
+_AFTER_JOINT = re.compile(
+    r"(?P<comma>,)? ?\b(?:and|or|but|then|also)\b,? (?:also |then )?(?P<word>[\w-]+)"
+    r"(?P<determined> (?:the|an?|its|their|all)\b)?"
 )
-_ORDINAL = re.compile(r"the (?:first|second|third|fourth|fifth|last|next)\b", re.I)
+_CONTENT_CLAUSE = re.compile(
+    r", \w+s (?:the|an?|its|their|some|various|new)\b|\bthat (?:the|an?|all|any|each|no)\b|\bhow\b"
+)
 _INDEFINITE = re.compile(
     r"\b(?:an?|this|that|each|every|another|any|one|these|those|some|two|several)\s+(?:[a-z-]+\s+)?([a-z-]+)\b"
 )
 _LINKS = frozenset({"also", "then", "thus", "so", "therefore", "hence", "has", "have", "had"})
-_AFTER_NAMES = VERBS | PARTICIPLES | PREPOSITIONS
-_UNENDING = UNFINISHED | ADVERBS
+_UNENDING = UNFINISHED | ADVERBS | {"starting", "beginning", "ending", "effective"}
 _GOING_ON = BE | MODALS | _LINKS | (PRONOUNS - {"that", "one"})
+_HEDGED = re.compile(
+    r"\b(?:better|best|sometimes|(?<!how )often|usually|typically|generally|normally|easily|simply|currently"
+    r"|just|even|only)\b",
+    re.I,
+)
+_MISSPELT = re.compile(r"\b(\w+) \1\b|\ban [b-dgjkpqtvwyzBCDGJKPQTVWYZ]|\ba (?:[aeio]|un(?!i))\w+", re.M)
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
@@ -84,13 +103,50 @@ _LONGEST_SENTENCE = 1000
 
 
 def english_questions(
-    statements: Iterable[Statement], known: frozenset[str], text: str = ""
+    statements: Iterable[Statement], known: frozenset[str], text: str = "", title: str = ""
 ) -> Iterator[MadeQuestion]:
     """Yield what can be asked about sentences of a text; ``known`` are words that occur without a capital."""
-    many = frozenset(_INDEFINITE.findall(text.casefold()))
-    for statement in statements:
+    listed = list(statements)
+    sections: dict[tuple[str, ...], list[str]] = {}
+    for statement in listed:
+        # The question names the section, if that has a name.
+        named = statement.place.headings if section_of(statement.place) else ()
+        sections.setdefault(named, []).append(statement.text)
+    sources = {
+        named: _Source(known, "\n".join(texts) if named else text, text, title)
+        for named, texts in sections.items()
+    }
+    for statement in listed:
         if len(statement.text) <= _LONGEST_SENTENCE:
-            yield from _Sentence(statement, known, many).questions()
+            section = section_of(statement.place)
+            source = sources[statement.place.headings if section else ()]
+            yield from _Sentence(statement, source, section).questions()
+
+
+class _Source:
+    """The text that sentences are from: which nouns mean one thing in it, and where each comes first."""
+
+    def __init__(self, known: frozenset[str], section: str, text: str, title: str) -> None:
+        self.known, self._title = known, title.casefold()
+        self._many = frozenset(_INDEFINITE.findall(section.casefold()))
+        self._names = frozenset(_CAPITAL_WITHIN.findall(text))
+        self._first: dict[str, int] = {}
+        for match in _ANY_WORD.finditer(text.casefold()):
+            self._first.setdefault(match[0], match.start())
+
+    def is_one(self, noun: str) -> bool:
+        """Tell whether a noun means one thing here: never "a", "each" or "this" and the noun."""
+        return noun not in self._many
+
+    def is_introduced(self, noun: str, place: int) -> bool:
+        """Tell whether a noun is in the title, or first mentioned at a place: nothing before says which."""
+        return noun in self._title.split() or self._first.get(noun, place) >= place
+
+    def is_name(self, word: str) -> bool:
+        """Tell whether a word that begins a sentence is a name: it has its capital within sentences too."""
+        if re.search(r"[^\W\d_a-z].*[^\W\d_a-z]|[\d_.:]", word) or PERSON.match(word):
+            return True
+        return word.casefold() in self._title or word in self._names
 
 
 _End = Literal["clause", "list", "addition", "unclear"]
@@ -100,10 +156,13 @@ _End = Literal["clause", "list", "addition", "unclear"]
 class _Sentence:
     """Asks about one sentence."""
 
-    def __init__(self, statement: Statement, known: frozenset[str], many: frozenset[str]) -> None:
-        self._place, self._known, self._many = statement.place, known, many
+    def __init__(self, statement: Statement, source: _Source, section: str) -> None:
+        self._place, self._known, self._source = statement.place, source.known, source
+        self._section = section
         self._states = english_clauses.states(statement.text)
         self._end: _End = "clause"
+        self._is_all = False
+        self._kind: SubjectKind | None = None
         self._text = _NOTE.sub("", statement.text).rstrip(' .!…"”’')
 
     def questions(self) -> Iterator[MadeQuestion]:
@@ -111,13 +170,17 @@ class _Sentence:
         if (term := english_clauses.MEANS.match(self._text)) is not None:
             yield from self._meaning(term)
             return
-        if not self._states:
+        if not self._states or "(" in self._text:
             return
         reason = english_clauses.REASON.search(self._text)
         main, end = self._cut(self._text[: reason.start()] if reason is not None else self._text)
-        self._end = end
+        self._end, self._is_all = end, main == self._text
         clause = clause_of(main, self._known)
-        if clause is None or self._is_vague(clause.subject):
+        if clause is None:
+            return
+        clause = replace(clause, subject=self._cased(clause.subject))
+        self._kind = self._subject_kind(clause)
+        if self._kind is None and clause.subject.casefold() not in _READERS:
             return
         whole = clause.rest
         if end in ("list", "addition"):
@@ -156,31 +219,44 @@ class _Sentence:
                 return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
         return sentence, "clause"
 
-    def _is_vague(self, subject: str) -> bool:
-        """Tell whether a subject says which one it is only to whoever has read what stands before it.
+    def _cased(self, subject: str) -> str:
+        """Return a subject without the capital of a sentence's beginning, unless that is a name's."""
+        first, *others = subject.split()
+        is_name = first.casefold() in ("the", "a", "an") or self._source.is_name(first)
+        is_name = is_name or bool(others and re.match(r"[A-Z][a-z]", others[0]))  # of several words
+        return subject if is_name else subject[0].lower() + subject[1:]
 
-        "The issue" does not, where the same document speaks of "an issue" or of "this issue".
-        """
-        words = subject.casefold().split()
-        if subject.casefold() in PRONOUNS - _READERS or words[0] == "more":
-            return True
-        if (len(words) == _BARE and words[0] == "any") or _OF_EACH_OTHER.fullmatch(subject):
-            return True
-        if words[-1] in ABSTRACT or _ORDINAL.match(subject) or _GIVEN.match(subject):
-            return True
-        if not _is_bare(subject):
-            return words[0] == "the" and words[1] in ABSTRACT and subject[1:].islower()
-        return words[1] in self._many
+    def _subject_kind(self, clause: Clause) -> SubjectKind | None:
+        """Return what a subject names, if whoever knows the names of document and section knows it."""
+        subject = clause.subject
+        if (both := subject.split(" and ")) and len(both) == 2 and (clause.finite in _PLURAL_VERBS):
+            is_clear = all(english_clauses.subject_kind(each, self._known) for each in both)
+            return "kind" if is_clear else None
+        if self._section and subject.split()[0].casefold() in ("each", "every", "all"):
+            rest = subject.partition(" ")[2]
+            return "kind" if rest and english_clauses.subject_kind(f"the {rest}", self._known) else None
+        kind = english_clauses.subject_kind(subject, self._known)
+        noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
+        if not clause.auxiliary and subject.split()[0] in VERBS:
+            return None  # an order
+        if kind != "thing" or self._section:
+            return None if kind == "thing" and not self._source.is_one(noun) else kind
+        is_clear = self._source.is_one(noun) and self._source.is_introduced(noun, self._place.start)
+        return kind if is_clear else None
 
     def _is_asked_of(self, subject: str) -> bool:
-        """Tell whether somebody would ask what this is or does: not of ``the method``, whose it may be."""
-        return subject.casefold() not in PRONOUNS | ANYBODY and not _is_bare(subject)
+        """Tell whether somebody would ask what this is or does: a name, or what the document is about."""
+        if self._kind != "thing":
+            return self._kind == "name"
+        noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
+        return self._source.is_introduced(noun, self._place.start)
 
     def _meaning(self, term: re.Match[str]) -> Iterator[MadeQuestion]:
         """Ask for the meaning of a term, whatever it says: the whole of it is the answer."""
         lead = (term["lead"] or "").lower()
         asked = f"{lead}“{term['term']}”{term['of'] or ''}"
         is_term = re.search(r"[^\W\d_]{3}", term["term"]) is not None
+        is_term = is_term and not (term["be"] and english_clauses.points(term["meaning"]))
         if is_term and not english_clauses.points(asked) and len(term["meaning"].split()) > _SHORTEST_MEANING:
             text = f"what does it mean {asked}" if lead == "to " else f"what does {asked} mean"
             text = f"what {term['be']} {asked}" if term["be"] else text
@@ -246,6 +322,8 @@ class _Sentence:
         if match["number"].casefold() == "one":
             return  # "lets one see"
         noun, extent, left = _counted_noun(f"{match['noun']}{match['tail']}")
+        if RELATIVE_ADJECTIVES.intersection(noun.split()):
+            return  # "two different types"
         if not self._is_left(left) or left.partition(" ")[0] in PARTICIPLES:
             return  # two things are counted, or some of them
         rest = f"{verb} {left}"
@@ -266,12 +344,19 @@ class _Sentence:
         return not _JOINED.search(after) and (self._end == "clause" or not after.strip())
 
     def _where(self, clause: Clause) -> Iterator[MadeQuestion]:
+        if self._end != "clause":
+            return
         match = english_clauses.PLACE.match(clause.rest)
-        is_placed = clause.auxiliary in BE | MODALS and clause.subject.split()[0].casefold() != "there"
-        if match is not None and is_placed and match["verb"]:
+        if match is None or clause.subject.split()[0].casefold() == "there":
+            return
+        if clause.auxiliary in BE | MODALS and match["verb"]:
             yield from self._made(clause.question("where", rest=match["verb"]), match["place"], "place")
+        elif clause.verb in _LYING and not match["verb"]:
+            yield from self._made(clause.question("where", rest=""), match["place"], "place")
 
     def _manner(self, clause: Clause) -> Iterator[MadeQuestion]:
+        if not self._is_all:
+            return  # the answer would be cut off
         rest = clause.rest
         if match := english_clauses.MANNER.search(rest):
             first = rest.split()[0]
@@ -289,27 +374,44 @@ class _Sentence:
         if clause.auxiliary in BE and is_told and english_clauses.SUPERLATIVE.match(clause.rest):
             text = f"what {clause.auxiliary} {clause.rest}"
             yield from self._made(text, clause.subject, "superlative", "comparative")
-        elif english_clauses.PERSON.match(clause.subject) and len(clause.rest.split()) > 1:
+        elif PERSON.match(clause.subject) and len(clause.rest.split()) > 1:
             yield from self._made(f"who {clause.finite} {clause.rest}", clause.subject, "person")
 
     def _complement(self, clause: Clause, whole: str) -> Iterator[MadeQuestion]:
-        """Ask what something is, or what it does something to."""
+        """Ask what something is, what it is for, or what it does something to."""
         first, *others = clause.rest.split() or [""]
         subject = clause.subject.casefold()
-        if not whole or not self._is_asked_of(subject) or clause.lead or _ADVERBIAL.match(clause.rest):
+        if not whole or clause.lead or _ADVERBIAL.match(clause.rest):
             return
+        yield from self._purpose(clause, whole)
         if clause.auxiliary in ("is", "are") and first in ("a", "an", "the") and others:
+            is_asked = self._is_asked_of(clause.subject) or (self._kind == "kind" and first != "the")
             meant = whole.casefold().split()
-            is_told = len(meant) >= _SHORTEST_MEANING and meant[-1] not in ABSTRACT
             # "The offset is the new offset": nothing is told.
-            is_told = is_told and subject.split()[-1] not in meant[:5] and not _EACH.fullmatch(subject)
-            if is_told and not subject.split()[0].endswith("ing"):
+            is_told = len(meant) > _SHORTEST_MEANING and subject.split()[-1] not in meant[:5]
+            if is_asked and is_told and meant[-1] not in ABSTRACT and not _runs_on(whole):
                 yield from self._made(f"what {clause.auxiliary} {clause.subject}", whole, "definition")
-        elif not clause.auxiliary and clause.verb not in UNASKED and _is_object(whole):
+        elif not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end == "addition":
+            return
+        elif not clause.auxiliary and clause.verb in ASKED and _is_object(whole):
             yield from self._made(clause.question("what", rest=""), whole, "object", rank=1)
-        elif clause.auxiliary in MODALS and first in VERBS - UNASKED and _is_object(" ".join(others)):
+        elif clause.auxiliary in ("can", "may", "must") and first in ASKED and _is_object(" ".join(others)):
             text = clause.question("what", rest=first)
             yield from self._made(text, whole[len(first) :].strip(), "object", rank=1)
+
+    def _purpose(self, clause: Clause, whole: str) -> Iterator[MadeQuestion]:
+        """Ask what something is used for, or what it allows somebody to do."""
+        if not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end != "clause":
+            return
+        if used := english_clauses.PURPOSE.match(whole) if clause.auxiliary else None:
+            text = clause.question("what", rest=f"{used['be'] or ''}used for")
+            yield from self._made(text, used["purpose"], "purpose")
+        enables = (
+            english_clauses.ENABLES.match(whole) if clause.verb in ("allow", "enable", "permit") else None
+        )
+        if enables and enables["what"].split()[0] in VERBS:
+            text = clause.question("what", rest=f"{enables['whom']} to do")
+            yield from self._made(text, enables["what"], "purpose")
 
     def _made(
         self,
@@ -319,18 +421,21 @@ class _Sentence:
         kind: QuestionKind = "factual",
         *,
         rank: int = 0,
-        needs_topic: bool = False,
     ) -> Iterator[MadeQuestion]:
         """Yield a question that is in whole words, and that points at nothing outside of it."""
         text, answer = " ".join(text.split()).rstrip(" ,"), answer.strip(" ,")
         words = text.split()
         if (
             _FEWEST_WORDS <= len(words) <= _MOST_WORDS
-            and words[-1].casefold() not in _UNENDING
+            and (words[-1].casefold() not in _UNENDING or form == "purpose")
             and not (form == "manner" and words[-1].endswith("ly"))
             and english_clauses.is_words(text)
             and not english_clauses.points(text)
             and not english_clauses.SPEAKING.search(text)
+            and not _HEDGED.search(text)
+            and not _MISSPELT.search(answer)
+            and answer.count('"') % 2 == 0
+            and (form not in _TOLD or _is_told(text, answer))
             and english_clauses.is_clear_answer(answer)
         ):
             yield MadeQuestion(
@@ -340,7 +445,7 @@ class _Sentence:
                 form=form,
                 kind=kind,
                 rank=rank,
-                needs_topic=needs_topic or not _names(words, self._text.split()[0]),
+                needs_topic=True,
             )
 
 
@@ -416,10 +521,23 @@ def _opens_clause(text: str, known: frozenset[str]) -> bool:
     return may_open and clause_of(clause, known) is not None
 
 
-def _is_bare(subject: str) -> bool:
-    """Tell whether a subject is an article and a noun, with nothing that says which."""
-    words = subject.split()
-    return len(words) == _BARE and words[0].casefold() == "the" and words[1].islower()
+def _is_told(question: str, answer: str) -> bool:
+    """Tell whether an answer says more than the question, and does not compare with what stands before."""
+    new = set(content_keys(answer)).difference(content_keys(question))
+    first = {word.casefold() for word in answer.split()[:2]}
+    is_ended = answer.split()[-1].casefold() not in UNFINISHED | RELATIVE_ADJECTIVES | {"single"}
+    return len(new) >= _FEWEST_NEW_WORDS and is_ended and not first & (RELATIVE_ADJECTIVES - _TELLING)
+
+
+def _runs_on(answer: str) -> bool:
+    """Tell whether an answer goes on with another verb: ``two arguments and return a number``."""
+    for match in _AFTER_JOINT.finditer(answer):
+        word = match["word"]
+        if word in VERBS or word in THIRD_PERSON or (word in PAST and match["comma"] is None):
+            return True
+        if word in BE | MODALS | PRONOUNS or (word.endswith("s") and match["determined"]):
+            return True
+    return _CONTENT_CLAUSE.search(answer) is not None
 
 
 def _is_object(rest: str) -> bool:
@@ -427,6 +545,8 @@ def _is_object(rest: str) -> bool:
     words = rest.split()
     if not words or not words[0][0].isalnum():
         return False
+    if words[0] == "the" and len(words) < _SHORTEST_OBJECT:
+        return False  # "the exit status": which one is said before
     first = words[0].strip(",").casefold()
     if first in _NO_OBJECTS | PRONOUNS or first.endswith(("ly", "ing")):
         return False
@@ -437,24 +557,3 @@ def _is_object(rest: str) -> bool:
     if not following:
         return False
     return following not in PREPOSITIONS or (first.endswith("s") and not first.endswith("ss"))
-
-
-def _names(words: list[str], first: str) -> bool:
-    """Tell whether a question names something: a capital or a number that is no defined term ("the Hub").
-
-    The capital of the ``first`` word of its sentence tells nothing.
-    """
-    named = [word[:1].isupper() or word[:1].isdigit() for word in words]
-    for place, word in enumerate(words):
-        if not named[place] or place == 0 or word.casefold() in ("you", "your", "i"):
-            continue
-        is_pair = place + 1 < len(words) and named[place + 1]
-        following = words[place + 1] if place + 1 < len(words) else ""
-        # "Online tickets" begins a sentence.
-        is_name = not word[1:].islower() or not following or following in _AFTER_NAMES
-        is_name = is_name and (word != first or not word[1:].islower())
-        if is_pair or (
-            is_name and not english_clauses.DETERMINERS.intersection(words[max(0, place - 3) : place])
-        ):
-            return True
-    return False

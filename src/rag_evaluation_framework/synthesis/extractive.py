@@ -8,11 +8,10 @@ passage. The same corpus and seed give the same questions.
 from __future__ import annotations
 
 import random
-import re
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rag_evaluation_framework.errors import UsageError, shown
@@ -39,76 +38,40 @@ from rag_evaluation_framework.synthesis.passages import (
     MadeQuestion,
     Passages,
     is_question,
+    is_short,
     passages_of,
-    plain,
+    section_of,
     structure_questions,
     title_of,
 )
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
 
-# How a question is worded: with its topic if it would be unclear, and with its mark.
-#
-# A question needs its document's topic if it points elsewhere ("its limit"), or if its words are so
-# common that other documents would fit as well.
+# How a question is worded: after the name of its document, unless that is in it already, and with its mark.
 
-_LONGEST_TOPIC = 8
-# A section that is a question, a version or a date names nothing; nor does one with notes of its own.
-_TAG = re.compile(r"<[^<>]*>")
-_NUMBERING = re.compile(r"\A(?:[\dIVX]+[.)]?)+\s+")
-_NO_TOPIC = re.compile(r"[?？()（）:：]|\d\.\d|\d{4}")
-# So many documents are expected by chance to hold all words of a question: it may be about any of them.
-_UNCLEAR_FROM = 0.5
 _EASY, _MEDIUM = 0.8, 0.5
 
 
-class Wording:
-    """Puts questions about the documents of one corpus."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._documents = 0
-        self._holding: Counter[str] = Counter()
-        for text in texts:
-            self._documents += 1
-            self._holding.update(set(content_keys(text)))
-
-    def question(self, made: MadeQuestion, title: str) -> str | None:
-        """Return a question as it is asked about a document of this title; ``None`` if it cannot be clear."""
-        topic = self._topic(made, "" if is_question(title) else title)
-        if not topic:
-            return None if made.needs_topic and topic is not None else _finished(made.text)
-        opening = f"关于{topic}，" if has_unspaced_script(made.text) else f"regarding {topic}, "
-        return _finished(opening + made.text)
-
-    def _topic(self, made: MadeQuestion, title: str) -> str | None:
-        """Return what the question must name to be clear: ``None`` if nothing, empty if that is unknown."""
-        asked = made.text.casefold()
-        if made.place.headings and title_of(made.place.headings[0]) != title:
-            title = ""  # this stands beside what the title heads, not below
-        if title and title.casefold() in asked:
-            return None
-        if not (made.needs_topic or self._is_unclear(made.text)):
-            return None
-        if not _is_short(title):
-            return ""
-        headings = [
-            _NUMBERING.sub("", plain(each))
-            for each in made.place.headings[1:]
-            if each.casefold() not in asked
-        ]
-        is_chinese = has_unspaced_script(made.text)
-        if title and made.needs_topic and headings and not is_chinese and not _NO_TOPIC.search(headings[-1]):
-            whole = f"{headings[-1]} ({title})"
-            return whole if _is_short(whole) else title
-        return title
-
-    def _is_unclear(self, text: str) -> bool:
-        """Tell whether the words of a question would be found together in other documents too."""
-        keys = set(content_keys(text))
-        expected = float(self._documents)
-        for key in keys:
-            expected *= max(self._holding[key], 1) / self._documents
-        return self._documents > 1 and expected >= _UNCLEAR_FROM
+def worded(made: MadeQuestion, passages: Passages) -> str | None:
+    """Return a question as it is asked about a document; ``None`` if that has no name and needs one."""
+    title = "" if is_question(passages.title) else passages.title
+    if made.place.headings and title_of(made.place.headings[0]) != title:
+        title = ""  # this stands beside what the title heads, not below
+    asked = made.text.casefold()
+    is_named = bool(title) and f" {title.casefold()} " in f" {asked} "
+    if is_named or not is_short(title):
+        return _finished(made.text) if is_named or not made.needs_topic else None
+    if not title:
+        return None if made.needs_topic else _finished(made.text)
+    if passages.is_manual:
+        return _finished(f"according to the manual page of {title}, {made.text}")
+    heading = section_of(made.place)
+    heading = "" if heading.casefold() in asked else heading
+    if has_unspaced_script(made.text):
+        part = f"的“{heading}”部分" if heading else ""
+        return _finished(f"根据《{title.replace('《', '〈').replace('》', '〉')}》{part}，{made.text}")
+    part = f"“{heading}” in " if heading else ""
+    return _finished(f"according to {part}“{title.strip('“”')}”, {made.text}")
 
 
 def _finished(text: str) -> str:
@@ -123,12 +86,8 @@ def _difficulty(question: str, passage: str) -> Difficulty:
     return "easy" if share >= _EASY else "medium" if share >= _MEDIUM else "hard"
 
 
-def _is_short(topic: str) -> bool:
-    return len(topic.split()) <= _LONGEST_TOPIC and len(topic) <= 60
-
-
 NAME = "extractive"
-VERSION = 4
+VERSION = 5
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
@@ -199,7 +158,6 @@ def extractive_drafts(
         if kind not in KINDS:
             raise UsageError(f"kinds: expected some of {', '.join(KINDS)}, got {shown(kind)}")
     known = known_words(document.content for document in corpus)
-    wording = Wording(document.content for document in corpus)
     kept: list[Draft] = []
     rejected: list[Rejection] = []
     begun = time.monotonic()
@@ -208,7 +166,7 @@ def extractive_drafts(
         pool = [each for each in _made(passages, document, known) if each.kind in kinds]
         random.Random(f"{seed} {document.id}").shuffle(pool)  # noqa: S311  # draws questions, guards nothing
         considered = sorted(pool[: _CONSIDERED * SPARE * queries_per_doc], key=lambda each: each.rank)
-        drafted = (_draft(made, document, passages, wording) for made in considered)
+        drafted = (_draft(made, document, passages) for made in considered)
         candidates = [each for each in drafted if each is not None]
         chosen = _chosen(candidates, SPARE * queries_per_doc)
         kept.extend(each.draft for each in chosen)
@@ -222,7 +180,7 @@ def extractive_drafts(
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:
     chinese = [each for each in passages.statements if has_unspaced_script(each.text)]
     english = [each for each in passages.statements if not has_unspaced_script(each.text)]
-    yield from english_questions(english, known, document.content)
+    yield from english_questions(english, known, document.content, passages.title)
     yield from chinese_questions(chinese)
     yield from structure_questions(passages, document.content)
 
@@ -234,8 +192,8 @@ class _Candidate:
     difficulty: Difficulty
 
 
-def _draft(made: MadeQuestion, document: Document, passages: Passages, wording: Wording) -> _Candidate | None:
-    question = wording.question(made, passages.title)
+def _draft(made: MadeQuestion, document: Document, passages: Passages) -> _Candidate | None:
+    question = worded(made, passages)
     if question is None:
         return None
     excerpt = Excerpt(document.id, made.place.start, made.place.end, made.place.of(document.content))

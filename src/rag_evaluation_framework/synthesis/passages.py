@@ -16,7 +16,20 @@ from typing import Literal
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
-from rag_evaluation_framework.synthesis.english_clauses import PARTS, THIRD_PERSON, VERBS, points, states
+from rag_evaluation_framework.synthesis.english_clauses import (
+    BE,
+    DETERMINERS,
+    MONTH,
+    NOUNS_TOO,
+    PARTS,
+    POSSESSIVES,
+    PREPOSITIONS,
+    SAYING_NOTHING,
+    THIRD_PERSON,
+    VERBS,
+    points,
+    states,
+)
 from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Spanned
@@ -42,9 +55,12 @@ _WHOLE = re.compile(r"[\"“‘'(《「]*(?:[A-Z0-9]|[^\W\da-zA-Z_]).*[.!。！]
 _WHOLE_END = re.compile(r"[.!。！][\"”’'）)」》]*\s*\Z")
 _LEADS_IN = re.compile(r"[:：]\s*\Z")
 _DEEPER = 3
+_LATEST_TITLE = 600
 # The name of a manual page stands under NAME, before a dash; a text may begin with its title in a line.
 _MANUAL = re.compile(
-    r"^NAME\s*\n\s+(?P<name>[\w.+:-]+(?: [\w.+:-]+){0,4}?)(?:,[^\n]*?)? +[-–—] ", re.MULTILINE
+    r"^NAME\s*\n\s+(?P<name>[\w.+:-]+(?: [\w.+:-]+){0,4}?)(?P<more>,[^\n]*?)?"
+    r" +[-–—] +(?P<what>[^\n]+(?:\n[ \t]+[^\n]+)*)",
+    re.MULTILINE,
 )
 _FIRST_LINES = re.compile(
     r"\s*(?P<first>[^\s][^\n]{2,60}?)[ \t]*\n(?:[ \t]+[Vv]ersion[^\n]{1,40}\n)?[ \t]*\n"
@@ -62,8 +78,11 @@ _ASKED = re.compile(
     rf"|.*[{HAN}]",
     re.I,
 )
+_LONGEST_NAME = 8
 _FEWEST_NEW_WORDS = 3
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
+_ARGUMENT = re.compile(r"[A-Za-z][\w-]*")
+_LETTER_AND_NAME = 2
 _QUOTE = re.compile(r"\s*>+\s?")
 _TABLE = re.compile(
     r"^[ \t]*\|?[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n"
@@ -73,6 +92,8 @@ _TABLE = re.compile(
 _DEFINITION = re.compile(
     r"\s*(?:\*\*|__)(?P<term>[^*_\n]{1,60}?)(?:\*\*|__)\s*(?:[–—]|-\s)\s*(?P<rest>\S.*)", re.S
 )
+_ROLE = re.compile(r":[\w:-]+:(?=`)")
+_BROKEN_WORD = re.compile(r"\w[-‐‑]\s*\n")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*(?:\s\"[^\"\n]*\")?\)")
 _MARKS = re.compile(
     r"\*{1,3}(?=\S)(.+?)(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)(.+?)(?<=\S)_{1,3}(?!\w)"
@@ -119,6 +140,7 @@ class Passages:
     """
 
     title: str
+    is_manual: bool
     statements: tuple[Statement, ...]
     definitions: tuple[Definition, ...]
     options: tuple[Definition, ...]
@@ -147,8 +169,11 @@ def passages_of(document: Document) -> Passages:
         if defined is not None and _WHOLE_END.search(defined["rest"]):
             definitions.append(Definition(block, plain(defined["term"]), plain(defined["rest"])))
         statements.extend(_statements(text, block, number))
-    options = tuple(_options(text)) if _MANUAL.search(text) is not None else ()
-    return Passages(_title(document), tuple(statements), tuple(definitions), options, blocks)
+    title = _title(document)
+    manual = _MANUAL.search(text)
+    is_manual = manual is not None and manual["name"] == title
+    options = tuple(_options(text)) if is_manual else ()
+    return Passages(title, is_manual, tuple(statements), tuple(definitions), options, blocks)
 
 
 def plain(text: str) -> str:
@@ -157,14 +182,15 @@ def plain(text: str) -> str:
     >>> plain("**Calf Rock** covers\\nat [half tide](tides.md)")
     'Calf Rock covers at half tide'
     """
-    bare = _LINK.sub(r"\1", text)
+    bare = _ROLE.sub("", _LINK.sub(r"\1", text))
     bare = _MARKS.sub(lambda match: match[1] or match[2] or match[3], bare)
     return " ".join(bare.split())
 
 
 def _title(document: Document) -> str:
-    paths = [section.headings for section in markdown_sections(document.content) if section.headings]
-    if paths:
+    sections = [section for section in markdown_sections(document.content) if section.headings]
+    paths = [section.headings for section in sections]
+    if paths and sections[0].start < _LATEST_TITLE and not paths[0][0].endswith("."):
         # The first heading is a title if the others stand below it, and not beside it.
         first = paths[0][0]
         is_title = _NAME.search(first) and any(path[0] == first and path[1:] for path in paths)
@@ -190,7 +216,7 @@ def title_of(heading: str) -> str:
     return (
         ""
         if PARTS.issuperset(words) or _NO_NAME.search(title)
-        else title.strip(" #*_=~-–—:").lstrip(f"{pictures} ")
+        else title.strip(" #*_=~-–—:").lstrip("".join(set(pictures) - set("《〈“"))).strip()
     )
 
 
@@ -263,30 +289,78 @@ def is_whole(written: str, sentence: str) -> bool:
         and all(sentence.count(pair[0]) == sentence.count(pair[1]) for pair in ("()", "“”", "[]", "（）"))
         and sentence.count('"') % 2 == 0
         and "`" not in sentence
+        and _BROKEN_WORD.search(written) is None
     )
 
 
 def _options(text: str) -> Iterator[Definition]:
-    """Yield the options of a command that are described once, each with its first sentence."""
+    """Yield the options of a command that are described once, each with its first sentence.
+
+    An option has one name, beside a letter: of ``--diagnose, --no-diagnose`` one does the opposite, also
+    where each has its own line. Its argument is named with it if the sentence speaks of that.
+    """
     found = [(match, _FLAG.findall(match["term"])) for match in _OPTION.finditer(text)]
     times = Counter(name for _, names in found for name in set(names))
     for match, names in found:
         name = max(names, key=len)
+        above = text[: match.start()].rstrip("\n").rpartition("\n")[2].strip()
+        is_stacked = text[: match.start()].endswith("\n") and not text[: match.start()].endswith("\n\n")
+        if (is_stacked and above.startswith("-")) or name.lstrip("-").startswith("no"):
+            continue
+        if len(names) > _LETTER_AND_NAME or any(
+            each != name and len(each) > _LETTER_AND_NAME for each in names
+        ):
+            continue
         spans = sentence_spans(match["text"])
         start, end = (match.start("text") + place for place in spans[0]) if spans else (0, 0)
         sentence = plain(text[start:end])
+        arguments = _ARGUMENT.findall(match["term"].partition(name)[2])
+        said = {word.casefold() for word in _ARGUMENT.findall(sentence)}
+        spoken_of = [each for each in arguments if each.casefold() in said]
+        if spoken_of and (len(arguments) > 1 or not arguments[0].isupper()):
+            continue  # "Use a buffer of size to query"
         if times[name] == 1 and is_whole(text[start:end], sentence):
-            yield Definition(Place(match.start("term"), end, ()), name, sentence)
+            term = f"{name} {spoken_of[0]}" if spoken_of else name
+            yield Definition(Place(match.start("term"), end, ()), term, sentence)
 
 
 # Questions about a passage, and those that the structure of a document asks by itself.
 
 Form = Literal[
     "definition", "quantity", "time", "place", "cause", "manner", "person", "superlative", "object",
-    "heading", "option",
+    "purpose", "heading", "option",
 ]  # fmt: skip
 """What a question asks for; questions of a document are drawn from many forms before one comes twice."""
 
+_GLUED = re.compile(r"-[A-Z][a-z]+\Z")  # "-Dname": an argument without a space
+_PLACEHOLDER = re.compile(r"<[^>]*>|\b[A-Z]+_[A-Z_]+\b|\[[^\]]*\]")
+_LONGEST_ENTRY = 1200
+_FEWEST_VERSIONS = 3
+_DEBIAN_ENTRY = re.compile(
+    r"^(?P<name>[a-z0-9][a-z0-9+.-]+) \((?P<version>[^()\s]+)\) (?!UNRELEASED)[^\n;]+; urgency=\w+\n"
+    r"(?P<body>(?:(?! --|\S)[^\n]*\n)+) -- (?P<who>[^<\n]+?) <[^>\n]*>  "
+    r"(?P<date>\w{3}, +\d{1,2} \w{3} \d{4})\b",
+    re.MULTILINE,
+)
+_ONLY_ITEM = re.compile(r"\s*\n {2}\* (?P<item>[^\n]+\n(?: {4}(?![-+*])[^\n]+\n)*)\s*")
+_ENTRY_SENTENCE = re.compile(r"[A-Z](?:[^\n:;\[\].]|\.(?=\S))*[a-z0-9)]\.?")
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
+_DAY = rf"\d{{4}}-\d\d-\d\d|{_ORDINAL} {MONTH} \d{{4}}|{MONTH} {_ORDINAL},? \d{{4}}"
+_VERSION = r"(?:v|[Vv]ersion |[Rr]elease |[Rr]evision )?(?P<version>\d+(?:\.\d+)+(?:[\w.+-]*\w)?)"
+_RELEASE = re.compile(
+    rf"^(?P<line>[#*= ]{{0,5}}\[?{_VERSION}\]?(?:\([^()\s]*\))?[ ,:–—-]*"
+    rf"\(?(?:released )?(?:on )?(?P<date>{_DAY})\)?)[ \t:.]*$",
+    re.MULTILINE,
+)
+_DATED_RELEASE = re.compile(rf"^(?P<line>#{{1,4}} (?P<date>{_DAY}), {_VERSION}\b[^\n]*)", re.MULTILINE)
+_UPSTREAM = re.compile(r"^Upstream-Name:[ \t]*(?P<name>\S[^\n]*)", re.MULTILINE)
+_FILES = re.compile(
+    r"^Files:[ \t]*(?P<files>\S[^\n]*)\nCopyright:[ \t]*(?P<holder>\S[^\n]*(?:\n[ \t]+[^\n]+)*)\n"
+    r"License:[ \t]*(?P<license>\S[^\n]*)",
+    re.MULTILINE,
+)
+_NO_HOLDER = re.compile(r"[<>:/]|HOLDER|rights reserved", re.I)
+_EMAIL = re.compile(r"\s*<[^<>]*>")
 _ABBREVIATION = re.compile(r"[A-Z0-9][A-Z0-9.&/-]+\Z")
 
 
@@ -314,6 +388,28 @@ def structure_questions(passages: Passages, text: str) -> Iterator[MadeQuestion]
     for option in passages.options if passages.title else ():
         yield from _about_option(option, passages.title)
     yield from _about_headings(passages)
+    if passages.is_manual:
+        yield from _about_command(passages.title, text)
+    yield from _about_releases(text)
+    yield from _about_copyright(text)
+
+
+_NUMBERING = re.compile(
+    r"\A(?:[\dIVX]+[.)]?)+\s+|\A第[一二三四五六七八九十]+[章节条]\s*|\A[一二三四五六七八九十]+、"
+)
+# A section that is a question, a version or a date names nothing; nor does one with notes of its own.
+_NO_SECTION = re.compile(r"[?？()（）:：“”<>]|\d\.\d|\d{4}")
+
+
+def section_of(place: Place) -> str:
+    """Return the name of the section of a place, below the title; empty if it has none."""
+    heading = _NUMBERING.sub("", plain(place.headings[-1])) if place.headings[1:] else ""
+    return "" if _NO_SECTION.search(heading) or not is_short(heading) else heading
+
+
+def is_short(name: str) -> bool:
+    """Tell whether a title or heading is short enough to be part of a question."""
+    return len(name.split()) <= _LONGEST_NAME and len(name) <= 60
 
 
 def is_question(heading: str) -> bool:
@@ -340,14 +436,123 @@ def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestio
 
 def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
     """Ask what an option does, if its description begins with what is done."""
-    first, _, others = option.meaning.partition(" ")
-    verb = first.casefold()
-    # "--version: show the version" tells no more than its name does.
-    new = set(content_keys(option.meaning)).difference(content_keys(option.term.replace("-", " ")))
-    is_told = len(new) >= _FEWEST_NEW_WORDS and states(option.meaning) and not points(others)
-    if (verb in VERBS or verb in THIRD_PERSON) and verb != "see" and is_told:
+    if _is_deed(option.meaning, f"{option.term} {title}") and _GLUED.match(option.term) is None:
         text = f"what does the option {option.term} of {title} do"
         yield MadeQuestion(text=text, place=option.place, answer=option.meaning, form="option")
+
+
+def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
+    """Ask what a manual page is about, by the line under NAME, if it has one name only."""
+    manual = _MANUAL.search(text)
+    if manual is None or manual["more"] or _BROKEN_WORD.search(manual["what"]):
+        return
+    what = plain(manual["what"]).rstrip(".")
+    if re.search(r"\bman(?:ual)? page", what):
+        return
+    if _is_deed(what, title, fewest=2):
+        asked = f"what does {title} do"
+    elif re.match(r"(?:an?|the) ", what, re.I) and len(_new_words(what, title)) >= _FEWEST_NEW_WORDS:
+        asked = f"what is {title}"
+    else:
+        return
+    place = Place(manual.start("name"), manual.end("what"), ())
+    yield MadeQuestion(text=asked, place=place, answer=what, form="definition")
+
+
+def _is_deed(text: str, name: str, *, fewest: int = _FEWEST_NEW_WORDS) -> bool:
+    """Tell whether a description begins with what is done, and tells more than a name does.
+
+    ``Name of the file`` and ``process viewer`` begin with nouns; ``Print the version`` tells nothing.
+    """
+    first, _, others = text.partition(" ")
+    verb, following = first.casefold(), others.partition(" ")[0]
+    return (
+        (verb in VERBS or THIRD_PERSON.get(verb) in VERBS)
+        and verb not in ("see", "be", "note")
+        and (verb not in NOUNS_TOO or following in DETERMINERS | POSSESSIVES | {"or", "and"})
+        and following not in PREPOSITIONS | BE
+        and len(_new_words(others, name)) >= fewest
+        and states(text)
+        and not points(others)
+        and _PLACEHOLDER.search(others) is None
+        and re.search(r"[:;]\s", others) is None
+    )
+
+
+def _new_words(text: str, name: str) -> set[str]:
+    """Return the words of a description that its name does not say, without those of every description."""
+    said = content_keys(re.sub(r"[-_.]", " ", name))
+    return {key for key in content_keys(text) if key not in said} - set(
+        content_keys(" ".join(SAYING_NOTHING))
+    )
+
+
+def _about_releases(text: str) -> Iterator[MadeQuestion]:
+    """Ask when a version came out, by whom, and for what, as the entries of changelogs tell."""
+    for entry in _DEBIAN_ENTRY.finditer(text):
+        package = f"version {entry['version']} of the Debian package {entry['name']}"
+        place = Place(entry.start(), entry.end(), ())
+        if entry.end() - entry.start() > _LONGEST_ENTRY:
+            continue
+        only = _ONLY_ITEM.fullmatch(entry["body"])
+        item = plain(only["item"]) if only is not None else ""
+        if _ENTRY_SENTENCE.fullmatch(item) and _is_deed(item, entry["name"]):
+            yield MadeQuestion(
+                text=f"what changed in {package}", place=place, answer=item, form="object", rank=1
+            )
+        yield MadeQuestion(
+            text=f"when was {package} released",
+            place=place,
+            answer=entry["date"],
+            form="time",
+            kind="temporal",
+            rank=1,
+        )
+        yield MadeQuestion(
+            text=f"who released {package}", place=place, answer=entry["who"], form="person", rank=1
+        )
+    dated = [*_RELEASE.finditer(text), *_DATED_RELEASE.finditer(text)]
+    times = Counter(each["version"] for each in dated)
+    for each in dated if len(times) >= _FEWEST_VERSIONS else ():
+        if times[each["version"]] == 1:
+            place = Place(each.start("line"), each.end("line"), ())
+            asked = f"when was version {each['version']} released"
+            yield MadeQuestion(
+                text=asked,
+                place=place,
+                answer=each["date"],
+                form="time",
+                kind="temporal",
+                rank=1,
+                needs_topic=True,
+            )
+
+
+def _about_copyright(text: str) -> Iterator[MadeQuestion]:
+    """Ask whose files are, and under which licence, as machine-readable copyright files of Debian tell."""
+    named = _UPSTREAM.search(text)
+    if named is None:
+        return
+    for stanza in _FILES.finditer(text):
+        files = " ".join(stanza["files"].split())
+        lines = (" ".join(line.split()) for line in stanza["holder"].splitlines())
+        holder = _EMAIL.sub("", "; ".join(lines)).rstrip(" ,;")
+        if files == "*" or " " in files or _NO_HOLDER.search(holder):
+            continue  # what holds for all has its exceptions
+        is_one = "*" not in files and "?" not in files
+        of = f"the file{'' if is_one else 's'} {files} of {named['name'].strip()}"
+        place = Place(stanza.start(), stanza.end("license"), ())
+        yield MadeQuestion(
+            text=f"who holds the copyright of {of}", place=place, answer=holder, form="person", rank=1
+        )
+        licence = stanza["license"].strip()
+        yield MadeQuestion(
+            text=f"under which licence {'is' if is_one else 'are'} {of} distributed",
+            place=place,
+            answer=licence,
+            form="object",
+            rank=1,
+        )
 
 
 def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:

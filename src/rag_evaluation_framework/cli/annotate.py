@@ -1,0 +1,174 @@
+"""``rag-eval annotate``: a page on which a person says what is right, and the files that remember it."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR
+from rag_evaluation_framework.errors import UsageError
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.adapters.local_server import LocalServer, Reply
+    from rag_evaluation_framework.reports.annotation_desk import AnnotationDesk
+
+EXAMPLES = """\b
+Examples:
+  rag-eval annotate eval_run_20261115_001                       what a run answered
+  rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
+  rag-eval annotate eval_run_20261115_001 --blind --no-open
+  rag-eval calibrate eval_run_20261115_001                      how far its metrics agree with you"""
+
+
+@click.command("annotate", epilog=EXAMPLES)
+@click.argument("subject", metavar="DATASET|RUN")
+@click.option(
+    "--annotator",
+    metavar="NAME",
+    help="Name of the person who annotates.  [default: the user of this machine]",
+)
+@click.option(
+    "--blind",
+    is_flag=True,
+    help="Show neither what others annotated nor what the metrics say before an item is done.",
+)
+@click.option(
+    "--corpus",
+    type=EXISTING_FOLDER,
+    metavar="FOLDER",
+    help="Documents in which to mark.  [default: those that the dataset or the run holds]",
+)
+@GLOB
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]"
+)
+@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+@RUNS_DIR
+def command(
+    subject: str,
+    annotator: str | None,
+    blind: bool,
+    corpus: Path | None,
+    glob: str,
+    port: int,
+    no_open: bool,
+    runs_dir: Path,
+) -> None:
+    """Annotate a dataset, or the answers of a run, on a page in the browser.
+
+    On it you mark the characters of documents that answer a question, score answers, press sentences that
+    nothing supports, and say whether citations support what they follow, with mouse or keyboard alone.
+    Every action is written at once to your own file, annotations/NAME/DATASET.gt.json beside the dataset
+    (data/evaluation/ground_truth/annotations/NAME in a project): the truth of the next evaluation, and what
+    calibrate and agreement read. Of a run those answers come first of which a label tells most.
+
+    The page is served on 127.0.0.1 to whoever has the printed address. Ctrl-C ends it.
+    """
+    from rag_evaluation_framework.adapters.local_server import LocalServer
+
+    desk = open_desk(
+        subject,
+        annotator=annotator or _user(),
+        is_blind=blind,
+        corpus=corpus,
+        glob=glob,
+        runs_directory=runs_dir,
+    )
+    show(LocalServer(answers(desk), saving(desk), port=port), is_opened=not no_open)
+    click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
+
+
+def open_desk(
+    subject: str,
+    *,
+    annotator: str,
+    is_blind: bool = False,
+    corpus: Path | None = None,
+    glob: str = "**/*.md",
+    runs_directory: Path = Path("runs"),
+) -> AnnotationDesk:
+    """Open a dataset, or a run by its id or folder, for one annotator."""
+    from rag_evaluation_framework.records.documents import Corpus, Document
+    from rag_evaluation_framework.records.samples import Dataset
+    from rag_evaluation_framework.reports.annotation_desk import (
+        AnnotationDesk,
+        items_of_dataset,
+        items_of_evaluation,
+    )
+    from rag_evaluation_framework.results.stored_runs import load
+
+    loaded = load(subject, runs_directory=runs_directory)
+    documents: Sequence[Document] = ()
+    if corpus is not None:
+        documents = Corpus.from_folder(corpus, glob).documents
+    elif isinstance(loaded, Dataset):
+        documents = loaded.documents
+    else:
+        documents = loaded.documents.documents
+    if isinstance(loaded, Dataset):
+        items, order = items_of_dataset(loaded, Path(subject)), "In the order of the dataset."
+    else:
+        items, order = items_of_evaluation(loaded), "First where a label tells most."
+    if not items:
+        raise UsageError(f"{subject}: expected questions to annotate, got none that were answered")
+    return AnnotationDesk(
+        items,
+        documents,
+        annotator=annotator,
+        is_blind=is_blind,
+        title=loaded.name or Path(subject).name if isinstance(loaded, Dataset) else loaded.head.run_id,
+        order=order,
+    )
+
+
+def answers(desk: AnnotationDesk) -> Any:
+    """Return what answers the page's questions."""
+    from rag_evaluation_framework.adapters.local_server import HTML, Reply
+
+    def read(path: str, given: Mapping[str, str]) -> Reply | None:
+        if path == "":
+            body, policy = desk.page()
+            return Reply(body, HTML, policy)
+        if path == "item":
+            return Reply.of_json(desk.item(given.get("key", "")))
+        number = given.get("number", "")
+        if path == "document" and number.isascii() and number.isdecimal():
+            return Reply.of_json(desk.document(int(number[:9])))
+        return None
+
+    return read
+
+
+def saving(desk: AnnotationDesk) -> Any:
+    """Return what writes down what the page sends."""
+    from rag_evaluation_framework.adapters.local_server import Reply
+
+    def write(path: str, sent: Any) -> Reply | None:
+        if path != "save":
+            return None
+        if not isinstance(sent, Mapping):
+            raise UsageError("expected an object")
+        return Reply.of_json(desk.save(sent))
+
+    return write
+
+
+def show(server: LocalServer, *, is_opened: bool) -> None:
+    """Print the address, open it, and serve until Ctrl-C."""
+    click.echo(f"{server.url}\nCtrl-C ends it.")
+    sys.stdout.flush()
+    if is_opened:
+        click.launch(server.url)
+    server.run()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        raise UsageError("--annotator: expected a name, because the user of this machine has none") from None
