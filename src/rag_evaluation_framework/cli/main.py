@@ -121,9 +121,13 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
+        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
         "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
+        "trend": _Command(
+            "trend", "Show figures over many runs, and whether the latest is worse than expected."
+        ),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),

@@ -1,4 +1,4 @@
-"""What commands print beside screens: JSON, and warnings about data."""
+"""What commands print: screens, JSON, and warnings about data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.options import new_screen, show
 from rag_evaluation_framework.errors import Issue, counted
+
+__all__ = ["new_screen", "print_json", "print_warnings", "show"]
 
 
 def print_json(document: Any) -> None:

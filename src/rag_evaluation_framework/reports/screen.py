@@ -449,7 +449,7 @@ def part_of(number: int, total: int, noun: str, verb: str = "", verbs: str = "")
     """Write a share of cases as a count: ``2 of 13 answers are``, ``all 13 answers``, ``none of 13``."""
     nouns = counted(total, noun)
     if number == total:
-        said = f"the {noun}" if total == 1 else f"all {nouns}" if total else f"no {noun}s"
+        said = f"the one {noun}" if total == 1 else f"all {nouns}" if total else f"no {noun}s"
     else:
         said = f"{number:,} of {nouns}" if number else f"none of {nouns}"
     agreeing = verb if number == 1 or not verbs else verbs
