@@ -121,6 +121,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
     },
     "Results": {
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
+        "trend": _Command(
+            "trend", "Show figures over many runs, and whether the latest is worse than expected."
+        ),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),
