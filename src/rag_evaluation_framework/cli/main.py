@@ -120,6 +120,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
+        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
