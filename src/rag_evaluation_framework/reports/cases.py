@@ -45,7 +45,7 @@ KINDS: Mapping[BlameKind, str] = {
 """What became of an answer, in words."""
 
 TO_DECLINE = "(to decline)"
-_LONGEST_NAME = 18
+_LONGEST_NAME = 24
 _NAMED = 20
 
 

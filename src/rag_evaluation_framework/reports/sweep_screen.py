@@ -76,7 +76,7 @@ def sweep_screen(
     for group, take in zip(by_k, taken, strict=True):
         screen.gap()
         if len(by_k) > 1:
-            screen.say(f"{next(iter(group.values())).head.configuration['k']} results a question")
+            screen.say(f"{_results(next(iter(group.values())))} a question")
         _combinations(screen, sweep, group, take, names=names, read=read, details=details)
     screen.gap()
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
@@ -86,6 +86,10 @@ def sweep_screen(
     if sweep.folder is not None and sweep.outcome.completed:
         screen.say(Styled(f"kept in {sweep.folder}", DIM))
         screen.steps([("rag-eval show --missed", "each with the passage it needs and what came instead")])
+
+
+def _results(cell: Evaluation) -> str:
+    return counted(cell.head.configuration["k"], "result")
 
 
 def _rank_figure(sweep: Evaluation, cell: Evaluation) -> Figure | None:
@@ -130,7 +134,7 @@ def _recommendation(
     several: bool,
 ) -> None:
     best, configuration = next(iter(group)), sweep.head.configuration
-    of_k = f"With {group[take].head.configuration['k']} results a question, take" if several else "Take"
+    of_k = f"With {_results(group[take])} a question, take" if several else "Take"
     called = " + ".join(filter(None, names[take]))
     if len(group) == 1:
         screen.say("Only one combination: nothing to compare.")
@@ -183,7 +187,7 @@ def _counts(screen: Screen, sweep: Evaluation, unread: Sequence[str], glob: str)
     counts = [
         counted(cells[0].counts.total, "question"),
         counted(configuration["documents"], "document"),
-        f"{' or '.join(map(str, ks))} results a question",
+        f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} a question",
         counted(len(cells), "combination"),
     ]
     screen.say(", ".join(counts))
@@ -344,7 +348,7 @@ def _legend(sweep: Evaluation) -> Iterator[str]:
     if told:
         yield "; ".join(told)
     shown = [each.visible_from for each in _compared(sweep).values() if each.visible_from is not None]
-    if shown:
+    if shown and max(shown) >= 0.005:
         questions = counted(next(iter(sweep.parts.values())).counts.total, "question")
         yield f"With {questions}, differences below about {max(shown):.2f} mostly stay undecided."
 

@@ -517,12 +517,16 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
     if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
         screen.say(f"not begun: {', '.join(left)}", hang=2)
     target = f", agent {one_line(evaluation.target)}" if evaluation.target else ""
+    moved = evaluation.regressions
+    against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
     if len(runs) == 1:
         part = next(iter(runs.values()))
-        screen.say(Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}", DIM), hang=4)
+        screen.say(
+            Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
+        )
     elif runs:
         named = ", ".join(f"{part.head.run_id} ({one_line(name)})" for name, part in runs.items())
-        screen.say(Styled(f"runs {named}{target}", DIM), hang=5)
+        screen.say(Styled(f"runs {named}{target}{against}", DIM), hang=5)
 
 
 def run_notes(evaluation: Evaluation) -> list[str]:
