@@ -255,7 +255,7 @@ class AnnotationDesk:
             "question": item.sample.question,
             "reference": item.sample.reference,
             "answer": answer,
-            "sentences": [] if answer is None else sentence_spans(answer),
+            "sentences": _sentences(answer),
             "citations": [] if answer is None else self._citations(item),
             "contexts": self._contexts(item),
             "documents": self._likely(item),
@@ -335,7 +335,7 @@ class AnnotationDesk:
         return record | self._judgement_fields(item, said)
 
     def _judgement_fields(self, item: Item, said: AnnotationForm) -> dict[str, Any]:
-        answer, sentences = item.answer or "", sentence_spans(item.answer or "")
+        answer, sentences = item.answer or "", _sentences(item.answer)
         scores = said.scores
         is_whole = all(name in scores for name in QUALITY_SCORES)
         found: dict[str, Any] = {"answer_text": answer, "quality_scores": scores}
@@ -564,6 +564,12 @@ def _is_other(item: Item, annotation: Annotation) -> bool:
 def _without_marks(annotation: Annotation) -> Annotation:
     """Return a record of another answer without the marks it may hold too: a query has them once."""
     return replace(annotation, citations=None) if annotation.citations is not None else annotation  # type: ignore[arg-type]
+
+
+def _sentences(answer: str | None) -> list[tuple[int, int]]:
+    """Return the sentences of an answer that say something; a mark alone, after a citation, says nothing."""
+    spans = [] if answer is None else sentence_spans(answer)
+    return [(start, end) for start, end in spans if any(map(str.isalnum, (answer or "")[start:end]))]
 
 
 def _joined(*names: str) -> str:

@@ -300,7 +300,7 @@ function drawLine(n) {
     const x = from + i, rank = ranks[x], other = wanted[x], chosen = x >= a && x < b;
     if (hasCaret && x === caret) children.push(h('span', { class: 'caret', 'aria-hidden': 'true' }));
     if (rank && (x === 0 || ranks[x - 1] !== rank)) children.push(h('span', { class: 'rank', title: `your passage ${rank}` }, h('span', { class: 'vh' }, 'your passage '), String(rank)));
-    const begins = other && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
+    const begins = other > 0 && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
     children.push(rank || other || chosen
       ? h('mark', { class: [rank ? 'r' : '', other ? 'n' : '', chosen ? 'x1' : ''].filter(Boolean).join(' '), 'data-p': x }, begins && h('span', { class: 'vh' }, rank ? '[both] ' : '[another’s] '), text.slice(x, from + j).join(''))
       : h('span', { 'data-p': x }, text.slice(x, from + j).join('')));
@@ -405,6 +405,17 @@ function mouse() {
   box.focus({ preventScroll: true });
 }
 
+/* Going into the document goes to what is in view. */
+function enter() {
+  box.focus({ preventScroll: true });
+  const frame = box.getBoundingClientRect(), isSeen = line => {
+    const place = line.element.getBoundingClientRect();
+    return place.bottom > frame.top + 20 && place.top < frame.bottom - 20;
+  };
+  const seen = isSeen(lines[lineAt(caret)]) ? null : lines.find(line => line.to > line.from && isSeen(line));
+  move(() => { if (seen) { selection = null; caret = seen.from; } });
+}
+
 /* Arrow keys: by what people see as a character, by word, sentence and paragraph. */
 const edgesOf = new Map();
 function boundaries(n, granularity) {
@@ -479,7 +490,7 @@ addEventListener('keydown', event => {
     drawWork();
     say(Array.from(item.answer).slice(...item.sentences[sentence]).join(''));
   } else if (key === 'y' || key === 'n') judge(cited, key === 'y' ? 'yes' : 'no');
-  else if (key === 'd' && box) { event.preventDefault(); box.focus(); move(() => {}); }
+  else if (key === 'd' && box) { event.preventDefault(); enter(); }
   else if (key === 'Enter' && isFree) finish();
   else return;
 });
