@@ -330,12 +330,21 @@ def _lines(card: MethodCard) -> Iterator[str]:
     yield from (_indented(f"+ {text}") for text in card.sees)
     yield from (_indented(f"- {text}") for text in card.does_not_see)
     yield _indented(f"fitted on: {card.fitted_on}")
+    yield _indented(f"plain: {card.plain}")
+    yield _indented(f"measured {card.date}")
     if card.agreement:
         rows = [
-            [each.figure, each.data, f"{each.n:,}", f"{each.value:.3f}", f"[{each.low:.3f}, {each.high:.3f}]"]
+            [
+                each.figure,
+                each.data,
+                f"{each.n:,}",
+                f"{each.value:.3f}",
+                f"[{each.low:.3f}, {each.high:.3f}]",
+                "" if each.plain is None else f"{each.plain:.3f}",
+            ]
             for each in card.agreement
         ]
-        headers = ["agreement with people", "data", "n", "value", "95% interval"]
-        table = text_table(headers, rows, align="<<>>>")
+        headers = ["agreement with people", "data", "n", "value", "95% interval", "plain"]
+        table = text_table(headers, rows, align="<<>>>>")
         yield ""
         yield "\n".join(f"    {line}" for line in table.splitlines())
