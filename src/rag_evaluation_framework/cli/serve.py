@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.annotate import show
+from rag_evaluation_framework.cli.annotate import NO_OPEN, PORT, show
 from rag_evaluation_framework.cli.options import EXISTING_FOLDER
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ Examples:
 
 @click.command("serve", epilog=EXAMPLES)
 @click.argument("folder", type=EXISTING_FOLDER, default=".", metavar="[DIR]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
-@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+@PORT
+@NO_OPEN
 def command(folder: Path, port: int, no_open: bool) -> None:
     """Show all that is stored in DIR, a project or a folder of runs, as pages in the browser.
 
@@ -36,37 +36,36 @@ def command(folder: Path, port: int, no_open: bool) -> None:
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
     from rag_evaluation_framework.reports.stored_pages import StoredPages
+    from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
 
-    is_runs = any((each / "head.json").is_file() for each in folder.iterdir() if each.is_dir())
-    os.chdir(folder.parent if is_runs else folder)
-    pages = StoredPages(Path(folder.resolve().name) if is_runs else Path("runs"), title=str(folder))
+    folder = folder.resolve()
+    is_of_runs = any((each / "head.json").is_file() for each in folder.iterdir() if each.is_dir())
+    # What a run records of its dataset, and where a project keeps its results, counts from the project.
+    os.chdir(folder.parent if is_of_runs else folder)
+    pages = StoredPages(Path(folder.name) if is_of_runs else DEFAULT_RUNS_DIRECTORY, title=folder.name)
     show(LocalServer(answers(pages), port=port), is_opened=not no_open)
 
 
 def answers(pages: StoredPages) -> Any:
     """Return what answers the browser's requests."""
-    from rag_evaluation_framework.adapters.local_server import HTML, Reply
+    from rag_evaluation_framework.adapters.local_server import Reply
     from rag_evaluation_framework.errors import UsageError
-    from rag_evaluation_framework.reports.page import FilledPage
-
-    def shown(page: FilledPage) -> Reply:
-        return Reply(page.text.encode("utf-8", "replace"), HTML, f"{page.policy}; frame-ancestors 'none'")
 
     def read(path: str, given: Mapping[str, str]) -> Reply | None:
         if path == "":
-            return shown(pages.index())
+            return Reply.of_page(*pages.index())
         if path == "list":
             return Reply.of_json(pages.listed())
         if path == "state":
             return Reply.of_json(pages.state())
         if path == "run":
-            return shown(pages.report(given.get("key", "")))
+            return Reply.of_page(*pages.report(given.get("key", "")))
         if path == "compare":
             base, candidate = given.get("base", ""), given.get("candidate", "")
             try:
-                return shown(pages.comparison(base, candidate, force=given.get("force") == "yes"))
+                return Reply.of_page(*pages.comparison(base, candidate, force=given.get("force") == "yes"))
             except UsageError as error:
-                return shown(pages.refusal(str(error), base, candidate))
+                return Reply.of_page(*pages.refusal(str(error), base, candidate))
         return None
 
     return read

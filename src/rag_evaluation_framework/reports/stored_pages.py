@@ -7,16 +7,16 @@ when it is asked for, and kept until its files change.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import urlencode
 
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
-from rag_evaluation_framework.reports.page import FilledPage, filled_page, page
+from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
 from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import run_paths
@@ -74,14 +74,31 @@ class StoredPages:
 
     def report(self, key: str) -> FilledPage:
         """Return the report of one result."""
-        return self._page(lambda found: page(found, home="."), key)
+        return self._page(lambda found: report_page(found, home="."), key)
 
     def comparison(self, base: str, candidate: str, *, force: bool = False) -> FilledPage:
         """Return the comparison of two; other data or methods are refused with the reason, unless forced."""
-        return self._page(lambda found: page(found, force=force, home="."), base, candidate, str(force))
+        return self._page(
+            lambda found: report_page(found, force=force, home="."), base, candidate, str(force)
+        )
+
+    def refusal(self, reason: str, base: str = "", candidate: str = "") -> FilledPage:
+        """Return the page that says why two cannot be compared, and how to compare them all the same."""
+        pair = urlencode({"base": base, "candidate": candidate, "force": "yes"})
+        return filled_page(
+            "refusal.html",
+            {},
+            styles=("look.css",),
+            scripts=("base.js",),
+            keys={},
+            title="Not comparable",
+            home=".",
+            reason=reason,
+            again=f"compare?{pair}" if base and candidate else None,
+        )
 
     def _page(self, made: Any, *keys: str) -> FilledPage:
-        known = {key: path for key, path in self._places()}
+        known = dict(self._places())
         wanted = [key for key in keys if key not in ("True", "False")]
         for key in wanted:
             if key not in known:
@@ -141,7 +158,7 @@ def _changed(path: Path) -> str:
     found = []
     for file in files:
         try:
-            state = os.stat(file)
+            state = file.stat()
         except OSError:
             continue
         found.append(f"{file} {state.st_mtime_ns} {state.st_size}")

@@ -1,6 +1,6 @@
 /* The desk of an annotator. Positions are code points in the data and everywhere here; they are turned into
    nodes and back only where a line is drawn and where the mouse has selected. */
-const DATA = JSON.parse($('#data').textContent);
+let DATA;
 const SCALE = [1, 2, 3, 4, 5], VERDICTS = ['yes', 'no', 'partly'], AWAY = 120;
 let at = 0, item = null, mine = null, criterion = 0, sentence = 0, cited = 0, acted = Date.now(), unsaved = 0;
 let shown = null, lines = [], selection = null, caret = 0, box = null;
@@ -494,9 +494,12 @@ addEventListener('keydown', event => {
   else if (key === 'Enter' && isFree) finish();
   else return;
 });
-$('#blind').checked = DATA.blind;
-$('#blind').disabled = DATA.blind;
-$('#blind').addEventListener('change', () => { drawQueue(); drawOthers(); drawDocument(); });
-$('#order').textContent = DATA.order;
-const named = decodeURIComponent(location.hash.slice(1)), place = DATA.items.findIndex(each => each.key === named), next = DATA.items.findIndex(each => !each.finished);
-open(place >= 0 ? place : Math.max(0, next));
+async function begin() {
+  DATA = await read();
+  $('#blind').checked = $('#blind').disabled = DATA.blind;
+  $('#blind').addEventListener('change', () => { drawQueue(); drawOthers(); drawDocument(); });
+  $('#order').textContent = DATA.order;
+  const named = decodeURIComponent(location.hash.slice(1)), place = DATA.items.findIndex(each => each.key === named);
+  await open(place >= 0 ? place : Math.max(0, DATA.items.findIndex(each => !each.finished)));
+}
+begin();

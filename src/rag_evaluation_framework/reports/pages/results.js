@@ -1,5 +1,5 @@
 /* All that is stored, and how far what is running has come. */
-let DATA = JSON.parse($('#data').textContent);
+let DATA;
 const POLL = 2000, SHOWN_METRICS = 4, PAGE = 100, chosen = [], seen = new Map();
 let query = '', current = -1, shownRows = PAGE;
 
@@ -110,10 +110,14 @@ addEventListener('keydown', event => {
   else if (event.key === 'x' && rows[current] && !rows[current].error) pick(rows[current]);
   else if (event.key === 'c') compare();
 });
-$('#search').addEventListener('input', event => search(event.target.value));
-$('#compare').addEventListener('click', compare);
-headline();
-search(address().get('q') || '');
-drawRunning();
-setTimeout(poll, POLL);
-document.documentElement.dataset.ready = '';
+async function begin() {
+  DATA = await read();
+  $('#search').addEventListener('input', event => search(event.target.value));
+  $('#compare').addEventListener('click', compare);
+  headline();
+  search(address().get('q') || '');
+  drawRunning();
+  setTimeout(poll, POLL);
+  document.documentElement.dataset.ready = '';
+}
+begin();

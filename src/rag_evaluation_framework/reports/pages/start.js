@@ -1,11 +1,5 @@
 /* The data are read, the views are filled, and the address says which is shown. */
 let DATA;
-async function read() {
-  const element = $('#data');
-  if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
-  const bytes = Uint8Array.from(atob(element.textContent), each => each.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
-}
 const MAKERS = { run: runView, comparison: comparisonView, sweep: sweepView };
 async function start() {
   DATA = await read();
