@@ -64,7 +64,7 @@ def compare_evaluations(
     if not answers:
         return comparison
     (baseline, first), *others = systems.items()
-    return _as_one_family(comparison, [_changes(baseline, first, name, each) for name, each in others])
+    return as_one_family(comparison, [_changes(baseline, first, name, each) for name, each in others])
 
 
 def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredRun:
@@ -88,7 +88,7 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
     )
 
 
-def _as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
+def as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
     """Correct the tests of the answers over the contenders, and give the metrics what is left of 5 %."""
     tested = [each for each in changes if each.is_tested]
     adjusted = iter(holm([each.p_value for each in tested]))
