@@ -55,8 +55,8 @@ function chart(element, draw) {
   return redraw;
 }
 const swatch = (kind, text) => h('span', {}, h('span', { class: 'sw k-' + kind }), text);
-const verdict = passes => passes == null ? h('span', { class: 'verd un' }, 'unknown')
-  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, passes ? 'passes' : 'fails');
+const verdict = (passes, words = ['passes', 'fails']) => passes == null ? h('span', { class: 'verd un' }, 'unknown')
+  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, words[passes ? 0 : 1]);
 const say = text => { $('#live').textContent = text; };
 const isTyping = event => /INPUT|TEXTAREA|SELECT/.test(event.target.tagName) && !/radio|checkbox|range/.test(event.target.type);
 
@@ -168,6 +168,7 @@ $('.skip').addEventListener('click', event => { event.preventDefault(); $('#main
 async function read() {
   const element = $('#data');
   if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
-  const bytes = Uint8Array.from(atob(element.textContent), each => each.charCodeAt(0));
+  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
