@@ -273,6 +273,7 @@ for _name, _module in {
     "junit": "junit",
     "markdown": "markdown",
     "notebook": "notebook",
+    "page": "page",
     "terminal": "terminal",
 }.items():
     RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")

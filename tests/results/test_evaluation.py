@@ -77,7 +77,7 @@ def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:
     assert "<table>" in result._repr_html_()
     assert len(repr(result).splitlines()) == 1
     assert result.save(tmp_path / "result.txt").read_text(encoding="utf-8") == str(result)
-    assert "<table>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
+    assert "<!doctype html>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
     with pytest.raises(UnknownNameError, match="unknown renderer"):
         result.render("papyrus")
     for renderer in ("terminal", "json", "markdown", "junit", "github", "notebook", "results"):

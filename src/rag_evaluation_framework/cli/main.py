@@ -87,9 +87,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."
         ),
-        "convert": _Command(
-            "convert", "Convert a dataset to another dialect, losing nothing unless allowed."
-        ),
+        "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "stats": _Command(
             "listing:stats_command",
@@ -122,6 +120,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
+        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
         "export": _Command(

@@ -138,7 +138,7 @@ def _scores_by_turn(result: SampleResult) -> dict[int, dict[str, float]]:
 Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]
 
-_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "notebook", ".txt": "terminal"}
+_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "page", ".txt": "terminal"}
 _OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml")
 
 
@@ -444,6 +444,10 @@ class Evaluation:
         else:
             self.render("results", path=path)
         return path
+
+    def report(self, path: str | Path) -> Path:
+        """Write it as one HTML page that needs nothing but itself, and return the path."""
+        return self.save(path, format="page")
 
     @property
     def _is_several(self) -> bool:

@@ -55,7 +55,7 @@ write(
     {**manifest, "splits": {**manifest["splits"], "qa": {**manifest["splits"]["qa"], "count": 90}}},
 )
 sh("rag-eval validate evaluation/datasets/manifest.json --against older.json")
-sh("rag-eval sample evaluation/datasets/qa_pairs.jsonl -n 1 --seed 1", first=4)
+sh("rag-eval sample evaluation/datasets/qa_pairs.jsonl -n 1 --seed 1", first=1)
 
 chapter("Next Steps")
 with running_chat(lambda asked: "Dogs pay 2 pounds [1].") as server:

@@ -100,7 +100,7 @@ function documentLines({ text, ranks, wanted }) {
       const begins = need && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
       element.append(rank || need
         ? h('mark', { class: [rank ? 'r' : '', need ? 'n' : ''].join(' ').trim(), 'data-p': x },
-          begins && h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] '), words)
+          begins ? h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] ') : null, words)
         : h('span', { 'data-p': x }, words));
     }
     lines.push(element);
