@@ -283,7 +283,7 @@ RENDERERS.register("results", "rag_evaluation_framework.results.results_document
 TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
 """What is done with several evaluations, found when one of them is asked for it."""
 TOGETHER.register("compare", "rag_evaluation_framework.results.changes:compare")
-TOGETHER.register("merge", "rag_evaluation_framework.results.stored_evaluations:merge_evaluations")
+TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

@@ -32,7 +32,8 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
     methods or with a sample in common are refused, with all the reasons. Nothing is decided anew.
     """
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, merge_evaluations
+    from rag_evaluation_framework.results.shards import merge_evaluations
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
 
     whole = merge_evaluations(*(find_evaluation(run, runs_directory=runs_dir) for run in runs))
     whole.save(out, format="results" if len(whole.runs) == 1 else None)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
+from rag_evaluation_framework.reports.cases import sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.page_words import KINDS, needed_names, why
 from rag_evaluation_framework.reports.screen import (
@@ -20,12 +21,11 @@ from rag_evaluation_framework.reports.screen import (
     meaning,
     one_line,
 )
-from rag_evaluation_framework.reports.terminal import untold_blame
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     explanation,
-    sample_name,
     sentence,
+    untold_blame,
     verdict_of,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -203,7 +203,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
         return {
             "blame": [],
             "blame_label": "",
-            "untold": untold_blame(evaluation.blame) if evaluation.blame else None,
+            "untold": untold_blame(evaluation),
         }
     listed = [
         {
@@ -223,7 +223,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "blame": listed,
         "blame_label": f"Where it fails: {label}",
-        "untold": untold_blame(evaluation.blame) if evaluation.blame else None,
+        "untold": untold_blame(evaluation),
     }
 
 

@@ -4,10 +4,15 @@ function runView(view, root, number) {
   const column = name => view.metrics.indexOf(name);
   const bound = new Map(view.bounds.map(([name, operator, value]) => [name, x => operator === '>=' ? x < value : x > value]));
   const isLow = (name, x) => x != null && bound.has(name) && bound.get(name)(x);
-  for (const each of samples) {
-    each.hay = [each.id, each.name, each.q, each.e, each.a, view.kinds[each.k]?.[0], (each.t || []).join(' '),
-      [...needs(each), ...got(each)].map(nameOf).join(' ')].join('\n').toLowerCase();
-  }
+  /* What is searched is made once a sample, when nothing else is to be done or at the first search. */
+  const hay = each => each.hay ??= [each.id, each.name, each.q, each.e, each.a, view.kinds[each.k]?.[0], (each.t || []).join(' '),
+    [...needs(each), ...got(each)].map(nameOf).join(' ')].join('\n').toLowerCase();
+  let made = 0;
+  const prepare = () => {
+    for (const end = Math.min(samples.length, made + 500); made < end; made++) hay(samples[made]);
+    if (made < samples.length) setTimeout(prepare);
+  };
+  setTimeout(prepare, 50);
   function needs(sample) { return sample.n || []; }
   function got(sample) { return sample.r || []; }
   function nameOf(place) { return typeof place[0] === 'number' ? DATA.documents[place[0]].name : place[0]; }
@@ -38,15 +43,17 @@ function runView(view, root, number) {
   };
   function pick() {
     const text = state.text.trim().toLowerCase();
-    shown = samples.filter(each => (!state.fails || each.p === 0) && (!state.kinds.size || state.kinds.has(each.k)) && (!state.tag || (each.t || []).includes(state.tag)) && (!text || each.hay.includes(text)));
+    shown = samples.filter(each => (!state.fails || each.p === 0) && (!state.kinds.size || state.kinds.has(each.k)) && (!state.tag || (each.t || []).includes(state.tag)) && (!text || hay(each).includes(text)));
     const sign = state.order.startsWith('-') ? -1 : 1, by = COLUMNS.find(([name]) => name === state.order.replace(/^-/, ''));
     if (!by) return;
     const keys = new Map(shown.map(each => [each, by[1](each)]));
     shown.sort((a, b) => { const x = keys.get(a), y = keys.get(b); return (x < y ? -1 : x > y ? 1 : 0) * sign || a.i - b.i; });
   }
   const chip = (text, on, changes) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(!!on), onclick: () => { change(changes); } }, text);
+  const counts = {}, failing = samples.filter(each => each.p === 0).length;
+  for (const each of samples) counts[each.k] = (counts[each.k] || 0) + 1;
   function chips() {
-    const count = kind => samples.filter(each => each.k === kind).length, failing = samples.filter(each => each.p === 0).length;
+    const count = kind => counts[kind] || 0;
     const toggled = kind => { const next = new Set(state.kinds); next.has(kind) ? next.delete(kind) : next.add(kind); return [...next].join(','); };
     $('.chips', box).replaceChildren(...[
       failing && chip(`fails ${whole(failing)}`, state.fails, { f: state.fails ? null : '1' }),
