@@ -362,7 +362,7 @@ def _about(evaluation: Evaluation, figures: Mapping[str, Figure]) -> Iterator[tu
         intervals = evaluation.intervals
         yield (
             "Intervals",
-            f"{'; '.join(made)}; {intervals['resamples']:,} resamples, seed {intervals['seed']}",
+            f"{'; '.join(made)}; {counted(intervals['resamples'], 'resample')}, seed {intervals['seed']}",
         )
     lacking = [
         f"{name}: {one.count:,} {one.status}, {one.reason}"
