@@ -130,7 +130,7 @@ class Timed:
 
     def processor_ms(self) -> float:
         told = self._session.send("Performance.getMetrics")["metrics"]
-        return 1000 * sum(each["value"] for each in told if each["name"] == "TaskDuration")
+        return 1000 * sum(float(each["value"]) for each in told if each["name"] == "TaskDuration")
 
 
 def measured(browser: Any, number: int, folder: Path) -> str:

@@ -188,8 +188,9 @@ def _rows(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str], str, Row]]:
     for name, part in evaluation.named_runs.items():
         for row in part.rows:
             identifier = asked_id(row.id) if part.head.repeats > 1 else row.id
-            called = sample_name(row, by_line=part.kind != "golden")
-            yield (part.name, identifier), f"{name}, {called}" if several else called, row
+            is_golden = part.kind == "golden"
+            called = sample_name(row, by_line=not is_golden)
+            yield (part.name, identifier), f"{name}, {called}" if several and not is_golden else called, row
 
 
 def _pairs(
