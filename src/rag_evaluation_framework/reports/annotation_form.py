@@ -67,7 +67,8 @@ def text_of(change: Mapping[str, Any], name: str, *, most: int | None = None) ->
     """Return a text that was sent; nothing where there is none."""
     value = change.get(name, "")
     if not isinstance(value, str) or (most is not None and len(value) > most):
-        raise invalid(name, "text" if most is None else f"text of at most {counted(most, 'character')}", value)
+        limit = "" if most is None else f" of at most {counted(most, 'character')}"
+        raise invalid(name, f"text{limit}", value)
     return value
 
 
