@@ -130,6 +130,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
         ),
+        "serve": _Command("serve", "Show all that is stored as pages, with search, comparison and progress."),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),
