@@ -377,7 +377,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
         intervals = evaluation.intervals
         yield (
             "Intervals",
-            f"{'; '.join(made)}; {intervals['resamples']:,} resamples, seed {intervals['seed']}",
+            f"{'; '.join(made)}; {counted(intervals['resamples'], 'resample')}, seed {intervals['seed']}",
         )
     lacking = [
         f"{each.metric}: {one.count:,} {one.status}, {one.reason}" for each in figures for one in each.reasons
