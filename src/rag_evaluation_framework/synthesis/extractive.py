@@ -41,9 +41,9 @@ from rag_evaluation_framework.synthesis.passages import (
     is_short,
     passages_of,
     section_of,
-    structure_questions,
     title_of,
 )
+from rag_evaluation_framework.synthesis.structure_questions import structure_questions
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -87,7 +87,7 @@ def _difficulty(question: str, passage: str) -> Difficulty:
 
 
 NAME = "extractive"
-VERSION = 5
+VERSION = 6
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
