@@ -15,6 +15,7 @@ from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.statistics.classification import spearman
+from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.text.scripts import HAN
 
@@ -36,7 +37,7 @@ def rows(data: Path) -> list[Figure]:
             if row.get("output", "").strip() and "question" in row
         ]
         name = f"ALCE, answers to {part.upper()} questions"
-        figures += [_own_question(name, answers), _usefulness(name, answers)]
+        figures += [_own_question(name, answers), _usefulness(name, answers), _below(name, answers)]
     return figures
 
 
@@ -77,6 +78,16 @@ def _usefulness(part: str, answers: Answers) -> Figure:
     plain = spearman(np.array([_plain(question, answer) for question, answer, _ in answers]), useful).value
     name = f"{part}: Spearman, usefulness as people rated it (1 to 5)"
     return Figure(name, len(answers), found.value, low, high, plain=plain)
+
+
+def _below(part: str, answers: Answers) -> Figure:
+    """Return how many answers take up less than half of their question, where they come as they do."""
+    pairs = [(question, answer) for question, answer, _ in answers]
+    low, plain = (sum(score(*pair) < 0.5 for pair in pairs) for score in (_relevancy, _plain))
+    interval = wilson_interval(low, len(pairs))
+    name = f"{part}: below 0.5, of all answers as they come"
+    shares = low / len(pairs), plain / len(pairs)
+    return Figure(name, len(pairs), shares[0], interval.low, interval.high, plain=shares[1])
 
 
 def _relevancy(question: str, answer: str) -> float:

@@ -232,6 +232,7 @@ def rows(_: Path) -> list[Figure]:
             held = held_out(system)
             of = f"EVOUNA, {SYSTEMS[system]}, {references}"
             figures += _thresholds(of, held.is_right, held.similarity[place])
+            figures.append(_below(of, held.is_right, held.similarity[place], held.plain[place]))
     return figures
 
 
@@ -260,12 +261,22 @@ def _rows(name: str, title: str, by: str) -> list[Figure]:
     return figures
 
 
+def _below(of: str, is_right: np.ndarray, values: Floats, plain: Floats) -> Figure:
+    """Return how many answers a threshold of 0.8 flags where they come as they do."""
+    hits, n = int((values < USABLE).sum()), len(values)
+    interval = wilson_interval(hits, n)
+    note = f"people call {(~is_right).mean():.3f} of them wrong"
+    name = f"{of}: below 0.8, of all answers as they come"
+    return Figure(name, n, hits / n, interval.low, interval.high, note, float((plain < USABLE).mean()))
+
+
 def _thresholds(of: str, is_right: np.ndarray, values: Floats) -> list[Figure]:
     figures = []
     for title, part in (("right", values[is_right]), ("wrong", values[~is_right])):
-        low, median, high = np.quantile(part, [0.25, 0.5, 0.75])
-        note = "beside it the middle half of the answers, not an interval"
-        figures.append(Figure(f"{of}: median of {title} answers", len(part), median, low, high, note))
+        ordered, reach = np.sort(part), 0.98 * np.sqrt(len(part))  # 1.96 deviations of a rank
+        first, last = int(len(part) / 2 - reach), int(np.ceil(len(part) / 2 + reach)) - 1
+        name = f"{of}: median of {title} answers"
+        figures.append(Figure(name, len(part), float(np.median(part)), ordered[first], ordered[last]))
     shares = []
     for title, part in (("right", values[is_right]), ("wrong", values[~is_right])):
         hits = int((part >= USABLE).sum())

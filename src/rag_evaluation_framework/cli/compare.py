@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, FILE, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.options import AS_JSON, DETAILS, FILE, RUNS_DIR, SEED
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
@@ -36,9 +36,7 @@ _SLICES = ("tag", "category", "difficulty", "query_type", "document")
     "--slice", "slice_by", type=click.Choice(_SLICES), help="Also show how each group of answers moved."
 )
 @click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
-@click.option(
-    "--details", is_flag=True, help="Show tests, corrected p, effect sizes and what could be shown."
-)
+@DETAILS
 @click.option("--force", is_flag=True, help="Compare runs of other data or by other methods all the same.")
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.options import CONTEXT
-from rag_evaluation_framework.cli.output import with_look
+from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
 
@@ -122,6 +121,8 @@ GROUPS: dict[str, dict[str, _Command]] = {
     "Results": {
         "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
+        "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
+        "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
         ),

@@ -283,9 +283,7 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
 
 def metric_word(each: MetricComparison) -> str:
     """Return what may be claimed of a metric: worse, better, undecided, or the same in every answer."""
-    if each.verdict != "no difference shown":
-        return each.verdict
-    return "undecided" if each.wins or each.losses else "same"
+    return each.finding
 
 
 def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.reports.cases import sample_name
 from rag_evaluation_framework.reports.compared_answers import (
     comparison_sentence,
     left_out_sentences,
@@ -18,7 +19,6 @@ from rag_evaluation_framework.reports.compared_answers import (
 )
 from rag_evaluation_framework.reports.page_words import why
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, probability_text
-from rag_evaluation_framework.reports.verdict_lines import sample_name
 from rag_evaluation_framework.results.changes import compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -188,8 +188,9 @@ def _rows(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str], str, Row]]:
     for name, part in evaluation.named_runs.items():
         for row in part.rows:
             identifier = asked_id(row.id) if part.head.repeats > 1 else row.id
-            called = sample_name(row, by_line=part.kind != "golden")
-            yield (part.name, identifier), f"{name}, {called}" if several else called, row
+            is_golden = part.kind == "golden"
+            called = sample_name(row, by_line=not is_golden)
+            yield (part.name, identifier), f"{name}, {called}" if several and not is_golden else called, row
 
 
 def _pairs(

@@ -95,7 +95,7 @@ def _filled(views: list[dict[str, Any]], data: Mapping[str, Any]) -> str:
         _templates()
         .get_template("page.html")
         .render(
-            views=views,
+            views=_encodable(views),
             title=views[0]["title"],
             keys=list(_KEYS.items()),
             version=__version__,
@@ -132,7 +132,6 @@ def _hash(text: str) -> str:
 
 def _written(data: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the data as they stand in the page, and whether they are compressed."""
-    # A system may answer with half a surrogate pair, which no file can hold; the count of characters stays.
     plain = strict_json.encode(_encodable(data)).decode()
     if len(plain) < _PACKED_FROM:
         for character, written in _ESCAPED.items():
@@ -142,6 +141,7 @@ def _written(data: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _encodable(value: Any) -> Any:
+    """Replace what no file can hold, such as half a surrogate pair; the count of characters stays."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -9,6 +10,7 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
+from rag_evaluation_framework.reports.cases import sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.page_words import KINDS, needed_names, why
 from rag_evaluation_framework.reports.screen import (
@@ -20,12 +22,11 @@ from rag_evaluation_framework.reports.screen import (
     meaning,
     one_line,
 )
-from rag_evaluation_framework.reports.terminal import untold_blame
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     explanation,
-    sample_name,
     sentence,
+    untold_blame,
     verdict_of,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -49,10 +50,12 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
     texts.add_documents(evaluation.documents)
     rows = list(_rows(evaluation))
     figures = _figures(evaluation)
-    names = [name for name in figures if name != PASS_RATE]
+    several = len({part for part, _ in figures}) > 1
+    metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
     verdict = verdict_of(evaluation)
-    samples = [_sample(name, row, names, texts) for name, row in rows]
-    samples.sort(key=lambda each: _badness(each, names, figures))
+    by_threshold = any(row.passes is not None for _, row in rows)
+    samples = [_sample(name, row, list(metrics), texts, several=several) for name, row in rows]
+    samples.sort(key=lambda each: _badness(each, metrics))
     title = f"{evaluation.head.run_id}, {evaluation.name} – rag-eval"
     shown = {
         "kind": "run",
@@ -63,24 +66,25 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
         "leads": list(explanation(evaluation)),
-        "figures": [_shown_figure(each, evaluation) for each in figures.values()],
+        "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         **_blame(evaluation),
         **_slices(rows, number),
         "groups": list(_groups(rows, number)),
         "latency": _latency(evaluation, rows),
-        "about": list(_about(evaluation, figures)),
+        "about": list(_about(evaluation, [each for _, each in figures])),
     }
     scripted = {
         "kind": "run",
         "title": title,
-        "metrics": names,
-        "columns": names[:_COLUMNS],
+        "metrics": list(metrics),
+        "columns": _columns(evaluation, figures),
+        "words": ["passes", "fails"] if by_threshold else ["right", "wrong"],
         "bounds": [[each.metric, each.operator, each.bound] for each in _bounds(evaluation)],
         "blame": []
         if evaluation.blame is None
         else [[each.kind, each.count] for each in evaluation.blame.shares if each.count],
         "kinds": {kind: [KINDS[kind], PART_OF_KIND[kind]] for kind in BLAME_KINDS},
-        "supportBy": _supported_by(figures),
+        "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
         "samples": samples,
     }
@@ -90,21 +94,34 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
 def _rows(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
     several = len(evaluation.parts) > 1
     for name, part in evaluation.named_runs.items():
+        is_golden = part.kind == "golden"
         for row in part.rows:
-            called = sample_name(row, by_line=part.kind != "golden")
-            yield f"{name}, {called}" if several else called, row
+            called = sample_name(row, by_line=not is_golden)
+            yield f"{name}, {called}" if several and not is_golden else called, row
 
 
-def _figures(evaluation: Evaluation) -> dict[str, Figure]:
-    """Return the figures of all parts; of several, under the part's name."""
-    runs = evaluation.named_runs
-    several = len(runs) > 1
-    return {
-        f"{name}: {metric}" if several else metric: each
-        for name, part in runs.items()
+def _figures(evaluation: Evaluation) -> list[tuple[str, Figure]]:
+    """Return the figures of all parts with the parts' names, without those that nothing is known of."""
+    return [
+        (name, each)
+        for name, part in evaluation.named_runs.items()
         for metric, each in part.metrics.items()
         if each.n_scored or each.n_failed or metric in {bound.metric for bound in part.thresholds}
-    }
+    ]
+
+
+def _columns(evaluation: Evaluation, figures: Sequence[tuple[str, Figure]]) -> list[str]:
+    """Return the metrics that the table of samples shows: those with a threshold, then what scores most."""
+    scored: Counter[str] = Counter()
+    for _, each in figures:
+        if each.metric != PASS_RATE:
+            scored[each.metric] += each.n_scored
+    gated = {bound.metric for bound in _bounds(evaluation)}
+    places = {metric: place for place, metric in enumerate(scored)}
+    first = sorted(scored, key=lambda metric: (metric not in gated, -scored[metric], places[metric]))[
+        :_COLUMNS
+    ]
+    return sorted(first, key=places.__getitem__)
 
 
 def _bounds(evaluation: Evaluation) -> list[Threshold]:
@@ -130,19 +147,17 @@ def place(value: float, low: float = 0.0, high: float = 1.0) -> float:
     return round(max(0.0, min(1.0, (value - low) / (high - low))) * 100, 2)
 
 
-def _shown_figure(each: Figure, evaluation: Evaluation) -> dict[str, Any]:
-    bound = next((one for one in _bounds(evaluation) if one.metric == each.metric), None)
+def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: bool) -> dict[str, Any]:
+    run = evaluation.named_runs[part]
+    bound = next((one for one in run.thresholds if one.metric == each.metric), None)
     interval, value = each.interval, each.value
-    check = next((one for one in verdict_of(evaluation).checks if one.metric == each.metric), None)
+    checks = [one for one in verdict_of(evaluation).checks if one.metric == each.metric]
+    check = next((one for one in checks if one.dataset in (None, run.name)), None)
     status = "" if check is None else check.status
     crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
     is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))
-    values = [
-        score
-        for part in evaluation.runs
-        if each.metric in part.columns.values
-        for score in part.columns.scored(each.metric).values()
-    ]
+    is_known = each.metric in run.columns.values
+    values = list(run.columns.scored(each.metric).values()) if is_known else []
     heights = _heights(values) if is_share else []
     counts = [each.n_scored, each.n_scored + each.n_skipped + each.n_failed]
     written, ends = (
@@ -152,7 +167,7 @@ def _shown_figure(each: Figure, evaluation: Evaluation) -> dict[str, Any]:
     needs = "" if bound is None else f"{bound.operator} {bound.bound:g}"
     lacking = [f"{one.count:,} {one.status}: {one.reason}" for one in each.reasons]
     return {
-        "name": each.metric,
+        "name": f"{part}: {each.metric}" if several else each.metric,
         "by": f"by {by(each.method)}",
         "meaning": meaning(each.metric),
         "up": each.higher_is_better,
@@ -203,7 +218,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
         return {
             "blame": [],
             "blame_label": "",
-            "untold": untold_blame(evaluation.blame) if evaluation.blame else None,
+            "untold": untold_blame(evaluation),
         }
     listed = [
         {
@@ -223,7 +238,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "blame": listed,
         "blame_label": f"Where it fails: {label}",
-        "untold": untold_blame(evaluation.blame) if evaluation.blame else None,
+        "untold": untold_blame(evaluation),
     }
 
 
@@ -353,11 +368,11 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
 _PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
 
 
-def _about(evaluation: Evaluation, figures: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
+def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[str, str]]:
     head = evaluation.head
-    methods = dict.fromkeys(f"{each.metric}: {each.method}" for each in figures.values())
+    methods = dict.fromkeys(f"{each.metric}: {each.method}" for each in figures)
     yield "Methods", "; ".join(methods)
-    made = dict.fromkeys(each.interval_method for each in figures.values() if each.interval_method)
+    made = dict.fromkeys(each.interval_method for each in figures if each.interval_method)
     if made:
         intervals = evaluation.intervals
         yield (
@@ -365,9 +380,7 @@ def _about(evaluation: Evaluation, figures: Mapping[str, Figure]) -> Iterator[tu
             f"{'; '.join(made)}; {intervals['resamples']:,} resamples, seed {intervals['seed']}",
         )
     lacking = [
-        f"{name}: {one.count:,} {one.status}, {one.reason}"
-        for name, each in figures.items()
-        for one in each.reasons
+        f"{each.metric}: {one.count:,} {one.status}, {one.reason}" for each in figures for one in each.reasons
     ]
     if lacking:
         yield "Not scored", "; ".join(lacking)
@@ -395,8 +408,8 @@ def _not_kept(evaluation: Evaluation) -> str:
     return f"The texts of {many} not kept: {next(iter(kept.not_kept.values()))}."
 
 
-def _supported_by(figures: Mapping[str, Figure]) -> str:
-    for each in figures.values():
+def _supported_by(figures: Iterable[Figure]) -> str:
+    for each in figures:
         if without_parameters(each.metric) in _OF_ANSWERS:
             return by(each.method)
     return ""
@@ -405,19 +418,20 @@ def _supported_by(figures: Mapping[str, Figure]) -> str:
 # One sample, as the script reads it: short names, and nothing that is empty.
 
 
-def _sample(name: str, row: Row, metrics: Sequence[str], texts: PageTexts) -> dict[str, Any]:
+def _sample(
+    name: str, row: Row, metrics: Sequence[str], texts: PageTexts, *, several: bool
+) -> dict[str, Any]:
     scores = {score.metric: score for score in row.scores}
-    prefix = f"{name.partition(', ')[0]}: " if metrics and ": " in metrics[0] else ""
-    values = [scores.get(metric.removeprefix(prefix)) for metric in metrics]
+    values = [scores.get(metric) for metric in metrics]
     written = {
-        "id": name if prefix else row.id,
+        "id": name if several else row.id,
         "name": name,
         "q": row.question,
         "e": row.expected if not row.expects_refusal else "(to decline)",
         "a": row.response.text,
         "err": row.error,
         "k": _kind(row),
-        "p": None if (passed := row.passes) is None else int(passed),
+        "p": None if (passed := _passes(row)) is None else int(passed),
         "w": why(row),
         "m": [None if score is None or score.value is None else _rounded(score.value) for score in values],
         "x": {score.metric: f"{score.status}: {score.reason}" for score in row.scores if score.value is None},
@@ -458,13 +472,11 @@ def _claims(row: Row) -> list[list[Any]]:
     return []
 
 
-def _badness(
-    sample: Mapping[str, Any], metrics: Sequence[str], figures: Mapping[str, Figure]
-) -> tuple[Any, ...]:
+def _badness(sample: Mapping[str, Any], metrics: Mapping[str, Figure]) -> tuple[Any, ...]:
     """Order samples worst first: what fails, then what is wrong, then by the mean of the scores."""
     shares = [
-        value if figures[metric].higher_is_better else 1 - value
-        for metric, value in zip(metrics, sample["m"], strict=True)
+        value if each.higher_is_better else 1 - value
+        for each, value in zip(metrics.values(), sample["m"], strict=True)
         if value is not None and 0 <= value <= 1
     ]
     fails = {0: 0, None: 1, 1: 2}[sample.get("p")]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.cases import sample_name
 from rag_evaluation_framework.reports.compared_answers import metric_word
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.page_words import SweepAdvice, document_of, sweep_advice
 from rag_evaluation_framework.reports.screen import NOTHING, one_line
-from rag_evaluation_framework.reports.verdict_lines import sample_name
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 

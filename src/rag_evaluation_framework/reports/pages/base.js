@@ -55,8 +55,8 @@ function chart(element, draw) {
   return redraw;
 }
 const swatch = (kind, text) => h('span', {}, h('span', { class: 'sw k-' + kind }), text);
-const verdict = passes => passes == null ? h('span', { class: 'verd un' }, 'unknown')
-  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, passes ? 'passes' : 'fails');
+const verdict = (passes, words = ['passes', 'fails']) => passes == null ? h('span', { class: 'verd un' }, 'unknown')
+  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, words[passes ? 0 : 1]);
 const say = text => { $('#live').textContent = text; };
 const isTyping = event => /INPUT|TEXTAREA|SELECT/.test(event.target.tagName) && !/radio|checkbox|range/.test(event.target.type);
 

@@ -4,10 +4,15 @@ function runView(view, root, number) {
   const column = name => view.metrics.indexOf(name);
   const bound = new Map(view.bounds.map(([name, operator, value]) => [name, x => operator === '>=' ? x < value : x > value]));
   const isLow = (name, x) => x != null && bound.has(name) && bound.get(name)(x);
-  for (const each of samples) {
-    each.hay = [each.id, each.name, each.q, each.e, each.a, view.kinds[each.k]?.[0], (each.t || []).join(' '),
-      [...needs(each), ...got(each)].map(nameOf).join(' ')].join('\n').toLowerCase();
-  }
+  /* What is searched is made once a sample, when nothing else is to be done or at the first search. */
+  const hay = each => each.hay ??= [each.id, each.name, each.q, each.e, each.a, view.kinds[each.k]?.[0], (each.t || []).join(' '),
+    [...needs(each), ...got(each)].map(nameOf).join(' ')].join('\n').toLowerCase();
+  let made = 0;
+  const prepare = () => {
+    for (const end = Math.min(samples.length, made + 500); made < end; made++) hay(samples[made]);
+    if (made < samples.length) setTimeout(prepare);
+  };
+  setTimeout(prepare, 50);
   function needs(sample) { return sample.n || []; }
   function got(sample) { return sample.r || []; }
   function nameOf(place) { return typeof place[0] === 'number' ? DATA.documents[place[0]].name : place[0]; }
@@ -38,18 +43,20 @@ function runView(view, root, number) {
   };
   function pick() {
     const text = state.text.trim().toLowerCase();
-    shown = samples.filter(each => (!state.fails || each.p === 0) && (!state.kinds.size || state.kinds.has(each.k)) && (!state.tag || (each.t || []).includes(state.tag)) && (!text || each.hay.includes(text)));
+    shown = samples.filter(each => (!state.fails || each.p === 0) && (!state.kinds.size || state.kinds.has(each.k)) && (!state.tag || (each.t || []).includes(state.tag)) && (!text || hay(each).includes(text)));
     const sign = state.order.startsWith('-') ? -1 : 1, by = COLUMNS.find(([name]) => name === state.order.replace(/^-/, ''));
     if (!by) return;
     const keys = new Map(shown.map(each => [each, by[1](each)]));
     shown.sort((a, b) => { const x = keys.get(a), y = keys.get(b); return (x < y ? -1 : x > y ? 1 : 0) * sign || a.i - b.i; });
   }
   const chip = (text, on, changes) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(!!on), onclick: () => { change(changes); } }, text);
+  const counts = {}, failing = samples.filter(each => each.p === 0).length;
+  for (const each of samples) counts[each.k] = (counts[each.k] || 0) + 1;
   function chips() {
-    const count = kind => samples.filter(each => each.k === kind).length, failing = samples.filter(each => each.p === 0).length;
+    const count = kind => counts[kind] || 0;
     const toggled = kind => { const next = new Set(state.kinds); next.has(kind) ? next.delete(kind) : next.add(kind); return [...next].join(','); };
     $('.chips', box).replaceChildren(...[
-      failing && chip(`fails ${whole(failing)}`, state.fails, { f: state.fails ? null : '1' }),
+      failing && chip(`${view.words[1]} ${whole(failing)}`, state.fails, { f: state.fails ? null : '1' }),
       ...Object.entries(view.kinds).filter(([kind]) => count(kind)).map(([kind, [word]]) => chip(`${word} ${whole(count(kind))}`, state.kinds.has(kind), { k: toggled(kind) })),
       state.tag && chip(state.tag, true, { t: null }),
     ].filter(Boolean));
@@ -63,7 +70,7 @@ function runView(view, root, number) {
     };
     const word = view.kinds[each.k]?.[0] || '–', figures = shownMetrics.map(name => `${name} ${f2(each.m[column(name)])}`).join(', ');
     return h('tr', { class: 'row' + (i === at ? ' at' : ''), 'data-i': i },
-      h('td', {}, verdict(each.p)), h('td', { class: 'mono dim' }, each.name),
+      h('td', {}, verdict(each.p, view.words)), h('td', { class: 'mono dim' }, each.name),
       h('th', { scope: 'row' }, h('a', { href: link({ v: number, s: each.id }), class: 'clip', ...own(each.q) }, each.q), h('span', { class: 'sub' }, `${each.name}, ${word}. ${figures}`)),
       h('td', {}, each.k && each.k !== 'ok' ? swatch(each.k, word) : h('span', { class: 'dim' }, '–')), shownMetrics.map(cell));
   }
@@ -162,13 +169,13 @@ function runView(view, root, number) {
       h('nav', { class: 'pager', 'aria-label': 'Samples' }, h('a', { href: link({ s: null }) }, '← All samples'), h('span', { class: 'mono dim' }, sample.name), h('span', { class: 'dim small' }, [...(sample.t || []), index >= 0 ? `${whole(index + 1)} of ${whole(shown.length)}` : null].filter(Boolean).join(', ')),
         h('span', { class: 'end noprint' }, h('button', { class: 'quiet', type: 'button', disabled: index < 1, onclick: () => step(-1) }, 'previous ', h('kbd', {}, 'k')), h('button', { class: 'quiet', type: 'button', disabled: index < 0 || index >= shown.length - 1, onclick: () => step(1) }, 'next ', h('kbd', {}, 'j')))),
       h('h1', { tabindex: -1, ...own(sample.q) }, sample.q),
-      h('p', { class: 'lead' }, sample.p == null ? null : [verdict(sample.p), sample.w ? ': ' : '. '], sample.w ? h('span', { class: 'dim', dir: 'auto' }, sample.w + '.') : null),
+      h('p', { class: 'lead' }, sample.p == null ? null : [verdict(sample.p, view.words), sample.w ? ': ' : '. '], sample.w ? h('span', { class: 'dim', dir: 'auto' }, sample.w + '.') : null),
       h('div', { class: 'sgrid' }, h('div', {},
         (sample.turns || []).map(turn => h('div', { class: 'blk' }, h('h2', {}, `Turn ${turn.n}`), h('p', { class: 'read', ...own(turn.q) }, turn.q), turn.e == null ? null : h('p', { class: 'small dim' }, 'expected: ', h('span', own(turn.e), turn.e)), h('p', { class: 'read', ...own(turn.a || '') }, turn.a ?? '–'))),
         h('div', { class: 'blk' }, h('h2', {}, 'Answer given'), sample.a == null ? h('p', { class: 'empty' }, sample.err || 'No answer in words: only what was retrieved.') : h('p', { class: 'read', ...own(sample.a) }, given),
           doubtful.length ? h('ol', { class: 'notes' }, doubtful.map((claim, i) => h('li', { id: 'note' + (i + 1) }, h('b', { class: 'alarm' }, `${i + 1} `), h('span', { dir: 'auto' }, reason(claim))))) : null),
-        sample.e == null ? null : h('div', { class: 'blk' }, h('h2', {}, 'Answer expected'), h('p', { class: 'read', ...own(sample.e) }, sample.e)),
-        h('div', { class: 'blk' }, h('h2', {}, 'Scores'), h('dl', { class: 'scores' }, view.metrics.map((name, i) => h('div', {}, h('dt', {}, name), h('dd', { class: isLow(name, sample.m[i]) ? 'alarm' : null, title: sample.x?.[name] }, f2(sample.m[i])))))),
+        sample.e == null || sample.turns ? null : h('div', { class: 'blk' }, h('h2', {}, 'Answer expected'), h('p', { class: 'read', ...own(sample.e) }, sample.e)),
+        h('div', { class: 'blk' }, h('h2', {}, 'Scores'), h('dl', { class: 'scores' }, view.metrics.map((name, i) => sample.m[i] == null && !sample.x?.[name] ? null : h('div', {}, h('dt', {}, name), h('dd', { class: isLow(name, sample.m[i]) ? 'alarm' : null, title: sample.x?.[name] }, f2(sample.m[i])))))),
         h('div', { class: 'blk' }, h('h2', {}, 'Contexts, in the order they were read'), contexts(sample, needed))),
       pane));
     if (chosen === undefined) pane.replaceChildren(h('h2', {}, 'In the documents'), h('p', { class: 'empty' }, view.notKept || 'No document is named by this sample.'));

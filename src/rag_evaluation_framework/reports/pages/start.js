@@ -3,7 +3,8 @@ let DATA;
 async function read() {
   const element = $('#data');
   if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
-  const bytes = Uint8Array.from(atob(element.textContent), each => each.charCodeAt(0));
+  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
 const MAKERS = { run: runView, comparison: comparisonView, sweep: sweepView };
