@@ -43,6 +43,8 @@ _ASKED = re.compile(
     re.I,
 )
 _FEWEST_NEW_WORDS = 3
+_CALLED = re.compile(r"([\w.:-]+)\(")
+_WORD_GOES_ON = re.compile(r"[\w.(-]")
 _SYNOPSIS = re.compile(r"^SYNOPSIS\s*\n(?P<text>.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _GLUED = re.compile(r"-[A-Z][a-z]+\Z")  # "-Dname": an argument without a space
 _PLACEHOLDER = re.compile(r"<[^>]*>|\b[A-Z]+_[A-Z_]+\b|\[[^\]]*\]")
@@ -118,10 +120,13 @@ def _named_as(title: str, text: str) -> str:
     """Return the name of a manual page with what it is the name of, as its synopsis shows: a command."""
     synopsis = _SYNOPSIS.search(text)
     used = synopsis["text"] if synopsis is not None else ""
-    name = re.escape(title).replace(r"\-", "[- ]")
-    if re.search(rf"\b{name}\(", used):
+    if title in _CALLED.findall(used):
         return f"the function {title}"
-    return f"the command {title}" if re.search(rf"^\s+{name}(?![\w.(-])", used, re.M) else title
+    for line in map(str.strip, used.splitlines()):
+        is_begun = line.replace("-", " ").startswith(title.replace("-", " "))
+        if is_begun and not _WORD_GOES_ON.match(line[len(title) :]):
+            return f"the command {title}"
+    return title
 
 
 def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
