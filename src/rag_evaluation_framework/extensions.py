@@ -280,6 +280,12 @@ for _name, _module in {
 RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
 
 
+TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
+"""What is done with several evaluations, found when one of them is asked for it."""
+TOGETHER.register("compare", "rag_evaluation_framework.results.changes:compare")
+TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
+
+
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.
 #
 # The same text stands on the command line, in YAML and in recorded results, and reads back into what it

@@ -123,9 +123,14 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
         "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
+        "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
+        "export": _Command(
+            "merge:export_command", "Write a run as CSV, Parquet, Excel, LaTeX, JUnit, Markdown or HTML."
+        ),
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
         ),
+        "serve": _Command("serve", "Show all that is stored as pages, with search, comparison and progress."),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),

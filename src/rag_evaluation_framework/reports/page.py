@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
@@ -60,6 +60,13 @@ def page(evaluations: Sequence[Evaluation], *, force: bool = False) -> str:
 
     Runs over other data, or scored in another way, are refused with the reason, unless ``force``.
     """
+    return report_page(evaluations, force=force).text
+
+
+def report_page(
+    evaluations: Sequence[Evaluation], *, force: bool = False, home: str | None = None
+) -> FilledPage:
+    """Return the same page with its policy; ``home`` is where its name leads, where it is one of many."""
     if not evaluations:
         raise UsageError("report: expected at least one evaluation, got none")
     texts = PageTexts()
@@ -75,7 +82,17 @@ def page(evaluations: Sequence[Evaluation], *, force: bool = False) -> str:
         "texts": texts.contexts,
         "documents": texts.documents,
     }
-    return _filled([view["shown"] for view in views], data)
+    shown = [view["shown"] for view in views]
+    return filled_page(
+        "page.html",
+        data,
+        styles=_STYLES,
+        scripts=_SCRIPTS,
+        keys=_KEYS,
+        title=shown[0]["title"],
+        home=home,
+        views=shown,
+    )
 
 
 def _view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
@@ -84,29 +101,44 @@ def _view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) 
     return run_view(evaluation, texts, number=number, label=label)
 
 
-def _filled(views: list[dict[str, Any]], data: Mapping[str, Any]) -> str:
-    style, script = (_joined(names) for names in (_STYLES, _SCRIPTS))
+class FilledPage(NamedTuple):
+    """A page as text, and the policy that it is shown under."""
+
+    text: str
+    policy: str
+
+
+def filled_page(
+    template: str,
+    data: Mapping[str, Any],
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    keys: Mapping[str, str],
+    asks_server: bool = False,
+    **given: Any,
+) -> FilledPage:
+    """Fill a template with a style, a script and data; a page that ``asks_server`` may ask its own."""
+    style, script = (_joined(names) for names in (styles, scripts))
     written, is_packed = _written(data)
+    asked = "connect-src 'self'; " if asks_server else ""
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {asked}"
         "base-uri 'none'; form-action 'none'"
     )
-    return str(
-        _templates()
-        .get_template("page.html")
-        .render(
-            views=_encodable(views),
-            title=views[0]["title"],
-            keys=list(_KEYS.items()),
-            version=__version__,
-            policy=policy,
-            # Ours, and JSON that is escaped: the template puts these three in as they are.
-            style=style,
-            script=script,
-            data=written,
-            packed=is_packed,
-        )
+    filled = _templates().get_template(template)
+    text = filled.render(
+        keys=list(keys.items()),
+        version=__version__,
+        policy=policy,
+        # Ours, and JSON that is escaped: the template puts these three in as they are.
+        style=style,
+        script=script,
+        data=written,
+        packed=is_packed,
+        **_encodable({"home": None, **given}),
     )
+    return FilledPage(str(text), policy)
 
 
 @cache

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, counted
-from rag_evaluation_framework.extensions import RENDERERS
+from rag_evaluation_framework.extensions import RENDERERS, TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
@@ -409,6 +409,16 @@ class Evaluation:
             "gate": None if self.verdict is None else self.verdict.to_dict(),
             "warnings": list(self.warnings),
         }
+
+    def compare(self, *others: Evaluation, **wish: Any) -> Comparison:
+        """Compare others with this one, answer by answer; ``wish`` is that of ``compare``."""
+        found: Comparison = TOGETHER.get("compare")(self, *others, **wish)
+        return found
+
+    def merge(self, *others: Evaluation) -> Evaluation:
+        """Join the shards of a run: other samples of the same datasets, asked of the same system."""
+        found: Evaluation = TOGETHER.get("merge")(self, *others)
+        return found
 
     def to_pandas(self) -> Any:
         """Return a frame with a row a sample: part, id, question, answer, whether it passes, scores."""

@@ -163,3 +163,12 @@ $('#theme').addEventListener('click', () => setTheme((theme + 1) % 3));
 $('#keys-open').addEventListener('click', () => $('#keys').showModal());
 addEventListener('beforeprint', () => $$('details').forEach(each => { each.open = true; }));
 $('.skip').addEventListener('click', event => { event.preventDefault(); $('#main').focus(); });
+
+/* The data beside the script, compressed where they are large. */
+async function read() {
+  const element = $('#data');
+  if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
+  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}

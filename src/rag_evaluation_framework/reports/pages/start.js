@@ -1,12 +1,5 @@
 /* The data are read, the views are filled, and the address says which is shown. */
 let DATA;
-async function read() {
-  const element = $('#data');
-  if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
-  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
-}
 const MAKERS = { run: runView, comparison: comparisonView, sweep: sweepView };
 async function start() {
   DATA = await read();
