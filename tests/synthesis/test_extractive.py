@@ -22,9 +22,9 @@ from rag_evaluation_framework.synthesis.extractive import (
     SPARE,
     extractive_drafts,
     generate_extractively,
+    structure_questions,
 )
 from rag_evaluation_framework.synthesis.passages import passages_of
-from rag_evaluation_framework.synthesis.structure_questions import structure_questions
 
 TABLES = tables_beside(__file__)
 
