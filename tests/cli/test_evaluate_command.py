@@ -441,6 +441,8 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     evaluate: Command, server: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "1")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "job.md"))
+    (project / "job.md").write_text("## Build\n", encoding="utf-8")
     outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "new/rag.json")
     ended = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs, "--confidence", "lower-bound")
     assert ended.code == 1
@@ -450,6 +452,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     counts = {suite.get("name"): (suite.get("tests"), suite.get("failures")) for suite in suites}
     assert counts == {"gate": ("3", "2"), "rag-quality": ("24", "4")}
     markdown = (project / "summary.md").read_text()
+    assert (project / "job.md").read_text() == f"## Build\n{markdown}\n"
     assert markdown.startswith("### ✗ FAILED: 4 of 24 answers: 4 short of string_match\n")
     assert "| string_match | 0.83 | [0.64, 0.93] | >= 0.75, missed (lower end) | 24 | words |" in markdown
     # This line is HTML: Markdown's backslashes would be shown.
@@ -461,9 +464,8 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert annotations[0] == (
         "::error file=agent.yaml,title=rag-eval gate failed::4 of 24 answers: 4 short of string_match"
     )
-    assert annotations[1].startswith(
-        "::error file=evals/rag.jsonl,line=13,title=short of string_match::q12: string_match 0, not >= 0.75;"
-    )
+    answer = r"::error file=evals/rag\.jsonl,line=\d+,title=short of string_match::q\d+: string_match 0, "
+    assert all(re.match(answer, line) for line in annotations[1:])
     assert len(annotations) == 5
     # Under a gate that passes, what falls short is neither a failure nor a warning.
     passed = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs[:4])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ import click
 from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import UsageError, counted, refused
+from rag_evaluation_framework.errors import StorageError, UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import metric_name
@@ -141,6 +142,8 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        _append(Path(summary), mask(evaluation.render("markdown")))
     is_at_github = os.environ.get("GITHUB_ACTIONS")
     if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
@@ -170,6 +173,13 @@ def _write(path: Path, text: str) -> None:
     _make_folder_of(path)
     # What an agent sends may hold half a surrogate pair, which no file can.
     write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _append(path: Path, text: str) -> None:
+    """Add to the summary of a job, which other steps write to as well; without it the verdict stands."""
+    with suppress(StorageError):
+        before = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""
+        _write(path, f"{before}{text}\n")
 
 
 @contextmanager

@@ -292,6 +292,8 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
         Column("by", leaves=BY),
         Column("it says", leaves=MEANING, joins=WIDEST),
     ]
+    if not rows:
+        return
     kept = [0] * several + [1, 2, 3, 4] + ([5, 6] if columns[5].name else []) + [7, 8, 9]
     screen.table([columns[at] for at in kept], [[row[at] for at in kept] for row in rows])
 

@@ -294,7 +294,8 @@ def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if command is not None:
         if target is not None and target.startswith("http") and target.isprintable():
             command = command.replace("--url URL", f"--url {quote(target)}")
-        yield command.replace(part.head.run_id, short_id(part.folder)), ""
+        named = f"--resume {part.head.run_id}"
+        yield command.replace(named, f"--resume {short_id(part.folder)}"), ""
 
 
 def _short(run_id: str, evaluation: Evaluation) -> str:
