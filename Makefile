@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs bench clean
+.PHONY: help setup demo test test-vendors quick check fix docs bench cards clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ docs: $(VENV)/.dev ## print the pages that come from the code
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
 	@$(BIN)/python -m benchmarks
+
+cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
+	@$(BIN)/python -m benchmarks.cards
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist

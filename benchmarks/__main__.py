@@ -11,8 +11,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 # Run when named: half an hour of fuzzing, a quarter of embedding, and the two parts of ``datasets``.
 WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation", "fuzz"}
-# No benchmark: it has commands of its own.
-TOOLS = {"text_shifts"}
+# No benchmarks: they write files.
+TOOLS = {"cards", "text_shifts"}
 
 
 def processor() -> str:

@@ -81,8 +81,12 @@ def figure(
     *,
     measure: Callable[..., float] = auroc,
     published: str = "",
+    plain: Sequence[float] | None = None,
 ) -> Figure:
-    """Measure, and bound by the bootstrap over sources: answers to one question are not independent."""
+    """Measure, and bound by the bootstrap over sources: answers to one question are not independent.
+
+    Beside it stands the same measure of ``plain`` scores.
+    """
     value = measure(labels, scores)
     rng = generator(0)
     _, source_of = np.unique(np.asarray(sources), return_inverse=True)
@@ -94,4 +98,5 @@ def figure(
         if weights[positive].any() and weights[~positive].any():
             drawn.append(measure(labels, scores, weights))
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-    return Figure(name, len(labels), value, low, high, published)
+    beside = None if plain is None else measure(labels, plain)
+    return Figure(name, len(labels), value, low, high, published, beside)

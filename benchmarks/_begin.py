@@ -1,7 +1,7 @@
 """BEGIN: dialogue answers that are fully attributable to what the speaker knew, or not.
 
-Split in two by the text known, as WiCE is, and seen as WiCE was; generic answers, which say nothing to
-attribute, are left out.
+Coefficients are fitted on half of them, by the text known; figures are of models fitted without any of a part
+(``_support_fit``). Generic answers, which say nothing to attribute, are left out.
 """
 
 from __future__ import annotations
@@ -9,12 +9,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from benchmarks._auroc import figure
-from benchmarks._figures import Figure
-from benchmarks._wice import is_for_fitting
-from rag_evaluation_framework.judging.lexical_support import screen_answer
-
-PARTS = ("cmu", "tc", "wow")
+PARTS = {"cmu": "film chats", "tc": "topical chats", "wow": "Wikipedia chats"}
 NOT_ATTRIBUTABLE = "Not fully attributable"
 ATTRIBUTABLE = "Fully attributable"
 
@@ -28,22 +23,3 @@ def answers(data: Path, part: str) -> list[tuple[str, str, bool]]:
         for record in records
         if record["begin_label"] in (NOT_ATTRIBUTABLE, ATTRIBUTABLE)
     ]
-
-
-def rows(data: Path) -> list[Figure]:
-    """Return AUROC of screening answers that claim something, by where the dialogues come from."""
-    if not (data / "begin").exists():
-        return []
-    found: list[Figure] = []
-    for part in PARTS:
-        labels: list[bool] = []
-        scores: list[float] = []
-        sources: list[str] = []
-        for knowledge, response, positive in answers(data, part):
-            score = screen_answer(response, [knowledge]).probability_unsupported
-            if score is not None and not is_for_fitting(knowledge):
-                labels.append(positive)
-                scores.append(score)
-                sources.append(knowledge)
-        found.append(figure(f"BEGIN {part}, not attributable: AUROC", labels, scores, sources))
-    return found

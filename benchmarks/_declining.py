@@ -3,8 +3,8 @@
 ``refusals_work_*.jsonl`` were worked with: the figures of each are given for a model fitted without it, while
 the signs, families and other texts were written with its errors in view. ``refusals_once.jsonl`` was opened
 once, when nothing was changed any more. Kinds are those of the writers' brief. Answers that partly decline
-count as neither. `python -m benchmarks._declining` writes the figures, and those of XSTest, into the card of
-the method.
+count as neither. `python -m benchmarks.cards answer_patterns` writes the figures, and those of XSTest, into
+the card.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks import _declining_fit as fit
-from benchmarks import _refusals
-from benchmarks._figures import Figure, print_figures
+from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, compared
 from rag_evaluation_framework.judging import answer_classes, declining
@@ -28,7 +28,6 @@ from rag_evaluation_framework.judging.answer_classes import classify_answer
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"
-CARD = Path(answer_classes.__file__).parent / "cards" / "answer_patterns.json"
 SETS = {
     "refusals_once.jsonl": "the set opened once",
     **{
@@ -110,8 +109,7 @@ def set_rows(name: str, title: str) -> Iterator[Figure]:
         )
         is_declined = partial(_among, DECLINED)
         baseline = compared("", kept_plain, is_declined, DECLINED).value
-        note = f"plain words {baseline:.3f}"
-        yield compared(f"{title}{language}: F1", kept, is_declined, DECLINED, published=note)
+        yield replace(compared(f"{title}{language}: F1", kept, is_declined, DECLINED), plain=baseline)
         yield _share(f"{title}{language}: false alarms", mine, NOT_DECLINED, DECLINED)
     kinds: dict[str, list[Labelled]] = defaultdict(list)
     for each in ours:
@@ -140,22 +138,10 @@ def _share(name: str, answers: Sequence[Labelled], labels: Sequence[str], kinds:
 
 
 def main() -> None:
-    """Print the figures, and write them into the card beside those of outside data."""
-    own, outside = rows(), _refusals.rows(DATA)
-    print_figures("declining in many wordings", own)
-    print_figures("refusals and not knowing", outside)
-    card = json.loads(CARD.read_text(encoding="utf-8"))
-    card["agreement"] = [
-        {
-            "figure": figure.name.rpartition(": ")[2],
-            "data": figure.name.rpartition(": ")[0],
-            "n": figure.n,
-            **{name: round(getattr(figure, name), 3) for name in ("value", "low", "high")},
-            **({"note": figure.published} if figure.published else {}),
-        }
-        for figure in (*own, *outside)
-    ]
-    CARD.write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    """Write the figures, and those of outside data, into the card."""
+    from benchmarks.cards import renew  # which measures by the rows above
+
+    renew("answer_patterns")
 
 
 if __name__ == "__main__":

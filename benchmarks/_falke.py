@@ -33,4 +33,11 @@ def rows(data: Path) -> list[Figure]:
         (verdict,) = LexicalSupport().decide([claim], [article])
         scores.append(1.0 - (verdict.probability or 0.0))
     sources = [article for article, _ in clear]
-    return [figure("Summary sentences (Falke), wrong: AUROC", list(clear.values()), scores, sources)]
+    return [
+        figure(
+            "Falke and others, one news sentence as evidence: AUROC, wrong sentences of summaries",
+            list(clear.values()),
+            scores,
+            sources,
+        )
+    ]

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``value`` measured on ``n`` labelled items, its 95 % interval, and a published figure to read it by."""
+    """``value`` measured on ``n`` labelled items, its 95 % interval, and what to read it by.
+
+    ``published`` is what others have or a remark, ``plain`` what a plain count gives on the same items. The
+    name says on what data, and after a colon what the figure is.
+    """
 
     name: str
     n: int
@@ -20,16 +24,19 @@ class Figure:
     low: float
     high: float
     published: str = ""
+    plain: float | None = None
 
     def __str__(self) -> str:
         interval = f"{self.low:.3f} to {self.high:.3f}"
-        return f"{self.name:<62}{self.n:>7,}{self.value:>8.3f}  {interval:<16}  {self.published}".rstrip()
+        plain = "" if self.plain is None else f"{self.plain:.3f}"
+        beside = f"{interval:<16}{plain:>8}  {self.published}"
+        return f"{self.name:<78}{self.n:>7,}{self.value:>8.3f}  {beside}".rstrip()
 
 
 def print_figures(title: str, figures: Iterable[Figure]) -> None:
     """Print a table of figures under its title."""
     print(title)
-    print(f"{'figure':<62}{'n':>7}{'value':>8}  {'95 % interval':<16}  published")
+    print(f"{'figure':<78}{'n':>7}{'value':>8}  {'95 % interval':<16}{'plain':>8}  published")
     for figure in figures:
         print(figure)
     print(flush=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
+from benchmarks._similarity import chinese_pairs
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.statistics.classification import spearman
+from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.statistics.resampling import generator
+from rag_evaluation_framework.text.scripts import HAN
 
+_PLAIN = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
 Answers = list[tuple[str, str, float]]
 
 
@@ -31,8 +36,15 @@ def rows(data: Path) -> list[Figure]:
             for row in system.values()
             if row.get("output", "").strip() and "question" in row
         ]
-        figures += [_own_question(part, answers), _usefulness(part, answers)]
+        name = f"ALCE, answers to {part.upper()} questions"
+        figures += [_own_question(name, answers), _usefulness(name, answers), _below(name, answers)]
     return figures
+
+
+def chinese_rows(_: Path) -> list[Figure]:
+    """Return the same for Chinese: the right answers of pairs of our own, to their question or another."""
+    answers = [(question, right, 0.0) for question, _, right, _ in chinese_pairs()]
+    return [_own_question("Chinese pairs of our own", answers)]
 
 
 def _own_question(part: str, answers: Answers) -> Figure:
@@ -44,11 +56,15 @@ def _own_question(part: str, answers: Answers) -> Figure:
     ]
     scores = [_relevancy(question, answer) for question, _, answer in kept]
     scores += [_relevancy(other, answer) for _, other, answer in kept]
+    plain = [_plain(question, answer) for question, _, answer in kept]
+    plain += [_plain(other, answer) for _, other, answer in kept]
     return figure(
-        f"ALCE {part}, its own question against another: AUROC",
+        f"{part}: AUROC, an answer's own question against another",
         [True] * len(kept) + [False] * len(kept),
         scores,
         [question for question, _, _ in kept] * 2,
+        published="no human label: the other question is drawn at random",
+        plain=plain,
     )
 
 
@@ -59,10 +75,28 @@ def _usefulness(part: str, answers: Answers) -> Figure:
     if found.value is None or found.interval is None:
         raise ValueError(f"{part}: the correlation is not defined")
     low, high = found.interval.low, found.interval.high
-    return Figure(f"ALCE {part}, usefulness (1 to 5): Spearman", len(answers), found.value, low, high)
+    plain = spearman(np.array([_plain(question, answer) for question, answer, _ in answers]), useful).value
+    name = f"{part}: Spearman, usefulness as people rated it (1 to 5)"
+    return Figure(name, len(answers), found.value, low, high, plain=plain)
+
+
+def _below(part: str, answers: Answers) -> Figure:
+    """Return how many answers take up less than half of their question, where they come as they do."""
+    pairs = [(question, answer) for question, answer, _ in answers]
+    low, plain = (sum(score(*pair) < 0.5 for pair in pairs) for score in (_relevancy, _plain))
+    interval = wilson_interval(low, len(pairs))
+    name = f"{part}: below 0.5, of all answers as they come"
+    shares = low / len(pairs), plain / len(pairs)
+    return Figure(name, len(pairs), shares[0], interval.low, interval.high, plain=shares[1])
 
 
 def _relevancy(question: str, answer: str) -> float:
     sample = Sample(id="q", turns=(Turn(role="user", content=question),))
     score = scorer_for("answer_relevancy").score(sample, Response(text=answer))
     return score.value or 0.0
+
+
+def _plain(question: str, answer: str) -> float:
+    """Return the share of a question's words, Chinese by the character, that the answer has."""
+    asked, said = (set(_PLAIN.findall(text.lower())) for text in (question, answer))
+    return len(asked & said) / len(asked) if asked else 0.0

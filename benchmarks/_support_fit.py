@@ -14,6 +14,7 @@ import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import _begin, _wice
+from benchmarks._auroc import figure
+from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.judging import lexical_support
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.lexical_support import SupportModel, feature_values
+from rag_evaluation_framework.judging.lexical_support import SupportModel, feature_values, screen_answer
 from rag_evaluation_framework.text.tokens import content_keys
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +90,7 @@ def begin_rows() -> Iterator[Row]:
         for knowledge, response, positive in _begin.answers(DATA, part):
             claims = [claim.text for claim in claims_of(response)]
             if claims and _wice.is_for_fitting(knowledge):
-                yield row("begin", claims, [knowledge], float(positive))
+                yield row("begin", claims, [knowledge], float(positive), source=part)
 
 
 def mtrag_rows() -> Iterator[Row]:
@@ -216,12 +219,50 @@ def bias_and_slope(odds: Sequence[float], targets: Floats, weights: Floats) -> t
     return bias, slope
 
 
-def main() -> None:
+@cache
+def training() -> list[Row]:
+    """Return all that coefficients are fitted on."""
     claims = [each for each in _wice.claims(DATA) if _wice.is_for_fitting(each.article)]
-    rows = [*wice_rows(claims), *begin_rows(), *mtrag_rows()]
-    model = calibrated(scaled(claim_model(rows), rows), rows)
+    return [*wice_rows(claims), *begin_rows(), *mtrag_rows()]
+
+
+def fitted(without: str = "") -> SupportModel:
+    """Fit the model, if asked without one part of BEGIN."""
+    kept = [each for each in training() if each.source != without]
+    return calibrated(scaled(claim_model(kept), kept), kept)
+
+
+def held_out_rows(data: Path) -> list[Figure]:
+    """Return AUROC on the answers of each part of BEGIN, by a model that was fitted without any of them."""
+    if not all((data / name).exists() for name in ("begin", "mtrag", "wice")):
+        return []
+    found = []
+    for part, title in _begin.PARTS.items():
+        model = fitted(part)
+        told = [
+            (positive, screen_answer(response, [knowledge], model=model), knowledge)
+            for knowledge, response, positive in _begin.answers(data, part)
+        ]
+        kept = [each for each in told if each[1].probability_unsupported is not None]
+        found.append(
+            figure(
+                f"BEGIN, {title}, by a model fitted without them: AUROC, not attributable",
+                [positive for positive, _, _ in kept],
+                [screening.probability_unsupported or 0.0 for _, screening, _ in kept],
+                [knowledge for _, _, knowledge in kept],
+                plain=[
+                    float(sum(len(verdict.new_tokens) for verdict in screening.verdicts))
+                    for _, screening, _ in kept
+                ],
+            )
+        )
+    return found
+
+
+def main() -> None:
+    model = fitted()
     FILE.write_text(json.dumps({"model": asdict(model)}, indent=2) + "\n", encoding="utf-8")
-    print(f"{len(rows):,} rows")
+    print(f"{len(training()):,} rows")
     print(FILE.read_text(encoding="utf-8"))
 
 

@@ -32,7 +32,6 @@ _HOMES = {
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.evaluate": (
-        "compare",
         "evaluate",
         "evaluate_async",
     ),
@@ -109,6 +108,7 @@ _HOMES = {
     ),
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),
+    "results.changes": ("compare",),
     "results.comparison": ("Comparison",),
     "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),

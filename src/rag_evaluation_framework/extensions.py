@@ -273,10 +273,17 @@ for _name, _module in {
     "junit": "junit",
     "markdown": "markdown",
     "notebook": "notebook",
+    "page": "page",
     "terminal": "terminal",
 }.items():
     RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")
 RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
+
+
+TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
+"""What is done with several evaluations, found when one of them is asked for it."""
+TOGETHER.register("compare", "rag_evaluation_framework.results.changes:compare")
+TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

@@ -229,7 +229,7 @@ def test_thresholds_of_a_dataset_replace_the_global_ones(
     change(project / "agent.yaml", place, "        thresholds: {token_f1: 0.99}\n" + place)
     ended = evaluate(rag_eval, "--url", agent.url)
     assert ended.code == 1
-    ended.shows("safety: token_f1", "not >= 0.99")
+    ended.shows("safety", "token_f1", ">= 0.99  missed")
 
 
 def test_reports_are_written_beside_the_figures(

@@ -129,4 +129,4 @@ def test_the_same_sweep_from_a_configuration_and_by_several_workers(
 def test_people_see_the_chunkers_and_their_figures(rag_eval: Commands, tiny: list[str]) -> None:
     chunkers = ("--chunker", "sentence(chunk_size=26)", "--chunker", "recursive(chunk_size=1000)")
     said = rag_eval(*tiny, *chunkers, "--store", "exact", "-k", "1", "-k", "2").ok()
-    said.shows("sentence", "recursive", "span_recall")
+    said.shows("sentence", "recursive", "found")

@@ -74,6 +74,13 @@ EDGE = """([position, side]) => {
   return [(side === 1) === isTurned ? place.left + .5 : place.right - .5, place.top + place.height / 2];
 }"""
 
+# The document as it is shown, without ranks and what only a screen reader is told.
+SHOWN = """() => lines.map(({ element }) => {
+  const copy = element.cloneNode(true);
+  copy.querySelectorAll('.vh, .rank').forEach(each => each.remove());
+  return copy.textContent;
+}).join('\\n')"""
+
 
 @pytest.fixture
 def desk(browser: Any, tmp_path: Path) -> Iterator[Desk]:
@@ -116,6 +123,7 @@ def test_passages_marked_with_the_mouse_are_exact_in_every_script(desk: Desk) ->
         desk.page.click("#selection .main-b")
         assert len(desk.spans) == number
     assert sorted(desk.spans) == sorted(passages)
+    assert desk.page.evaluate(SHOWN) == TEXT
     desk.page.click("#marks li:nth-child(2) button")
     assert sorted(desk.spans) == sorted(each for each in passages if "flags" not in each)
 

@@ -14,6 +14,7 @@ from command_lines import Command, Ended
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.results.baselines import save_baseline
+from rag_evaluation_framework.results.experiments import read_experiment
 
 SCREENS = tables_beside(__file__)
 FERRY = {
@@ -195,3 +196,67 @@ def test_text_of_a_run_is_never_markup_nor_an_escape(project: Path, compare: Any
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[bold]" in text
+
+
+# A/B experiments.
+
+
+def test_an_experiment_is_planned_looked_at_and_kept(project: Path, compare: Any) -> None:
+    config = project / "ab.config.yaml"
+    planned = read_experiment(_experiment(config, []))
+    ended = compare("--ab", config)
+    assert (ended.code, ended.out.partition(":")[0]) == (0, "Not begun")
+    assert "1,522 units" in ended.out
+    files = []
+    for variant, rate in (("baseline", 5), ("moe", 9)):
+        units = [f"u{n}" for n in range(600) if planned.variant_of(f"u{n}") == variant]
+        queries = [
+            {"query_id": unit, "individual_metrics": {"hit@1": float(place % 10 < rate)}}
+            for place, unit in enumerate(units)
+        ]
+        figure = {"value": rate / 10, "n_scored": len(units), "method": "exact", "higher_is_better": True}
+        document = {
+            "evaluation_id": variant,
+            "timestamp": "2026-11-15T12:00:00Z",
+            "dataset_id": "traffic",
+            "retrieval_metrics": {"hit@1": figure},
+            "query_results": queries,
+        }
+        files.append(project / f"{variant}.results.json")
+        files[-1].write_text(json.dumps(document), encoding="utf-8")
+    _experiment(config, files)
+    for width in (80, 100, 140):
+        ended = compare("--ab", config, "--width", str(width))
+        assert ended.code == 0
+        assert ended.out.splitlines()[0] == "moe wins: hit@1 is 0.90 against 0.50, shown on 2026-11-15"
+        assert max(map(len, ended.out.splitlines())) <= width
+    kept = project / "kept" / "ab_test_trial_001.results.json"
+    assert json.loads(kept.read_text(encoding="utf-8"))["ab_test"]["winner"] == "moe"
+    assert json.loads(compare("--ab", config, "--json").out)["ab_test"]["decision"] == "winner"
+
+
+def _experiment(path: Path, files: list[Path]) -> Path:
+    runs = [[str(file)] for file in files] or [[], []]
+    variants = {"baseline": {"runs": runs[0]}, "moe": {"runs": runs[1]}}
+    path.write_text(
+        json.dumps(
+            {
+                "experiment": "trial",
+                "metrics": ["hit@1"],
+                "variants": variants,
+                "comparison": {"minimum_effect": 0.1},
+                "output": "kept",
+            }
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_the_runs_of_an_experiment_stand_in_its_file(
+    two_runs: tuple[str, str], compare: Any, project: Path
+) -> None:
+    config = _experiment(project / "ab.config.yaml", [])
+    ended = compare("--ab", config, *two_runs)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--ab: expected the runs in" in ended.err

@@ -47,18 +47,21 @@ def golden(project: Path, to_the_end: Command) -> Command:
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:
     ended = golden("--target", ASSISTANT, "--out", "all.results.json")
     assert ended.code == 0, ended.err
-    for name in SPLITS:
-        assert f"\n{name} " in ended.out
-    # The figures, the refusals, the slices, and where it fails.
-    assert ended.out.count("95% interval") == 4
+    for name in ("facts", "relations", "events", "conversations", "to decline"):
+        assert f"\n  {name} " in ended.out
+    assert ended.out.startswith(
+        "6 of 17 answers are wrong: 4 retrieved but not used, 1 not retrieved, 1 should have declined\n"
+    )
+    declined = "It declined 3 of 4 questions it should decline and none of the 13 it should answer."
+    assert declined in ended.out
+    assert "no gate: " in ended.out
+    details = golden("--target", ASSISTANT, "--details", "--runs-dir", "others").out
     for line in (
         "category        social_connection  relation_match ",
         "difficulty      easy               entity_coverage ",
         "refusal reason  irrelevant_topic   refusal_recall ",
     ):
-        assert line in ended.out
-    assert "gate: off" in ended.out
-    assert ended.out.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
+        assert line in details
     results = read_results(project / "all.results.json")
     kept = list(project.glob("runs/*/golden.results.json"))
     assert [read_results(path)["golden"] for path in kept] == [results["golden"]]
@@ -98,7 +101,7 @@ def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Pa
     for name in ("tracking_qa.json", "multiturn_qa.json"):
         (datasets / name).unlink()
     ended = golden("--target", ASSISTANT)
-    assert (ended.code, "not there: tracking, multiturn" in ended.out) == (0, True)
+    assert (ended.code, "no events or conversations in this folder" in ended.out) == (0, True)
     assert golden("--target", ASSISTANT, "--json").json["missingSplits"] == ["tracking", "multiturn"]
 
 
@@ -124,15 +127,13 @@ def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path)
     text = golden(*options, "--markdown", "m.md").out
     # Only the turns that are at fault are listed.
     assert (
-        "  session_001:\n    misses    turn_correctness 0.5, not >= 0.9\n"
-        "    turn 2: 它爱吃什么？\n      expected  小萤爱吃海葡萄。\n      got  "
+        "  session_001  turn 2: 它爱吃什么？\n               expected  小萤爱吃海葡萄。\n               got  "
     ) in text
-    assert (
-        "    turn 3: And what will the price of her shares be next year?\n      expected  (to decline)"
-        in text
-    )
+    asked = "  session_002  turn 3: And what will the price of her shares be next year?\n"
+    assert f"{asked}               expected  (to decline)" in text
+    assert "               why       should have declined\n" in text
     assert "turn 1" not in text
-    assert "| turn 2\\: 它爱吃什么？ | 小萤爱吃海葡萄。 |" in (project / "m.md").read_text()
+    assert "| turn 2: 它爱吃什么？ | 小萤爱吃海葡萄。 |" in (project / "m.md").read_text()
 
 
 @pytest.mark.parametrize("options", [(), ("--threshold", "turn_correctness>=0")])
@@ -141,32 +142,34 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
 ) -> None:
     reports = ("--junit", "j.xml", "--markdown", "m.md")
     text = golden("--target", ASSISTANT, "--split", "multiturn", *options, *reports).out
-    assert "samples that do not pass" not in text
-    assert (
-        "multiturn, samples at fault that miss no threshold:\n  session_001:\n    turn 2: 它爱吃什么？\n"
-    ) in text
-    assert "      fails in  not_used: the answer lacks 1 of 1 " in text
-    assert "turn 1" not in text  # which is right
+    kinds = "1 retrieved but not used, 1 should have declined"
     markdown = (project / "m.md").read_text()
-    assert "<summary>multiturn: samples at fault that miss no threshold</summary>" in markdown
-    assert "| not\\_used\\: the answer lacks 1 of 1 " in markdown
+    if options:
+        said = f"2 answers are wrong, though no threshold says so: {kinds} (session_001, session_002)"
+        assert said in " ".join(text.split())
+        assert said in markdown
+    else:
+        assert text.startswith(f"2 of 5 answers are wrong: {kinds}\n\n  session_001  turn 2: 它爱吃什么？\n")
+        assert "why       retrieved, not used: " in text
+        assert "turn 1" not in text  # which is right
+        assert "| retrieved, not used: " in markdown
     suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "0" if options else "2")
-    said = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
-    assert said[0].startswith("turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got ")
-    assert "(not_used: the answer lacks 1 of 1 " in said[0]
+    outputs = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
+    assert outputs[0].startswith("turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got ")
+    assert "(retrieved, not used: " in outputs[0]
 
 
 def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:
     (project / "wrong.py").write_text("def answer(question):\n    return 'Nobody knows him.'\n")
     text = golden("--target", "wrong:answer", "--split", "boundary", "--split", "facts").out
-    assert "boundary, samples at fault that miss no threshold:\n" in text  # all three
+    assert text.startswith("3 of 7 answers are wrong: 3 should have declined; cause unknown for 4\n")
     datasets = project / "golden" / "evaluation" / "datasets"
     records = json.loads((datasets / "boundary_qa.json").read_text())
     more = [{**record, "id": f"more_{place}"} for place, record in enumerate(records)]
     (datasets / "boundary_qa.json").write_text(json.dumps([*records, *more]))
     text = golden("--target", "wrong:answer", "--split", "boundary").out
-    assert "boundary, first 3 of 6 samples at fault that miss no threshold:\n" in text
+    assert "  5 more: " in text
 
 
 def test_scoring_a_run_again_tells_where_it_fails_too(
@@ -184,7 +187,7 @@ def test_scoring_a_run_again_tells_where_it_fails_too(
         assert [turn["blame"] for turn in kept["turns"]] == [turn["blame"] for turn in query["turns"]]
         assert "pass" not in kept
     assert "pass_rate" not in after["summary"]
-    assert "where it fails (lexical support, screening): 5 of 5 answers" in to_the_end(*scoring).out
+    assert to_the_end(*scoring).out.startswith("2 of 5 answers are wrong: ")
 
 
 def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: Path) -> None:
@@ -212,7 +215,7 @@ def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: P
     # One turn of each conversation was answered, and expected an answer.
     assert ended.json["refusals"]["over_refusal_by_split"]["multiturn"]["answered"] == 2
     text = golden("--target", "broken:answer", "--split", "multiturn").out
-    assert "error     http-400: turn 2 of 2: bad request" in text
+    assert "why       failed: http-400: turn 2 of 2: bad request" in text
 
 
 def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> None:
@@ -226,8 +229,8 @@ def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> N
         sample["blame"]["kind"] for sample in told["samples"]
     ]
     markdown = (project / "m.md").read_text()
-    assert "| right |  | 11 | 64.7% | \\[41.3%, 82.7%\\] |" in markdown
-    assert "| should refuse | 3 | 1 | 75.0% | \\[30.1%, 95.4%\\] |" in markdown
+    assert markdown.startswith("### Evaluation: 6 of 17 answers are wrong: 4 retrieved but not used, ")
+    assert "It declined 3 of 4 questions it should decline" in markdown
 
 
 def test_blame_goes_with_the_metric_of_the_split(golden: Command, project: Path) -> None:
@@ -311,7 +314,7 @@ def test_settings_come_from_a_file_and_reports_are_written(golden: Command, proj
     )
     assert ended.code == 0, ended.err
     assert list(ended.json["metrics"]["boundary"]) == ["refusal_recall", "latency", "pass_rate"]
-    assert (project / "summary.md").read_text().startswith("## ✓ PASSED: all 3 answers pass")
+    assert (project / "summary.md").read_text().startswith("### ✓ PASSED: all 3 answers")
     assert (project / "junit.xml").exists()
 
 
@@ -480,11 +483,13 @@ def test_contexts_that_cannot_be_located_are_said_everywhere(golden: Command, pr
         record["golden_context"]["snippet"] = "zzz no such text"
     path.write_text(json.dumps(records), encoding="utf-8")
     ended = golden("--target", ASSISTANT, "--threshold", "span_recall=0.2", "--out", "new/folder/all.json")
-    assert ended.out.startswith("! NOT EVALUATED  facts: span_recall not evaluated: 0 of 4 golden contexts")
+    assert ended.out.startswith(
+        "! NOT EVALUATED  facts: span_recall was not evaluated: 0 of 4 golden contexts"
+    )
     waived = golden("--target", ASSISTANT, "--threshold", "span_recall=0.2", "--waive", "span_recall")
     assert (ended.code, waived.code) == (1, 0), waived.out
-    assert "warning: facts: 0 of 4 golden contexts located, so span_recall and span_precision" in ended.out
-    assert "not evaluated: 0 of 4 golden contexts located" in ended.out
+    said = " ".join(ended.out.split())
+    assert "warning: facts: 0 of 4 golden contexts located, so span_recall and span_precision" in said
     written = read_results(project / "new" / "folder" / "all.json")["golden"]
     assert written["splits"]["facts"]["not_scored"]["span_recall"] == "0 of 4 golden contexts located"
     assert [warning.partition(":")[0] for warning in written["warnings"]] == ["facts"]
@@ -539,7 +544,7 @@ def test_a_dry_run_says_what_would_be_asked(golden: Command, project: Path) -> N
 def test_an_agent_that_is_gone_ends_incomplete(golden: Command) -> None:
     ended = golden("--url", "http://127.0.0.1:9")
     assert ended.code == 3
-    assert "go on with --resume" in ended.out
+    assert "--resume 001" in ended.out
 
 
 def test_a_killed_run_goes_on_and_gives_the_same_results(golden: Command, project: Path) -> None:

@@ -187,7 +187,7 @@ def test_what_the_judge_cost_is_told_and_stands_in_every_document(folder: Path) 
             "cost_usd": pytest.approx(3 * PRICE),
         }
         assert document_of(done)["runs"][0]["judgeUsage"] == expected
-        assert "judge:scripted: 3 calls, 3,000 tokens in, 300 out, $0.0060" in done.stderr
+        assert "judge:scripted: 3 calls, 3,000 tokens in, 300 out, $0.006" in done.stderr
         results = json.loads((only_run() / "results.json").read_text())
         assert results["performance_metrics"]["judge_usage"] == expected
         asked = ("score", only_run().name, "-m", "claim_recall", "--out", "again.results.json", "--json")
@@ -259,7 +259,7 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
             f"rag, run {run}: 2 samples lack scores because a model's endpoint failed; "
             "a resume makes them again"
         )
-        assert f"> **Note:** {note}" in (folder / "summary.md").read_text().replace("\\", "")
+        assert f"- {note}" in (folder / "summary.md").read_text().replace("\\", "")
         (suite,) = ElementTree.parse(folder / "junit.xml").getroot().iterfind("testsuite[@name='rag']")
         assert suite.findtext("system-out") == note
         (row,) = json.loads(rag_eval("runs", "--json").stdout)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.overview import Lengths, overview
-from rag_evaluation_framework.reports.overviews import overview_text
+from rag_evaluation_framework.reports.overviews import show_overview
+from rag_evaluation_framework.reports.screen import Screen
 
 
 def written(folder: Path, name: str, value: Any) -> Path:
@@ -95,7 +96,9 @@ def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
     assert figures.files == {".md": 1, ".txt": 1}
     assert figures.unreadable == ("deep/c.pdf",)
     assert figures.lengths["documents"].summary()["total"] == 104
-    assert "1 file not UTF-8 text: deep/c.pdf" in overview_text(figures)
+    screen = Screen()
+    show_overview(screen, figures)
+    assert "1 file not UTF-8 text: deep/c.pdf" in str(screen)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):
         overview(tmp_path / "empty")

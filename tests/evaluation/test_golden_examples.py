@@ -6,6 +6,7 @@ full width: each example has several answers.
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import pytest
+from scripted_judge import Reading, entries, judged_by, judging
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))
 
@@ -35,6 +37,7 @@ from rag_evaluation_framework.datasets.golden_sets import (
     TRACKING,
 )
 from rag_evaluation_framework.evaluation.scoring import scorer_for
+from rag_evaluation_framework.judging.methods import Methods
 
 TABLES = tables_beside(__file__)
 
@@ -227,3 +230,25 @@ def test_details_say_what_was_found_and_what_not() -> None:
         scorer_for("turn_correctness").score(SESSION, conversation("阿尤", "击败了")).details["turns"]
     )
     assert (first["said"], second["unsaid"]) == (["阿尤"], ["协助", "深渊魔物"])
+
+
+def test_a_judge_finds_a_turn_right_in_other_words() -> None:
+    def judge(reading: Reading) -> str:
+        (said,) = reading.several("evidence")
+        found: dict[str, Any] = {"label": "unsupported", "evidence": 0, "quote": ""}
+        if "打败" in said:
+            found = {"label": "supported", "evidence": 1, "quote": said}
+        return json.dumps({"claims": entries(*[found] * len(reading.several("claims")))})
+
+    response = conversation("他叫阿贝多。", "阿尤帮助基尼奇打败了深渊魔物")
+    by_words = scorer_for("context_turn_correctness").score(SESSION, response)
+    assert by_words.value is not None
+    assert by_words.value < 0.9
+    with judged_by(judging(judge)) as (panel, server):
+        scorer = scorer_for("turn_correctness", Methods(judge=panel))
+        score = scorer.score(SESSION, response)
+        needy = scorer_for("context_turn_correctness", Methods(judge=panel)).score(SESSION, response)
+        asked = len(server.requests)
+    assert (score.value, needy.value, score.method) == (0.5, 1.0, "judge:scripted")
+    assert [turn["value"] for turn in score.details["turns"]] == [0.0, 1.0]
+    assert asked <= 3  # one question a turn, whoever asks for it

@@ -101,7 +101,7 @@ def test_the_method_stands_in_the_score_and_in_the_name_where_it_was_asked_for()
     plain = scorer_for("answer_similarity", EMBEDDED)
     asked = scorer_for("answer_similarity(method=lexical)", EMBEDDED)
     assert (plain.name, plain.method) == ("answer_similarity", "embedding:hashing(dimensions=1024)")
-    assert (asked.name, asked.method) == ("answer_similarity(method=lexical)", "lexical (chrF)")
+    assert (asked.name, asked.method) == ("answer_similarity(method=lexical)", "lexical match, calibrated")
     assert scorer_for("answer_relevancy", EMBEDDED).method == "embedding:hashing(dimensions=1024)"
     assert scorer_for("answer_relevancy(method=lexical)", EMBEDDED).method.startswith("lexical")
 

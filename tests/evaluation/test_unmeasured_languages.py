@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import Refusal, Response, Sample, Turn, evaluate
+from rag_evaluation_framework import CitationEvaluator, Refusal, Response, Sample, Turn, evaluate
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
@@ -48,6 +48,7 @@ BY_WORDS = (
         "claim_f1",
         "context_recall",
         "answer_relevancy",
+        "answer_similarity",
     ),
     *("grounded_fraction", "over_refusal", "toxicity"),
 )
@@ -104,7 +105,7 @@ def test_evidence_in_another_language_is_not_compared_with_an_english_answer(fie
     assert score.reason == "not measured on German"
 
 
-@pytest.mark.parametrize("metric", ["string_match", "exact_match", "token_f1", "answer_similarity", "rouge"])
+@pytest.mark.parametrize("metric", ["string_match", "exact_match", "token_f1", "chrf", "rouge"])
 def test_what_compares_letters_is_scored_in_any_language(metric: str) -> None:
     question, answer, _ = FALSE_CLAIMS["German"]
     score = scorer_for(metric).score(sample_of(question, reference=answer), Response(text=answer))
@@ -126,3 +127,19 @@ def test_the_counts_show_what_was_left_out() -> None:
     ]
     figure = evaluate(rows, metrics=["faithfulness"]).metrics["faithfulness"]
     assert (figure.n_scored, figure.n_skipped, figure.n_failed) == (1, 4, 0)
+
+
+@pytest.mark.parametrize("language", FALSE_CLAIMS)
+def test_the_evaluator_of_citations_decides_nothing_by_words_either(language: str) -> None:
+    question, answer, context = FALSE_CLAIMS[language]
+    found = CitationEvaluator({}).evaluate_answer_citations(f"{answer} [1]", [], [context], question)
+    reason = f"not measured on {language}"
+    quality, consistency = found["citation_quality"], found["answer_consistency"]
+    assert quality["reason"] == consistency["reason"] == found["hallucination_detection"]["reason"] == reason
+    assert found["overall_scores"]["overall_citation_accuracy"] is None
+    assert reason in found["overall_scores"]["reason"]
+    assert quality["citation_recall"]["value"] is None
+    assert consistency["factual_consistency"]["value"] is None
+    assert found["hallucination_detection"]["hallucination_rate"]["value"] is None
+    # Whether a citation can be opened is told without words.
+    assert quality["citation_validity"]["value"] == 1.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from benchmarks._toxicity import chinese_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,3 +47,10 @@ def test_the_words_found_stand_where_they_are_said_to(text: str) -> None:
 def test_a_hostile_text_is_screened_in_one_pass(unit: str) -> None:
     # Work that grew with the square of the length would take minutes here.
     assert screen_profanity(unit * (100_000 // len(unit))).words == ()
+
+
+def test_chinese_sentences_of_our_own_are_flagged_as_the_card_says() -> None:
+    flagged, clean = chinese_rows(Path())
+    assert (flagged.n, clean.n) == (30, 30)
+    assert flagged.value >= 0.6
+    assert clean.value == 0.0

@@ -90,11 +90,11 @@ def test_screening_tells_hallucinated_answers_apart_on_sources_not_tuned_on(task
 @pytest.mark.parametrize(
     "part",
     [
-        "all claims, not supported against the rest",
-        "all claims, not supported against supported",
-        "half that guided nothing, not supported against supported",
+        "all claims: AUROC, not supported against the rest",
+        "all claims: AUROC, not supported against supported",
+        "the half of the articles that guided nothing: AUROC, not supported against supported",
     ],
 )
 def test_claims_not_supported_are_told_apart_on_a_source_that_orders_nothing(part: str) -> None:
     figures = {figure.name: figure.value for figure in _wice.rows(present("wice").parent)}
-    assert figures[f"WiCE, {part}: AUROC"] >= 0.80
+    assert figures[f"WiCE, {part}"] >= 0.80

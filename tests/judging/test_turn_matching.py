@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -135,3 +136,13 @@ def test_a_word_by_itself_says_yes_or_no(reference: str, replies: str) -> None:
 @pytest.mark.parametrize("text", ["it works.", "no problem.", "no. 5 is.", "not only that.", "未必"])
 def test_what_is_less_plain_is_neither_a_yes_nor_a_no(text: str) -> None:
     assert {said(text, reference, "Is it open?") for reference in ("Yes.", "No.")} == {0.0}
+
+
+def test_words_do_not_tell_what_is_right_in_other_words() -> None:
+    """What the pages say of it, so that they are changed when it is no longer so."""
+    rows = yaml_documents.decode(Path(__file__).with_name("other_words.yaml").read_text(encoding="utf-8"))
+    right = [said(answer, reference, question) for question, reference, answer, _ in rows]
+    wrong = [said(answer, reference, question) for question, reference, _, answer in rows]
+    assert len(rows) == 40
+    assert fmean(right) == pytest.approx(0.24, abs=0.03)
+    assert fmean(wrong) == pytest.approx(0.40, abs=0.03)

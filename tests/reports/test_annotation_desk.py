@@ -172,7 +172,7 @@ def test_blind_hides_others_and_metrics_until_an_item_is_finished(run: str) -> N
     desk = open_desk(run, annotator="ben", is_blind=True)
     assert not {"others", "scores", "why"} & desk.item("q1").keys()
     assert all(not each["why"] for each in desk.head()["items"])
-    assert "anna" not in desk.page()[0].decode()
+    assert "anna" not in desk.page().text
     assert "others" not in desk.save(said())["item"]
     assert "anna" in desk.save(said(finished=True))["item"]["others"]
 

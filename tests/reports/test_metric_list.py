@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 
-from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.reports.lists import metric_list_markdown, metric_list_text, metric_rows
+from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
+from rag_evaluation_framework.reports.lists import metric_list_markdown, metric_rows, show_metrics
+from rag_evaluation_framework.reports.screen import Screen
 
 
-@pytest.mark.parametrize("render", [metric_list_text, metric_list_markdown])
-def test_every_metric_is_listed_with_its_version(render: object) -> None:
-    assert callable(render)
+def shown(metrics: Sequence[Metric]) -> str:
+    screen = Screen(width=400)
+    show_metrics(screen, metrics)
+    return str(screen)
+
+
+@pytest.mark.parametrize("render", [shown, metric_list_markdown])
+def test_every_metric_is_listed_with_its_version(render: Callable[[Sequence[Metric]], str]) -> None:
     text = render(all_metrics())
     assert text.count("version ") == len(all_metrics())
     assert all(metric.signature in text for metric in all_metrics())
@@ -18,7 +26,7 @@ def test_every_metric_is_listed_with_its_version(render: object) -> None:
 
 def test_a_line_has_direction_needs_methods_and_version() -> None:
     (faithfulness,) = [metric for metric in all_metrics() if metric.name == "faithfulness"]
-    head = metric_list_text([faithfulness]).splitlines()[3]
+    head = shown([faithfulness]).splitlines()[2]
     version = metric_rows([faithfulness])[0]["version"]
     assert head == (
         f"faithfulness   (higher is better; needs answer, contexts; by lexical, judge; version {version})"

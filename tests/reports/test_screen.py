@@ -87,7 +87,7 @@ def test_counts_and_their_nouns() -> None:
     assert part_of(2, 13, "answer", "is", "are") == "2 of 13 answers are"
     assert part_of(13, 13, "answer") == "all 13 answers"
     assert part_of(0, 13, "answer") == "none of 13 answers"
-    assert part_of(1, 1, "answer", "is", "are") == "the answer is"
+    assert part_of(1, 1, "answer", "is", "are") == "the one answer is"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert listed(["a"]) == "a"
 

@@ -9,7 +9,6 @@ import pytest
 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameEvidence
-from rag_evaluation_framework.reports.terminal import blame_text
 from rag_evaluation_framework.results.breakdowns import (
     blame_of_all,
     blame_summary,
@@ -47,18 +46,7 @@ def test_every_kind_belongs_to_a_part() -> None:
 def test_nothing_told_has_no_shares_and_no_rows_is_no_error() -> None:
     summary = blame_summary([Blame("unknown", "no reference")], method="containment")
     assert all(share.share is None for share in summary.shares)
-    assert "cannot be told for 1: no reference (1)" in blame_text(summary)
     assert blame_summary([], method="containment").total == 0
-
-
-def test_the_text_names_the_part_the_count_and_the_method() -> None:
-    text = blame_text(blame_summary(BLAMES, method="lexical support, screening"))
-    lines = text.splitlines()
-    assert lines[0] == "where it fails (lexical support, screening): 10 of 13 answers"
-    row = ("relevant", "text", "not", "retrieved", "retrieval", "3", "30.0%", "[10.8%,", "60.3%]")
-    assert row in [tuple(line.split()) for line in lines]
-    assert not any("contradicted" in line for line in lines)
-    assert lines[-1] == "cannot be told for 3: the answer is empty (2); no reference (1)"
 
 
 def test_the_summary_is_plain_values() -> None:

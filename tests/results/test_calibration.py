@@ -14,9 +14,11 @@ from rag_evaluation_framework.errors import Location
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
-from rag_evaluation_framework.reports.calibration_report import calibration_text
+from rag_evaluation_framework.reports.calibration_report import show_calibration
+from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.calibration import (
     AnsweredRun,
+    Calibration,
     LabelPair,
     answered_run,
     chosen_pairs,
@@ -28,6 +30,12 @@ from rag_evaluation_framework.statistics.classification import Confusion
 
 FIELDS = ["completeness", "accuracy", "relevance", "clarity", "conciseness", "overall"]
 FAST = CalibrationSettings(resampling=Resampling(resamples=300))
+
+
+def calibration_text(report: Calibration) -> str:
+    screen = Screen(width=1000)
+    show_calibration(screen, report)
+    return str(screen)
 
 
 def run_of(values: dict[str, dict[str, float]], *, method: str = "exact") -> AnsweredRun:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from benchmarks.comparing import claims, false_claims
 from scipy import stats
 
 from rag_evaluation_framework.metrics.declaration import parse_metrics
@@ -89,3 +90,15 @@ def test_many_metrics_do_not_manufacture_a_difference() -> None:
     ]
     # Uncorrected, 1 - 0.95^4 = 19 % of the comparisons would claim something.
     assert np.mean(any_claimed) <= 0.08
+
+
+@pytest.mark.parametrize(("metrics", "thresholds"), [(1, False), (3, True)])
+def test_a_verdict_without_an_effect_errs_in_one_case_of_twenty(metrics: int, thresholds: bool) -> None:
+    verdicts = list(claims(100, 0.0, metrics=metrics, thresholds=thresholds, repetitions=400))
+    assert false_claims(verdicts) <= 0.06 + 0.011  # a standard error of 400 repetitions is 0.011
+
+
+def test_where_answers_decide_a_large_effect_is_found_and_never_the_wrong_way() -> None:
+    verdicts = list(claims(100, 0.1, metrics=3, thresholds=True, repetitions=100))
+    assert verdicts.count("better") >= 95
+    assert "worse" not in verdicts

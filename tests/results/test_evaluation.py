@@ -77,7 +77,7 @@ def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:
     assert "<table>" in result._repr_html_()
     assert len(repr(result).splitlines()) == 1
     assert result.save(tmp_path / "result.txt").read_text(encoding="utf-8") == str(result)
-    assert "<table>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
+    assert "<!doctype html>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
     with pytest.raises(UnknownNameError, match="unknown renderer"):
         result.render("papyrus")
     for renderer in ("terminal", "json", "markdown", "junit", "github", "notebook", "results"):
@@ -102,20 +102,20 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 
 def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> None:
     text = str(systems)
-    assert "breaks: 2 of 2 samples, 2 of them without an answer (callable-error 2)" in text
-    assert "breaks: 2 failed, no answer: callable-error: string_match" in text
+    assert "breaks: all 2 answers are missing (callable-error 2)" in text
+    assert "breaks: 2 failed: no answer: callable-error (string_match)" in text
     markdown = systems.render("markdown")
-    assert "| system | metric | method | mean | 95% interval |" in markdown
-    assert "| denies | string\\_match |" in markdown
-    assert "<summary>breaks: samples that do not pass</summary>" in markdown
-    assert "Target:" not in markdown
+    assert "| system | metric | value | 95% interval |" in markdown
+    assert "| denies | string_match |" in markdown
+    assert "| breaks, " in markdown
+    assert ", agent " not in markdown
     suites = re.findall('<testsuite name="([^"]+)"', systems.render("junit"))
     assert suites == ["agrees", "breaks", "denies"]
     document = json.loads(systems.render("json"))
     assert (document["dataset"], document["systems"]) == ("rows", ["agrees", "breaks", "denies"])
     assert document["metrics"]["denies"]["string_match"] == 0.5
     assert [run["system"] for run in document["runs"]] == document["systems"]
-    assert "title=denies does not pass" in systems.render("github")
+    assert "title=without an answer" in systems.render("github")
 
 
 def test_the_worst_rows_of_several_systems_are_found_in_their_parts(systems: Evaluation) -> None:
@@ -149,5 +149,5 @@ def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_n
 ) -> None:
     rows = [{"input": "first?", "expected": "yes"}]
     text = str(evaluate(rows, target=lambda _: "yes", metrics=["token_f1"], runs_directory=tmp_path))
-    assert "gate: off (thresholds switch it on: gate={metric: bound})" in text
+    assert "no gate: thresholds switch it on: gate={metric: bound}" in text
     assert "pass_rate" not in text

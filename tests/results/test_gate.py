@@ -143,7 +143,7 @@ def test_every_row_of_the_table_has_its_word_and_exit_code_and_all_reports_agree
         assert (evaluation.verdict.result == "PASS") == (code == 0), row
         junit = evaluation.render("junit")
         assert bool(re.search("<(failure|error) ", junit)) == (code != 0), (row, junit)
-        assert evaluation.render("markdown").split("\n")[0].split(":")[0][5:] == word.upper(), row
+        assert evaluation.render("markdown").split("\n")[0].split(":")[0][6:] == word.upper(), row
         assert evaluation.render().split("  ")[0][2:] == word.upper(), row
         assert ("::error " in evaluation.render("github")) == (code != 0), row
 

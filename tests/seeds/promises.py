@@ -25,7 +25,8 @@ HEAD = """# What the seeds promise, and how it is kept
 Printed by `make docs` from the tables in `tests/seeds/`, of which every line is run by the tests. *As
 written*: to the letter. *As settled*: the seeds leave it open or contradict each other, or the specification
 (SPEC) decided otherwise, for the reason given. *Due*: an open issue delivers it; its test is expected to fail
-until then."""
+until then. Each seed is also followed from top to bottom, in an empty folder, by a script in
+`tests/seeds/scripts/`; what it prints is kept beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,11 @@ class Reply:
     status: int = 200
 
     @classmethod
+    def of_page(cls, text: str, policy: str) -> Reply:
+        """Return a page, which nobody may put into a frame."""
+        return cls(text.encode("utf-8", "replace"), HTML, f"{policy}; frame-ancestors 'none'")
+
+    @classmethod
     def of_json(cls, value: Any, *, status: int = 200) -> Reply:
         """Return a value as JSON."""
         return cls(json.dumps(value, ensure_ascii=False).encode(), JSON, status=status)

@@ -12,6 +12,8 @@ from rag_evaluation_framework.cli.options import (
     FILE,
     RESAMPLES,
     SEED,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json, print_warnings
 from rag_evaluation_framework.errors import Issue, UsageError
@@ -60,7 +62,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
     from rag_evaluation_framework.datasets.annotator_agreement import agreement_report, merged_truth
-    from rag_evaluation_framework.reports.overviews import agreement_text
+    from rag_evaluation_framework.reports.overviews import show_agreement
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []
@@ -73,7 +75,9 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        click.echo(agreement_text(report))
+        screen = new_screen()
+        show_agreement(screen, report)
+        show(screen)
         if output is not None:
             click.echo(f"\nmerged truth written to {output}")
 

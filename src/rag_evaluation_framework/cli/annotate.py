@@ -15,7 +15,9 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.local_server import LocalServer, Reply
+    from rag_evaluation_framework.records.samples import Dataset
     from rag_evaluation_framework.reports.annotation_desk import AnnotationDesk
+    from rag_evaluation_framework.results.evaluations import Evaluation
 
 EXAMPLES = """\b
 Examples:
@@ -23,6 +25,17 @@ Examples:
   rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
   rag-eval annotate eval_run_20261115_001 --blind --no-open
   rag-eval calibrate eval_run_20261115_001                      how far its metrics agree with you"""
+
+
+PORT = click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=False,
+    metavar="N",
+    help="Port to listen on.  [default: a free one]",
+)
+NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 
 
 @click.command("annotate", epilog=EXAMPLES)
@@ -44,10 +57,8 @@ Examples:
     help="Documents in which to mark.  [default: those that the dataset or the run holds]",
 )
 @GLOB
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]"
-)
-@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+@PORT
+@NO_OPEN
 @RUNS_DIR
 def command(
     subject: str,
@@ -100,9 +111,8 @@ def open_desk(
         items_of_dataset,
         items_of_evaluation,
     )
-    from rag_evaluation_framework.results.stored_runs import load
 
-    loaded = load(subject, runs_directory=runs_directory)
+    loaded, path = _loaded(subject, runs_directory)
     documents: Sequence[Document] = ()
     if corpus is not None:
         documents = Corpus.from_folder(corpus, glob).documents
@@ -111,7 +121,7 @@ def open_desk(
     else:
         documents = loaded.documents.documents
     if isinstance(loaded, Dataset):
-        items, order = items_of_dataset(loaded, Path(subject)), "In the order of the dataset."
+        items, order = items_of_dataset(loaded, path), "In the order of the dataset."
     else:
         items, order = items_of_evaluation(loaded), "First where a label tells most."
     if not items:
@@ -121,19 +131,40 @@ def open_desk(
         documents,
         annotator=annotator,
         is_blind=is_blind,
-        title=loaded.name or Path(subject).name if isinstance(loaded, Dataset) else loaded.head.run_id,
+        title=loaded.name or path.name if isinstance(loaded, Dataset) else loaded.head.run_id,
         order=order,
     )
 
 
+def _loaded(subject: str, runs_directory: Path) -> tuple[Dataset | Evaluation, Path]:
+    """Read what a name means: the file of a dataset, a run by any end of its id, a dataset of the project."""
+    from rag_evaluation_framework.datasets.recognition import read_dataset
+    from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError
+    from rag_evaluation_framework.evaluation.jobs import catalogue_path
+    from rag_evaluation_framework.results.storage import SUFFIXES
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+
+    path = Path(subject)
+    is_result = (path / "head.json").is_file() or path.name.endswith(SUFFIXES) or path.name == "results.json"
+    if path.exists() and not is_result:
+        return read_dataset(path), path
+    try:
+        return find_evaluation(subject, runs_directory=runs_directory), path
+    except RagEvalError as error:
+        try:
+            path = catalogue_path(subject)
+        except MissingDatasetError:
+            raise error from None
+        return read_dataset(path), path
+
+
 def answers(desk: AnnotationDesk) -> Any:
     """Return what answers the page's questions."""
-    from rag_evaluation_framework.adapters.local_server import HTML, Reply
+    from rag_evaluation_framework.adapters.local_server import Reply
 
     def read(path: str, given: Mapping[str, str]) -> Reply | None:
         if path == "":
-            body, policy = desk.page()
-            return Reply(body, HTML, policy)
+            return Reply.of_page(*desk.page())
         if path == "item":
             return Reply.of_json(desk.item(given.get("key", "")))
         number = given.get("number", "")

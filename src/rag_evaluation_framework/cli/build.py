@@ -99,7 +99,9 @@ def command(
     from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
 
     said = {name: value for name, value in given.items() if value is not None}
-    settings = replace(EvaluationConfig.of_project(config), **said)
+    # Beside the questions that were sent elsewhere, not where the configuration has them.
+    beside = {"citations_output": None, "retrieval_output": None} if "qa_output" in said else {}
+    settings = replace(EvaluationConfig.of_project(config), **{**beside, **said})
     progress = _Progress(shown=sys.stderr.isatty() and not as_json)
     try:
         built = build_splits(

@@ -17,6 +17,8 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     metrics_option,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json, print_warnings
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
@@ -39,7 +41,7 @@ Examples:
 
 
 @click.command("calibrate", epilog=EXAMPLES)
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option(
     "--annotations",
     type=EXISTING_FILE,
@@ -89,7 +91,7 @@ Examples:
 @SEED
 @AS_JSON
 def command(
-    run: str,
+    run: str | None,
     annotations: tuple[Path, ...],
     label_files: tuple[Path, ...],
     metrics: tuple[str, ...],
@@ -104,7 +106,8 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare the metrics of RUN (an id, a folder, or a results file) with what people say of its answers.
+    """Compare the metrics of RUN (an id, a folder or a results file; by default the latest) with what people
+    say of its answers.
 
     Shows for each metric its correlation and AUROC, its agreement as yes or no at a fitted threshold, and an
     estimate of how people would rate the whole run: the metric corrected by the labels, with a narrower
@@ -113,9 +116,10 @@ def command(
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
-    from rag_evaluation_framework.reports.calibration_report import calibration_text
+    from rag_evaluation_framework.reports.calibration_report import show_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
+    from rag_evaluation_framework.results.run_groups import latest_run
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()
@@ -125,6 +129,7 @@ def command(
     wanted = [pair.field for pair in named]
     wanted += [LabelField.parse(label or LABEL)] if label or not named else []
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
+    run = run or str(latest_run(runs_dir).path)
     report = calibrate(
         open_answered_run(run, runs_dir),
         labels_in(annotations or _annotated(run, runs_dir, label_files), label_files, wanted),
@@ -137,7 +142,9 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        click.echo(calibration_text(report, confidence=confidence))
+        screen = new_screen()
+        show_calibration(screen, report, confidence=confidence)
+        show(screen)
 
 
 def _threshold(text: str) -> tuple[str, float]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.options import AS_JSON, DETAILS, FILE, RUNS_DIR, SEED
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
@@ -21,7 +22,8 @@ Examples:
   rag-eval compare 001 003                               two runs by the ends of their ids
   rag-eval compare main 003 --fail-on worse              with the latest run of a branch, in CI
   rag-eval compare old.results.json new.results.json --slice tag
-  rag-eval compare 001 002 003 -m faithfulness --json"""
+  rag-eval compare 001 002 003 -m faithfulness --json
+  rag-eval compare --ab data/config/ab_testing_config.config.yaml"""
 _SLICES = ("tag", "category", "difficulty", "query_type", "document")
 
 
@@ -34,12 +36,17 @@ _SLICES = ("tag", "category", "difficulty", "query_type", "document")
     "--slice", "slice_by", type=click.Choice(_SLICES), help="Also show how each group of answers moved."
 )
 @click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
-@click.option(
-    "--details", is_flag=True, help="Show tests, corrected p, effect sizes and what could be shown."
-)
+@DETAILS
 @click.option("--force", is_flag=True, help="Compare runs of other data or by other methods all the same.")
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")
+@click.option(
+    "--ab",
+    "experiment",
+    type=FILE,
+    metavar="CONFIG",
+    help="Say how the A/B experiment of this file stands, and keep its results as ab_test_….",
+)
 @RUNS_DIR
 @SEED
 @AS_JSON
@@ -52,6 +59,7 @@ def command(
     force: bool,
     fail_on: str | None,
     as_markdown: bool,
+    experiment: Path | None,
     runs_dir: Path,
     seed: int,
     as_json: bool,
@@ -67,6 +75,10 @@ def command(
     """
     from rag_evaluation_framework.results.changes import compare_evaluations
 
+    if experiment is not None:
+        if runs:
+            raise UsageError(f"--ab: expected the runs in {experiment}, got {' '.join(runs)}")
+        return _experiment(experiment, runs_dir, as_json=as_json)
     systems = _systems(runs, runs_dir)
     _check_metrics(metrics, systems)
     comparison = compare_evaluations(systems, metrics=metrics, force=force, seed=seed)
@@ -79,6 +91,25 @@ def command(
         slice_by=slice_by,
     )
     return 1 if fail_on == comparison.verdict else 0
+
+
+def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
+    from rag_evaluation_framework.reports.ab_tests import show_experiment
+    from rag_evaluation_framework.results.experiments import read_experiment, run_experiment
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+
+    result = run_experiment(read_experiment(path), partial(find_evaluation, runs_directory=runs))
+    kept = None if result.latest is None else result.save()
+    if as_json:
+        print_json(result.to_dict())
+        return 0
+    screen = new_screen()
+    show_experiment(screen, result)
+    if kept is not None:
+        screen.gap()
+        screen.say(f"kept in {kept}")
+    show(screen)
+    return 0
 
 
 def _print(

@@ -31,8 +31,10 @@ from rag_evaluation_framework.cli.options import (
     concurrency,
     mend_journals,
     metrics_option,
+    new_screen,
     scoring_of,
     scoring_options,
+    show,
     with_all,
 )
 from rag_evaluation_framework.cli.output import print_json
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.extensions import Target
     from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.records.runs import Progress, RunHead
+    from rag_evaluation_framework.reports.screen import Screen
     from rag_evaluation_framework.results.evaluations import Evaluation
     from rag_evaluation_framework.results.run_folder import RunFolder
 
@@ -211,7 +214,9 @@ def _evaluated(given: dict[str, Any]) -> int:
         if given["as_json"]:
             print_json(suite.secrets.mask_value(document))
         else:
-            click.echo(suite.secrets.mask(_text(whole, document)))
+            screen = new_screen(suite.secrets.mask)
+            _show(screen, whole, document)
+            show(screen)
         # After the figures, that a full disk does not hide them.
         for model, evaluation in systems.items() if paths else ():
             paths[model].parent.mkdir(parents=True, exist_ok=True)
@@ -554,15 +559,14 @@ def _model(model: str, evaluation: Evaluation, *, cost: float | None) -> dict[st
     }
 
 
-def _text(whole: Evaluation, document: Mapping[str, Any]) -> str:
-    """Render the data, the evaluation, what each run took, and what is left to do."""
-    from rag_evaluation_framework.reports.tables import one_line, text_table
+def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> None:
+    """Show the data, the evaluation, what each run took, and what is left to do."""
+    from rag_evaluation_framework.reports.screen import NOTHING, Column, money, one_line, right
     from rag_evaluation_framework.results.run_folder import RunFolder
 
     version = f" {document['dataset_version']}" if document["dataset_version"] else ""
     samples = counted(document["total"], "sample")
     prompts = f"{document['with_recorded_prompt']:,} with a recorded prompt"
-    headers = ["model", "tokens in", "tokens out", "cost", "p50 ms", "p95 ms"]
     rows = []
     for each in document["models"]:
         usage, latency = (each["performance"].get(name, {}) for name in ("api_usage", "latency_stats"))
@@ -572,19 +576,21 @@ def _text(whole: Evaluation, document: Mapping[str, Any]) -> str:
             latency.get("p50"),
             latency.get("p95"),
         ]
-        cells = ["–" if amount is None else f"{amount:,.0f}" for amount in amounts]
-        cost = "–" if each["cost_usd"] is None else f"${each['cost_usd']:,.4f}"
-        rows.append([one_line(each["model"]), *cells[:2], cost, *cells[2:]])
-    parts = [f"{document['dataset_id']}{version}: {samples}, {prompts}", whole.render()]
-    parts.append(text_table(headers, rows, align="<>>>>>"))
+        cells = [NOTHING if amount is None else f"{amount:,.0f}" for amount in amounts]
+        rows.append([each["model"], *cells[:2], money(each["cost_usd"]), *cells[2:]])
+    screen.say(f"{document['dataset_id']}{version}: {samples}, {prompts}", hang=2)
+    screen.gap()
+    whole.render(screen=screen)
+    screen.gap()
+    figures = ("tokens in", "tokens out", "cost", "p50 ms", "p95 ms")
+    screen.table([Column("model", flexible=True), *(right(name) for name in figures)], rows)
     for model, evaluation in whole.parts.items():
         if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
             continue
         advice = "put it right and begin anew, without --resume"
         if RunFolder.open(evaluation.folder).counts.reaskable:
-            advice = f"go on with --resume {evaluation.head.run_id}"
-        parts.append(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}; {advice}")
+            advice = f"continue with --resume {evaluation.head.run_id}"
+        screen.say(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}; {advice}", hang=2)
     if document["not_begun"]:
         left = ", ".join(map(one_line, document["not_begun"]))
-        parts.append(f"not begun: {left}; a resume begins them too")
-    return "\n\n".join(parts)
+        screen.say(f"not begun: {left}; a resume begins them too", hang=2)

@@ -8,21 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.options import mend_journals
+from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import UsageError, counted, refused
+from rag_evaluation_framework.errors import StorageError, UsageError, counted, refused
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import metric_name
@@ -30,9 +31,9 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.reports.terminal import plan_text
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_groups import latest_run
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
@@ -43,6 +44,8 @@ _DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undec
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
+    if given["resume"] == LATEST:
+        given = {**given, "resume": str(latest_run(given["runs_dir"]).path)}
     mend_journals(given)
     options = Options(
         datasets=given["datasets"],
@@ -115,7 +118,11 @@ def _print_plan(suite: Suite, given: Given) -> None:
     if given["as_json"]:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:
-        click.echo(suite.secrets.mask(plan_text(suite.plan, target=target, prices=prices)))
+        screen = new_screen(suite.secrets.mask)
+        from rag_evaluation_framework.reports.overviews import show_plan
+
+        show_plan(screen, suite.plan, target=target, prices=prices)
+        show(screen)
 
 
 def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
@@ -125,7 +132,9 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
         if given["as_json"]:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
-            click.echo(mask(evaluation.render()))
+            screen = new_screen(mask)
+            evaluation.render(screen=screen, details=given["details"])
+            show(screen)
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         _write_results(evaluation, suite, given["out"])
         if given["save_baseline"] is not None and evaluation.outcome.completed:
@@ -133,6 +142,8 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        _append(Path(summary), mask(evaluation.render("markdown")))
     is_at_github = os.environ.get("GITHUB_ACTIONS")
     if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
@@ -162,6 +173,13 @@ def _write(path: Path, text: str) -> None:
     _make_folder_of(path)
     # What an agent sends may hold half a surrogate pair, which no file can.
     write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _append(path: Path, text: str) -> None:
+    """Add to the summary of a job, which other steps write to as well; without it the verdict stands."""
+    with suppress(StorageError):
+        before = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""
+        _write(path, f"{before}{text}\n")
 
 
 @contextmanager

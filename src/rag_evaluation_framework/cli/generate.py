@@ -23,6 +23,8 @@ from rag_evaluation_framework.cli.options import (
     SEED,
     concurrency,
     mend_journals,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelError, UsageError, counted
@@ -156,7 +158,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
-    from rag_evaluation_framework.reports.overviews import generation_document, generation_text
+    from rag_evaluation_framework.reports.overviews import generation_document, show_generation
 
     summary = _generated(given)
     if isinstance(summary, int):
@@ -164,7 +166,9 @@ def command(context: click.Context, /, **given: Any) -> None:
     elif given["as_json"]:
         print_json(generation_document(summary))
     else:
-        click.echo(generation_text(summary))
+        screen = new_screen()
+        show_generation(screen, summary)
+        show(screen)
 
 
 def _generated(given: dict[str, Any]) -> GenerationSummary | int:

@@ -1,4 +1,4 @@
-"""Commands that only list: list, datasets, runs, sample, schema, stats."""
+"""Commands that only list: list, datasets, results, runs, sample, schema, stats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
 
@@ -27,13 +27,15 @@ def list_command() -> None:
 def metrics(as_json: bool) -> None:
     """Show every metric: how it is written, which way is better, what it needs, and its formula."""
     from rag_evaluation_framework.metrics.declaration import all_metrics
-    from rag_evaluation_framework.reports.lists import metric_list_text, metric_rows
+    from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
 
     declared = all_metrics()
     if as_json:
         print_json(metric_rows(declared))
     else:
-        click.echo(metric_list_text(declared))
+        screen = new_screen()
+        show_metrics(screen, declared)
+        show(screen)
 
 
 @list_command.command("methods", epilog=LIST_EXAMPLES)
@@ -41,13 +43,15 @@ def metrics(as_json: bool) -> None:
 def methods(as_json: bool) -> None:
     """Show the card of every offline method: what it sees and misses, and how well it agrees with people."""
     from rag_evaluation_framework.judging.methods import method_cards
-    from rag_evaluation_framework.reports.lists import method_card_rows, method_cards_text
+    from rag_evaluation_framework.reports.lists import method_card_rows, show_method_cards
 
     cards = method_cards()
     if as_json:
         print_json(method_card_rows(cards))
     else:
-        click.echo(method_cards_text(cards))
+        screen = new_screen()
+        show_method_cards(screen, cards)
+        show(screen)
 
 
 # ``rag-eval datasets``: list the datasets of a folder.
@@ -72,7 +76,7 @@ def datasets_command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
-    from rag_evaluation_framework.reports.lists import dataset_list_text, dataset_rows
+    from rag_evaluation_framework.reports.lists import dataset_rows, show_datasets
 
     if not folder.is_dir():
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
@@ -81,7 +85,9 @@ def datasets_command(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(inner), "datasets": dataset_rows(entries)})
     else:
-        click.echo(dataset_list_text(inner, entries))
+        screen = new_screen()
+        show_datasets(screen, inner, entries)
+        show(screen)
 
 
 # ``rag-eval runs``: list the runs and their states.
@@ -102,14 +108,47 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
     There too is the command that continues each run in which something is left to do.
     """
-    from rag_evaluation_framework.reports.lists import run_list_text, run_rows
+    from rag_evaluation_framework.reports.lists import run_rows, show_runs
     from rag_evaluation_framework.results.run_groups import list_runs
 
     rows = run_rows(list_runs(runs_dir))
     if as_json:
         print_json(rows)
     else:
-        click.echo(run_list_text(runs_dir, rows))
+        screen = new_screen()
+        show_runs(screen, runs_dir, rows)
+        show(screen)
+
+
+# ``rag-eval results``: list what is stored, with figures and verdict.
+
+RESULTS_EXAMPLES = """\b
+Examples:
+  rag-eval results
+  rag-eval results --runs-dir nightly --json"""
+
+
+@click.command("results", epilog=RESULTS_EXAMPLES)
+@RUNS_DIR
+@AS_JSON
+def results_command(runs_dir: Path, as_json: bool) -> None:
+    """List the evaluations that are stored, the latest first: their figures, and the verdict of the gate.
+
+    These are the runs of the folder that came to their end, and the results of data/evaluation/results.
+    `rag-eval runs` lists all runs with their states.
+    """
+    from dataclasses import asdict
+
+    from rag_evaluation_framework.reports.lists import show_results
+    from rag_evaluation_framework.results.stored_evaluations import stored_results
+
+    found = stored_results(runs_dir)
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        screen = new_screen()
+        show_results(screen, runs_dir, found)
+        show(screen)
 
 
 # ``rag-eval schema``: print the JSON Schema of a kind of file.
@@ -159,13 +198,15 @@ def stats_command(path: Path, format_: str | None, as_json: bool) -> None:
     documents in characters; how many of the documents are relevant to at least one query.
     """
     from rag_evaluation_framework.datasets.overview import overview
-    from rag_evaluation_framework.reports.overviews import overview_text
+    from rag_evaluation_framework.reports.overviews import show_overview
 
     figures = overview(path, format=format_)
     if as_json:
         print_json(figures.to_dict())
     else:
-        click.echo(overview_text(figures))
+        screen = new_screen()
+        show_overview(screen, figures)
+        show(screen)
 
 
 # ``rag-eval sample``: some records of a dataset, drawn at random, to be read.
@@ -189,10 +230,12 @@ def sample_command(path: Path, size: int, seed: int, full: bool, format_: str | 
     reference and contexts belong together.
     """
     from rag_evaluation_framework.datasets.overview import drawn
-    from rag_evaluation_framework.reports.overviews import drawn_rows, drawn_text
+    from rag_evaluation_framework.reports.overviews import drawn_rows, show_drawn
 
     found = drawn(path, size, seed=seed, format=format_)
     if as_json:
         print_json({"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)})
     else:
-        click.echo(drawn_text(found, path, seed=seed, full=full))
+        screen = new_screen()
+        show_drawn(screen, found, path, seed=seed, full=full)
+        show(screen)

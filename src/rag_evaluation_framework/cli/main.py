@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.options import CONTEXT
-from rag_evaluation_framework.cli.output import with_look
+from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
 
@@ -87,9 +86,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."
         ),
-        "convert": _Command(
-            "convert", "Convert a dataset to another dialect, losing nothing unless allowed."
-        ),
+        "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "stats": _Command(
             "listing:stats_command",
@@ -122,7 +119,18 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
+        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
+        "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
+        "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
+        "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
+        "export": _Command(
+            "merge:export_command", "Write a run as CSV, Parquet, Excel, LaTeX, JUnit, Markdown or HTML."
+        ),
+        "trend": _Command(
+            "trend", "Show figures over many runs, and whether the latest is worse than expected."
+        ),
+        "serve": _Command("serve", "Show all that is stored as pages, with search, comparison and progress."),
         "runs": _Command(
             "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
 from rag_evaluation_framework.errors import UsageError
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.reports.screen import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
 Option: TypeAlias = Callable[[C], C]
@@ -27,6 +32,9 @@ EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+DETAILS = click.option(
+    "--details", is_flag=True, help="Also show methods, tests, settings, and what was not scored."
+)
 RUNS_DIR = click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -39,6 +47,8 @@ DIALECT = click.option(
     metavar="DIALECT",
     help="Dialect of the dataset.  [default: recognised by its content]",
 )
+LATEST = "the latest"
+"""What an option that may name a run says without one."""
 GLOB = click.option(
     "--glob", default="**/*.md", metavar="PATTERN", help="Which files of the corpus folder are documents."
 )
@@ -210,7 +220,13 @@ LIMITS: tuple[Option[Any], ...] = (
         default=5,
         help="Maximum number of attempts for each sample.",
     ),
-    click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    click.option(
+        "--resume",
+        metavar="[RUN]",
+        is_flag=False,
+        flag_value=LATEST,
+        help="Continue this run, by default the latest; what has an answer is not asked again.",
+    ),
     ASK_DAMAGED,
     RUNS_DIR,
     click.option(
@@ -285,6 +301,7 @@ GATE: tuple[Option[Any], ...] = (
 OUTPUT: tuple[Option[Any], ...] = (
     click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
     click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
+    DETAILS,
     AS_JSON,
 )
 
@@ -384,3 +401,61 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
         "embedder": given.pop("embedder"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
+
+
+# How screens look is asked of every command; the answer is in the context's ``meta``.
+
+_LOOK = "rag_evaluation_framework.look"
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    context.meta.setdefault(_LOOK, {})[parameter.name] = value
+
+
+def with_look(command: click.Command) -> click.Command:
+    """Give a command, and those below it, the options that say how wide and how coloured its screens are."""
+    if not any(each.name == "width" for each in command.params):
+        command.params += [
+            click.Option(
+                ["--width"],
+                type=click.IntRange(40, 1000),
+                metavar="N",
+                expose_value=False,
+                callback=_remember,
+                help="Number of columns to print.  [default: the terminal's, 80 to 140; 100 in a pipe]",
+            ),
+            click.Option(
+                ["--color"],
+                type=click.Choice(["auto", "always", "never"]),
+                default="auto",
+                expose_value=False,
+                callback=_remember,
+                help="Whether to print in colour; auto: on a terminal, without NO_COLOR.",
+            ),
+        ]
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        with_look(each)
+    return command
+
+
+def new_screen(mask: Callable[[str], str] = str) -> Screen:
+    """Return the screen to fill, as wide and coloured as standard output allows or the user asks."""
+    from rag_evaluation_framework.reports.screen import terminal_screen
+
+    context = click.get_current_context(silent=True)
+    look = {} if context is None else context.meta.get(_LOOK, {})
+    return terminal_screen(
+        is_terminal=sys.stdout.isatty(),
+        columns=shutil.get_terminal_size().columns,
+        encoding=sys.stdout.encoding,
+        width=look.get("width"),
+        color=look.get("color", "auto"),
+        mask=mask,
+    )
+
+
+def show(screen: Screen) -> None:
+    """Print a screen; what standard output cannot write becomes a question mark."""
+    encoding = sys.stdout.encoding or "utf-8"
+    text = str(screen).encode(encoding, "replace").decode(encoding)
+    click.echo(text, color=screen.color or None)

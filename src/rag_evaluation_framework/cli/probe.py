@@ -10,7 +10,7 @@ import click
 from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.reports.tables import one_line
+from rag_evaluation_framework.reports.screen import one_line
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.http_agent import Probe

@@ -10,11 +10,14 @@ import click
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
+    DETAILS,
     EXISTING_FILE,
     PAIRED_TEST,
     RESAMPLES,
     SEED,
     metrics_option,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json
 
@@ -82,6 +85,7 @@ TOTALS = ("num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map")
 @RESAMPLES
 @SEED
 @click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
+@DETAILS
 @AS_JSON
 def command(
     qrels: Path,
@@ -92,6 +96,7 @@ def command(
     per_query: bool,
     totals: bool,
     as_json: bool,
+    details: bool,
     **options: Any,
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
@@ -105,7 +110,7 @@ def command(
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.systems import named
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.tables import ranking_text
+    from rag_evaluation_framework.reports.system_tables import ranking_screen
 
     ranking = evaluate(
         qrels,
@@ -116,7 +121,9 @@ def command(
         options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
     )
     if not as_json:
-        click.echo(ranking_text(ranking, rows=per_query))
+        screen = new_screen()
+        ranking_screen(screen, ranking, rows=per_query, details=details)
+        show(screen)
         return
     document = ranking.to_dict()
     if per_query:

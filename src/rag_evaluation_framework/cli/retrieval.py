@@ -28,10 +28,13 @@ from click.core import ParameterSource
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
+    DETAILS,
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
     mend_journals,
+    new_screen,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import (
@@ -62,7 +65,9 @@ _NOT_REPEATED = ("fetch_k", "seed")
 _WORDS = ("glob", "level", "rank_by")
 _SECTION = ("corpus", *_WORDS, *_TEXTS, "k", "fetch_k", "cache")
 _BESIDE = ("dataset", "output", "seed")
-_NOT_GIVEN_AGAIN = frozenset({"resume", "ask_damaged", "runs_dir", "as_json", "per_query", "output"})
+_NOT_GIVEN_AGAIN = frozenset(
+    {"resume", "ask_damaged", "runs_dir", "as_json", "per_query", "output", "details", "width", "color"}
+)
 # What may hold a secret is not written down.
 _SECRET = re.compile("key|token=|secret|password|@", re.IGNORECASE)
 
@@ -139,6 +144,7 @@ _tried = partial(click.option, multiple=True, metavar="SPEC")
     "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
 )
 @click.option("--per-query", is_flag=True, help="With --json: also print the scores of every query.")
+@DETAILS
 @AS_JSON
 def command(
     config: Path | None,
@@ -149,6 +155,7 @@ def command(
     ask_damaged: bool,
     per_query: bool,
     as_json: bool,
+    details: bool,
     **given: Any,
 ) -> int:
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
@@ -162,7 +169,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.tables import sweep_text
+    from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 
     mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
@@ -172,12 +179,15 @@ def command(
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
-        click.echo(sweep_text(sweep))
+        screen = new_screen()
+        glob = asked.get("glob", _DEFAULT_GLOB)
+        sweep_screen(screen, sweep, unread=_unread(asked["corpus"], glob), glob=glob, details=details)
+        show(screen)
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:
         return 0
-    click.echo(f"rag-eval: {sweep.outcome.reason}; go on with --resume {sweep.head.run_id}", err=True)
+    click.echo(f"rag-eval: {sweep.outcome.reason}; continue with --resume {sweep.head.run_id}", err=True)
     return 130 if sweep.outcome.interrupted else 3
 
 
@@ -289,6 +299,15 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     if not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
     return Corpus(holder.documents), questions or replace(holder, dataset_id=holder.dataset_id or path.name)
+
+
+def _unread(corpus: Path, glob: str) -> list[str]:
+    """Return the files of a folder of documents that the pattern leaves out."""
+    if not corpus.is_dir():
+        return []
+    taken = set(corpus.glob(glob))
+    files = (path for path in sorted(corpus.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return [path.relative_to(corpus).as_posix() for path in files if path not in taken]
 
 
 def _given_again() -> list[str]:

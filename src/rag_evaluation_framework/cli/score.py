@@ -9,13 +9,16 @@ import click
 
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
+    DETAILS,
     DIALECT,
     FILE,
     RUNS_DIR,
     SEED,
     metrics_option,
+    new_screen,
     scoring_of,
     scoring_options,
+    show,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
@@ -34,7 +37,7 @@ Examples:
 
 
 @click.command("score", epilog=EXAMPLES)
-@click.argument("run")
+@click.argument("run", required=False)
 @metrics_option(help="Score by this metric; may be repeated.", required=True)
 @click.option(
     "--dataset",
@@ -51,10 +54,11 @@ Examples:
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
 @SEED
+@DETAILS
 @AS_JSON
 @scoring_options
 def command(
-    run: str,
+    run: str | None,
     metrics: tuple[str, ...],
     dataset: Path | None,
     format_: str | None,
@@ -62,9 +66,10 @@ def command(
     out: Path | None,
     seed: int,
     as_json: bool,
+    details: bool,
     **scoring: Any,
 ) -> int:
-    """Score the answers in the journal of RUN (its id, or the path of its folder).
+    """Score the answers in the journal of RUN: its id or any end of it, its path; without it, the latest.
 
     The run itself is not changed. What is expected of each sample is read from the dataset, which may have
     grown since, but must still contain the samples of the run as they were.
@@ -77,6 +82,7 @@ def command(
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_groups import latest_run
 
     if out is not None:
         check_writable([out.parent])
@@ -85,7 +91,7 @@ def command(
         progress_told(methods, silent=as_json) as progress,
     ):
         evaluation = scored_again(
-            RunFolder.open(run, runs_dir),
+            latest_run(runs_dir) if run is None else RunFolder.open(run, runs_dir),
             metrics,
             methods,
             dataset=dataset,
@@ -93,7 +99,7 @@ def command(
             seed=seed,
             on_progress=progress,
         )
-    _show(evaluation, as_json=as_json)
+    _show(evaluation, as_json=as_json, details=details)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)
         evaluation.save(out, format="results")
@@ -101,14 +107,16 @@ def command(
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
-def _show(evaluation: Evaluation, *, as_json: bool) -> None:
+def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
     from rag_evaluation_framework.reports.json_report import scored_document
     from rag_evaluation_framework.reports.terminal import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))
         return
-    click.echo(evaluation.render(samples=False))
+    screen = new_screen()
+    evaluation.render(samples=False, screen=screen, details=details)
+    show(screen)
     if evaluation.counts.unfinished:
         unasked = counted(evaluation.counts.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)

@@ -49,6 +49,7 @@ for _name, _signature in SIGNATURES.items():
 # Enough for the keys of most files; the last is as much as anybody's first record may need.
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
+_MOST_RECORDS = 100
 _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -73,10 +74,45 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
             raise InputError(
                 [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
             )
+    if named is None:
+        named = _of_later_records(path)
     if named is not None:
         return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
     raise InputError([Issue("unknown-dialect", expected, _described(path), file=str(path))])
+
+
+def _of_later_records(path: Path) -> str | None:
+    """Return the dialect of a file whose first record is like none: that of a later one, or the nearest.
+
+    What the first record lacks is then found when it is read, in its line, as in any other.
+    """
+    first, *later = _beginning_records(path) or [{}]
+    for record in later:
+        preview = Preview(path, "array" if layout_of(path) == "array" else "lines", record)
+        found = [name for name in DIALECTS.names() if _fits(name, preview)]
+        if len(found) == 1:
+            return found[0]
+    nearest = nearest_format(first) if first else None
+    return nearest if nearest in DIALECTS.names() and is_named_for(path, nearest) else None
+
+
+def _beginning_records(path: Path) -> list[dict[str, Any]]:
+    """Return the objects that stand whole at the beginning of a file of records."""
+    layout = "folder" if path.is_dir() else layout_of(path)
+    if layout not in ("lines", "array"):
+        return []
+    text = without_comments(next(_beginnings(path)))
+    position = _after_space(text, 0) + (layout == "array")
+    found: list[dict[str, Any]] = []
+    try:
+        while len(found) < _MOST_RECORDS:
+            record, position = _scanner.raw_decode(text, _after_space(text, position))
+            position = _after_space(text, position) + (layout == "array")
+            found += [record] if isinstance(record, dict) else []
+    except (ValueError, RecursionError):
+        pass  # the end, or a record that is cut off
+    return found
 
 
 def read_dataset(path: str | Path, *, format: str | None = None) -> Dataset:  # noqa: A002

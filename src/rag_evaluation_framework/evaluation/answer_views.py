@@ -32,7 +32,6 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.profanity import ProfanityScreening, screen_profanity
 from rag_evaluation_framework.judging.rubrics import Rubric, RubricVerdict, default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -55,10 +54,9 @@ class LikenessReader(AnswerReader):
 
     @property
     def to_reference(self) -> float:
-        reference = self.sample.reference or ""
         if self.method == "embedding":
-            return self._cosine(self.answer, reference)
-        return wording_similarity(self.answer, reference)
+            return self._cosine(self.answer, self.sample.reference or "")
+        return self.methods.reading(self.sample, self.response, self.method).similarity
 
     @property
     def unasked(self) -> str | None:

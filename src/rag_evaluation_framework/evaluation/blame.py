@@ -55,13 +55,14 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     may_be_declined,
     readings_of,
     told_in,
+    unmeasured_language,
 )
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
-from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -74,7 +75,6 @@ from rag_evaluation_framework.records.responses import (
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
-from rag_evaluation_framework.text.languages import foreign_language, language_of
 
 
 def blame(
@@ -130,16 +130,14 @@ class _Case:
         """Return the blame of the one answer."""
         if self.response.failure is not None:
             return Blame("unknown", f"no answer: {self.response.failure.kind}")
-        if isinstance(self.support, LexicalSupport) and (language := self._foreign_language()):
+        if isinstance(self.support, LexicalSupport) and (
+            language := unmeasured_language(self.sample, self.answer)
+        ):
             return Blame("unknown", f"words were not measured on {language}")
         try:
             return self._of_answer() if self.answer.strip() else self._of_nothing()
         except ModelError as error:
             return Blame("unknown", f"no verdict: {error}")
-
-    def _foreign_language(self) -> str | None:
-        told = self.answer if language_of(self.answer) else self.sample.question
-        return foreign_language([told], ENGLISH_AND_CHINESE)
 
     @property
     def answer(self) -> str:

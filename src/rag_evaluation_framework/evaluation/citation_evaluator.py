@@ -114,8 +114,9 @@ class CitationEvaluator:
     ) -> dict[str, Any]:
         """Evaluate the citations written in an answer; where none can be used, those that are given.
 
-        A citation that cannot be read or opened is counted as not valid, and says why. A judge's silence is a
-        :class:`ModelError`.
+        A citation that cannot be read or opened is counted as not valid, and says why. Words decide nothing
+        in a language that they were not measured on: what they would decide is ``None``, and ``reason`` says
+        so. A judge's silence is a :class:`ModelError`.
         """
         if not isinstance(answer, str):
             raise invalid("answer", "text", answer)
@@ -198,7 +199,7 @@ def _warn_of_unopened(sample: Sample, texts: CitableTexts) -> None:
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:
     """Lay out what the citations are worth; ``reason`` says why figures are missing."""
     counted = verdicts.counted
-    reason = verdicts.nothing_claimed_because or counted.unusable_because
+    reason = verdicts.unmeasured_because or verdicts.nothing_claimed_because or counted.unusable_because
     report = CitationReport((), ()) if reason else verdicts.report
     supported, relevant = report.supported, report.relevant
     valid = [] if counted.unusable_because else counted.are_open
@@ -238,6 +239,7 @@ def _consistency(verdicts: CitationVerdicts, consistent: list[bool]) -> dict[str
             {**verdict.shown_in(answer), "consistent": is_consistent, "score": verdict.score}
             for verdict, is_consistent in zip(found, consistent, strict=True)
         ],
+        "reason": verdicts.not_held_because,
     }
 
 
@@ -251,7 +253,7 @@ def _hallucinations(verdicts: CitationVerdicts, consistent: list[bool]) -> dict[
         "total_claims": total,
         "hallucinated_claims": len(found) if len(consistent) == total else None,
     }
-    return {"hallucination_rate": rate, "claims": found}
+    return {"hallucination_rate": rate, "claims": found, "reason": verdicts.not_held_because}
 
 
 def _weights(given: Any) -> dict[str, float]:

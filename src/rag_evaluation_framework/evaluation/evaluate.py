@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.extensions import Embedder
     from rag_evaluation_framework.judging.methods import JudgeLike
     from rag_evaluation_framework.records.documents import Corpus
-    from rag_evaluation_framework.results.comparison import Comparison, PairedTest
     from rag_evaluation_framework.results.gate import Gate
     from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -274,30 +273,6 @@ def _joint_verdict(systems: Mapping[str, Evaluation]) -> Verdict | None:
 
 def _of_systems(verdicts: Mapping[str, Verdict], rules: str) -> tuple[str, ...]:
     return tuple(f"{name}: {rule}" for name, each in verdicts.items() for rule in getattr(each, rules))
-
-
-def compare(
-    first: Evaluation,
-    *others: Evaluation,
-    test: PairedTest = "randomisation",
-    force: bool = False,
-    seed: int = 0,
-) -> Comparison:
-    """Compare evaluations with the first: paired by sample, tested on every shared metric, corrected.
-
-    Other data or other methods are refused with the reasons, unless it is forced.
-    """
-    from rag_evaluation_framework.results.changes import compare_evaluations
-
-    if not others:
-        raise UsageError("compare: expected two evaluations or more, got one")
-    named: dict[str, Evaluation] = {}
-    for each in (first, *others):
-        name, number = each.head.run_id, 2
-        while name in named:
-            name, number = f"{each.head.run_id} ({number})", number + 1
-        named[name] = each
-    return compare_evaluations(named, test=test, force=force, seed=seed)
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:

@@ -5,12 +5,13 @@ The parts of an answer that decline or ask back tell nothing, whatever words the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from rag_evaluation_framework.evaluation.scoring import EMPTY, Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
+    Reading,
     Told,
     class_offline,
     found_once,
@@ -20,7 +21,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings, golden_places, telling_places
 from rag_evaluation_framework.judging.relations import Direction, RelationReading, read_relation
-from rag_evaluation_framework.judging.turn_matching import match_reference
+from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import NoValueError
@@ -32,7 +33,7 @@ from rag_evaluation_framework.records.responses import (
     is_conversation,
     no_answer_in_turn,
 )
-from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
+from rag_evaluation_framework.records.samples import Entities, Milestones, Relation
 
 _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
 
@@ -118,11 +119,10 @@ class GoldenReader(Reader):
         """
         if not is_conversation(self.sample):
             raise NoValueError("the sample expects no turns")
-        turns = answered_turns(self.sample, self.response)
-        if turns is None:
+        if self._scored_turns is None:
             raise NoValueError(NOT_TOLD_BY_TURN)
-        wanted = [turn for turn in turns if turn.expected.needs or not only_with_needs]
-        scored = list(_scored_turns(self.sample, wanted))
+        wanted = [found for turn, found in self._scored_turns if turn.expected.needs or not only_with_needs]
+        scored = [found for found in wanted if found is not None]
         details = {TURNS: scored} if scored else {}
         if (reason := no_answer_in_turn(self.response)) is not None:
             raise NoValueError(reason, failed=True, details=details)
@@ -131,6 +131,32 @@ class GoldenReader(Reader):
         if not scored:
             raise NoValueError("no turn has a reference with words")
         return scored
+
+    @found_once
+    def _scored_turns(self) -> list[tuple[AnsweredTurn, dict[str, Any] | None]] | None:
+        turns = answered_turns(self.sample, self.response)
+        return None if turns is None else [(turn, self._scored_turn(turn)) for turn in turns]
+
+    def _scored_turn(self, turn: AnsweredTurn) -> dict[str, Any] | None:
+        """Return the value of a turn and what it rests on; nothing where its reference has no word."""
+        if not turn.answer.strip():
+            return {"turn": turn.number, "value": 0.0, "reason": EMPTY}
+        asked = turn.as_sample(self.sample)
+        reading = self.methods.reading(asked, turn.as_response(self.response), self.method)
+        by_judge = self.method == "judge"
+        kind = reading.answer_class.kind if by_judge else class_offline(turn.answer, turn.question).kind
+        declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
+        if turn.expected.expectation is not None:
+            return {**declined, "expects": "refusal"}
+        if kind in DECLINED and may_be_declined(asked):
+            return {**declined, "reason": "its reference declines too"}
+        told = Told("", kind) if by_judge and kind in NOT_ANSWERED else told_in(asked, turn.answer)
+        match = _judged(reading) if by_judge else _in_words(told, turn)
+        if match is None:
+            return None
+        found = {"said": list(match.said), "unsaid": list(match.unsaid)}
+        needs = list(turn.expected.needs)
+        return {"turn": turn.number, "value": match.value, **found, "needs": needs, **told.details}
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
         """Return what is told of what is expected, and what is not."""
@@ -162,24 +188,18 @@ class GoldenReader(Reader):
         }
 
 
-def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
-    for turn in turns:
-        asked = turn.as_sample(sample)
-        if not turn.answer.strip():
-            yield {"turn": turn.number, "value": 0.0, "reason": EMPTY}
-            continue
-        kind = class_offline(turn.answer, turn.question).kind
-        declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
-        if turn.expected.expectation is not None:
-            yield {**declined, "expects": "refusal"}
-            continue
-        if kind in DECLINED and may_be_declined(asked):
-            yield {**declined, "reason": "its reference declines too"}
-            continue
-        reference = turn.expected.reference or ""
-        told = told_in(asked, turn.answer)
-        match = match_reference(told.text, reference, turn.question, before=turn.before)
-        if match is not None:
-            found = {"said": list(match.said), "unsaid": list(match.unsaid)}
-            needs = list(turn.expected.needs)
-            yield {"turn": turn.number, "value": match.value, **found, "needs": needs, **told.details}
+def _in_words(told: Told, turn: AnsweredTurn) -> TurnMatch | None:
+    return match_reference(told.text, turn.expected.reference or "", turn.question, before=turn.before)
+
+
+def _judged(reading: Reading) -> TurnMatch | None:
+    """Return the share of the reference's claims that a judge finds in an answer; declining makes none."""
+    claims = [claim.text for claim in reading.reference_claims]
+    if not claims:
+        return None
+    if reading.answer_class.kind != "answered":
+        return TurnMatch(0.0, (), tuple(claims))
+    verdicts = reading.reference_by_answer
+    said = [verdict.claim.text for verdict in verdicts if verdict.is_supported]
+    unsaid = [verdict.claim.text for verdict in verdicts if not verdict.is_supported]
+    return TurnMatch(len(said) / len(verdicts), tuple(said), tuple(unsaid))

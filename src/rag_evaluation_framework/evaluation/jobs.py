@@ -275,7 +275,7 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if path.is_file() and format_ is None and _is_manifest(path):
         return read_manifest(path, uses_metrics=not job.metrics and job.resume is None)
     if not path.exists():
-        path = _of_catalogue(str(path))
+        path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
     return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_), path, job)
 
@@ -324,7 +324,7 @@ def _is_manifest(path: Path) -> bool:
     return isinstance(value, dict) and "spec" in value
 
 
-def _of_catalogue(name: str) -> Path:
+def catalogue_path(name: str) -> Path:
     """Return the file of a dataset that the catalogue of the project knows by this id."""
     folder = Path("data", "evaluation")
     entries = checked_entries(folder) if folder.is_dir() else []

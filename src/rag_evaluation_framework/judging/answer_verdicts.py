@@ -27,7 +27,7 @@ from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.text.languages import foreign_language
+from rag_evaluation_framework.text.languages import foreign_language, language_of
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # How words hold an answer against its reference; most metrics need only the contexts.
 _WORDS: Registry[Any] = Registry("comparison by words")
 _WORDS.register("match", "rag_evaluation_framework.judging.reference_match:match_claims")
+_WORDS.register("similarity", "rag_evaluation_framework.judging.reference_match:similarity")
 # From which share on the words of a claim make it one that the other side makes too.
 _MOST = 0.5
 _FINAL_MARKS = ".!?。"
@@ -103,6 +104,12 @@ def reference_declines(sample: Sample) -> bool:
     """Tell whether the reference refuses, or does not know: "The guide does not mention dogs"."""
     reference = sample.reference or ""
     return bool(reference.strip()) and class_by_patterns(reference, sample.question).kind in DECLINED
+
+
+def unmeasured_language(sample: Sample, answer: str) -> str | None:
+    """Return the language of an answer, if words were not measured on it; of the question, if it is short."""
+    told = answer if language_of(answer) else sample.question
+    return foreign_language([told], ENGLISH_AND_CHINESE)
 
 
 def is_the_reference(sample: Sample, answer: str) -> bool:
@@ -190,6 +197,13 @@ class Reading:
         return [claim for claim in claims if self._is_answer(claim.text)] or claims
 
     @property
+    def said(self) -> list[Claim]:
+        """The claims of the answer, or all that it says where that is as short as what is expected may be."""
+        if self.claims or self.response.is_empty or self.answer_class.kind != "answered":
+            return self.claims
+        return _claims_of_key(self.answer)
+
+    @property
     def no_claims_because(self) -> str:
         """Why there are no claims, where there are none."""
         if self.response.is_empty:
@@ -213,13 +227,29 @@ class Reading:
     @found_once
     def match(self) -> Match | None:
         """How far answer and reference agree by their words; ``None`` where not words decide but a model."""
-        if self.support.name != LEXICAL_SUPPORT:
-            return None
-        said = self.claims
-        if not said and not self.response.is_empty and self.answer_class.kind == "answered":
-            said = _claims_of_key(self.answer)  # as short as what is expected may be
-        claims = ([claim.text for claim in each] for each in (said, self.reference_claims))
+        return self.match_by_words if self.support.name == LEXICAL_SUPPORT else None
+
+    @found_once
+    def match_by_words(self) -> Match:
+        """How far answer and reference agree by their words, whoever decides what supports what."""
+        claims = ([claim.text for claim in each] for each in (self.said, self.reference_claims))
         found: Match = _WORDS.get("match")(*claims, self.sample.question)
+        return found
+
+    @property
+    def similarity(self) -> float:
+        """How alike answer and reference are by their words, on a scale that people's verdicts give.
+
+        Where both decline, what they say is compared all the same.
+        """
+        if is_the_reference(self.sample, self.response.text or ""):
+            return 1.0
+        if self.reference_claims:
+            match = self.match_by_words
+        else:
+            claims = (_claims_of_key(text) for text in (self.answer, self.reference))
+            match = _WORDS.get("match")(*([claim.text for claim in each] for each in claims))
+        found: float = _WORDS.get("similarity")(match.correctness)
         return found
 
     @found_once

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
+from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once, unmeasured_language
 from rag_evaluation_framework.judging.citation_support import (
     CitationReport,
     CitedAnswer,
@@ -38,6 +38,7 @@ from rag_evaluation_framework.metrics.citations import (
     evaluate_citation_spans,
     factual_consistency,
 )
+from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 
@@ -164,11 +165,19 @@ class CitationVerdicts:
         found = filter(None, map(self._texts.document, names))
         return list({document.id: document.content for document in found}.values())
 
+    @found_once
+    def unmeasured_because(self) -> str | None:
+        """Why words, where they would decide what supports the claims, cannot: the language is another."""
+        if self._support.name != LEXICAL_SUPPORT:
+            return None
+        language = unmeasured_language(self.sample, self.response.text or "")
+        return None if language is None else f"not measured on {language}"
+
     @property
     def not_held_because(self) -> str | None:
         """Why there are no claims, or nothing to hold them against; else ``None``."""
-        if self.nothing_claimed_because or self.evidence:
-            return self.nothing_claimed_because
+        if self.unmeasured_because or self.nothing_claimed_because or self.evidence:
+            return self.unmeasured_because or self.nothing_claimed_because
         return "neither contexts nor documents to hold the answer against"
 
     @found_once

@@ -327,6 +327,8 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: float
     low: float
     high: float
+    plain: float | None = None
+    """The same figure by the card's plain count, on the same items."""
     note: str = ""
 
 
@@ -343,6 +345,8 @@ class MethodCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     summary: str
     sees: tuple[str, ...]
     does_not_see: tuple[str, ...]
+    plain: str
+    """The plain count that stands beside figures: what anybody would write first."""
     agreement: tuple[Agreement, ...]
     fitted_on: str
     licence: str

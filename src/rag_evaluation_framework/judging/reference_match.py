@@ -47,6 +47,9 @@ _JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
 _UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
 _MONTHS = _DATA["months"].split()
+# Fitted by `python -m benchmarks.cards`: the correctness with even odds, and with odds of nine to one.
+_SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
+_SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 _FRACTIONS = [(re.compile(pattern, re.IGNORECASE), written) for pattern, written in _DATA["fractions"]]
 _REWRITTEN = [(re.compile(pattern), written) for pattern, written in _DATA["rewritten"]]
@@ -125,6 +128,19 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     weight = words / (words + _FULL_ANSWER) / 2
     precision = right / (right + extra) if right else 1 / (1 + extra)
     return Match(tuple(recalled), agreed, recall ** (1 - weight) * precision**weight)
+
+
+def similarity(correctness: float) -> float:
+    """Return correctness on a scale that people's verdicts give: .5 is even odds, .8 nine right in ten.
+
+    That is where as many answers are right as wrong; no word in common is 0, all of them and no other are 1.
+
+    >>> [similarity(share) for share in (0.0, *_SCALE[1:3], 1.0)]
+    [0.0, 0.5, 0.8, 1.0]
+    """
+    place = min(bisect(_SCALE, correctness), len(_SCALE) - 1)
+    (low, high), (least, most) = _SCALE[place - 1 : place + 1], _SIMILARITIES[place - 1 : place + 1]
+    return least + (most - least) * (correctness - low) / (high - low)
 
 
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:

@@ -117,9 +117,10 @@ def turn_correctness(turns: Sequence[float]) -> float:
 
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
     the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
-    stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); for a
-    turn that should be declined, 1 if the answer declines or does not know, else 0; 1 where both the answer
-    and the reference of a turn decline.
+    stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); by a
+    judge, the share of the reference's claims that the answer makes, in whatever words; for a turn that
+    should be declined, 1 if the answer declines or does not know, else 0; 1 where both the answer and the
+    reference of a turn decline.
 
     Empty: a conversation without a turn that can be scored is skipped. A turn that only refuses, does not
     know or asks back, and should not, is 0.

@@ -34,6 +34,8 @@ LEXICAL_SUPPORT = "lexical support, screening"
 """The default method of what holds claims against texts, as it stands beside a figure."""
 LEXICAL_MATCH = "lexical match, screening"
 """The default method of what holds an answer against its reference."""
+CALIBRATED_MATCH = "lexical match, calibrated"
+"""The default method of how alike an answer and its reference are."""
 WORD_OVERLAP = "lexical overlap, screening"
 """The default method of how far an answer addresses its question."""
 ANSWER_PATTERNS = "lexical, answer patterns"
@@ -115,6 +117,7 @@ class View:
 _lexical = partial(Field, method="lexical")
 _in_words = partial(Field, method="lexical", languages=ENGLISH_AND_CHINESE)
 _by_words = partial(_in_words, methods=("lexical",))
+_of_turns = partial(_in_words, methods=("lexical", "judge"), asks=("reference_by_answer",), counts_empty=True)
 _by_support = partial(
     Field,
     methods=("lexical", "judge"),
@@ -161,7 +164,8 @@ LIKENESS = View(
             ("answer", "reference"),
             "how alike answer and reference are, from 0 to 1",
             methods=("lexical", "embedding"),
-            method="lexical (chrF)",
+            method=CALIBRATED_MATCH,
+            languages=ENGLISH_AND_CHINESE,
             counts_empty=True,
         ),
         _relevancy(
@@ -349,12 +353,8 @@ GOLDEN = View(
             "where the answer first tells each step, or nothing",
             counts_empty=True,
         ),
-        _in_words(
-            "turns", ("turns",), "how far each turn matches its reference, from 0 to 1", counts_empty=True
-        ),
-        _in_words(
-            "dependent_turns", ("turns",), "the same, of the turns that need earlier ones", counts_empty=True
-        ),
+        _of_turns("turns", ("turns",), "how far each turn matches its reference, from 0 to 1"),
+        _of_turns("dependent_turns", ("turns",), "the same, of the turns that need earlier ones"),
         _in_words("untold", ("answer", "milestones"), "why no step is told, or nothing"),
         _lexical(
             "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True

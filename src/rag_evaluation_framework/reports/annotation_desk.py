@@ -8,15 +8,11 @@ file, which is written after every action.
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -35,7 +31,6 @@ from rag_evaluation_framework.datasets.recognition import (
     ground_truth_files,
 )
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
-from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
 from rag_evaluation_framework.records.responses import Response
@@ -47,29 +42,29 @@ from rag_evaluation_framework.records.samples import (
     Sample,
 )
 from rag_evaluation_framework.reports.annotation_form import SUPPORTS, AnnotationForm, text_of
+from rag_evaluation_framework.reports.page import FilledPage, filled_page
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"
-_PLACE = re.compile(r"\{\{ (\w+) \}\}")
-_KEYS = (
-    ("j k", "next and previous item"),
-    ("1 … 5", "score the marked criterion and go on to the next"),
-    ("u", "the marked sentence is unsupported, or not"),
-    (", .", "choose the sentence"),
-    ("y n", "the marked citation supports what it follows, or does not"),
-    ("0", "nothing in the documents answers the question"),
-    ("Enter", "done with this item, on to the next"),
-    ("d", "go into the document; there:"),
-    ("← →", "by character, with Ctrl by word, with Alt by sentence"),
-    ("↑ ↓", "by paragraph"),
-    ("Shift", "with these, selects"),
-    ("s", "selects the sentence at the caret"),
-    ("Enter", "marks the selection as relevant"),
-    ("Delete", "removes the mark at the caret"),
-    ("Esc", "drops the selection, then leaves the document"),
-)
+_KEYS = {
+    "j k": "next and previous item",
+    "1 … 5": "score the marked criterion and go on to the next",
+    "u": "the marked sentence is unsupported, or not",
+    ", .": "choose the sentence",
+    "y n": "the marked citation supports what it follows, or does not",
+    "0": "nothing in the documents answers the question",
+    "Enter": "done with this item, on to the next; in the document: mark the selection as relevant",
+    "d": "go into the document; there:",
+    "← →": "by character, with Ctrl by word, with Alt by sentence",
+    "↑ ↓": "by paragraph",
+    "Shift": "with these, selects",
+    "s": "selects the sentence at the caret",
+    "Delete": "removes the mark at the caret",
+    "Esc": "drops the selection, then leaves the document",
+    "?": "this list",
+}
 _SHOWN_QUESTION = 240
 _UNREAD = "the documents are not at hand: --corpus names their folder"
 _OWN_FIELDS = (
@@ -214,28 +209,18 @@ class AnnotationDesk:
             "no_documents": None if self._documents else _UNREAD,
         }
 
-    def page(self) -> tuple[bytes, str]:
-        """Return the page, and the policy that it is shown under."""
-        style, script = _joined("look.css", "annotate.css"), _joined("base.js", "annotate.js")
-        policy = (
-            f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; "
-            "base-uri 'none'; form-action 'none'"
+    def page(self) -> FilledPage:
+        """Return the page."""
+        return filled_page(
+            "annotate.html",
+            self.head(),
+            styles=("look.css", "annotate.css"),
+            scripts=("base.js", "annotate.js"),
+            keys=_KEYS,
+            asks_server=True,
+            title=f"Annotate {self.title}",
+            subject=f"{self.title}, annotated by {self.annotator}",
         )
-        data = json.dumps(self.head(), ensure_ascii=False)
-        for each in ("<", "\u2028", "\u2029"):
-            data = data.replace(each, f"\\u{ord(each):04x}")
-        keys = (f"<dt>{_keyboard(key)}</dt><dd>{escape(does)}</dd>" for key, does in _KEYS)
-        parts = {
-            "policy": escape(policy),
-            "title": escape(f"Annotate {self.title}"),
-            "subject": escape(f"{self.title}, annotated by {self.annotator}"),
-            "keys": "".join(keys),
-            "style": style,
-            "script": script,
-            "data": data,
-        }
-        page = _PLACE.sub(lambda place: parts[place[1]], _joined("annotate.html"))
-        return page.encode("utf-8", "replace"), f"{policy}; frame-ancestors 'none'"
 
     def document(self, index: int) -> dict[str, Any]:
         """Return the text of a document, and where its sentences are."""
@@ -255,7 +240,7 @@ class AnnotationDesk:
             "question": item.sample.question,
             "reference": item.sample.reference,
             "answer": answer,
-            "sentences": [] if answer is None else sentence_spans(answer),
+            "sentences": _sentences(answer),
             "citations": [] if answer is None else self._citations(item),
             "contexts": self._contexts(item),
             "documents": self._likely(item),
@@ -335,7 +320,7 @@ class AnnotationDesk:
         return record | self._judgement_fields(item, said)
 
     def _judgement_fields(self, item: Item, said: AnnotationForm) -> dict[str, Any]:
-        answer, sentences = item.answer or "", sentence_spans(item.answer or "")
+        answer, sentences = item.answer or "", _sentences(item.answer)
         scores = said.scores
         is_whole = all(name in scores for name in QUALITY_SCORES)
         found: dict[str, Any] = {"answer_text": answer, "quality_scores": scores}
@@ -566,17 +551,10 @@ def _without_marks(annotation: Annotation) -> Annotation:
     return replace(annotation, citations=None) if annotation.citations is not None else annotation  # type: ignore[arg-type]
 
 
-def _joined(*names: str) -> str:
-    folder = Path(__file__).with_name("pages")
-    return "\n".join(read_bytes(folder / name).decode() for name in names)
-
-
-def _keyboard(keys: str) -> str:
-    return " ".join(f"<kbd>{escape(key)}</kbd>" for key in keys.split())
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+def _sentences(answer: str | None) -> list[tuple[int, int]]:
+    """Return the sentences of an answer that say something; a mark alone, after a citation, says nothing."""
+    spans = [] if answer is None else sentence_spans(answer)
+    return [(start, end) for start, end in spans if any(map(str.isalnum, (answer or "")[start:end]))]
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.tables import (
+from rag_evaluation_framework.reports.screen import (
+    BY,
+    COUNT,
+    DIFFERENCE,
+    NOTHING,
+    SIZE,
+    Column,
+    Piece,
+    Screen,
+    by,
     figure,
     interval_header,
     interval_text,
     one_line,
-    text_table,
+    right,
 )
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
@@ -27,18 +36,22 @@ _SOURCES = {
 }
 
 
-def calibration_text(report: Calibration, *, confidence: float = 0.95) -> str:
-    """Render what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
-    return "\n\n".join(_parts(report, confidence))
-
-
-def _parts(report: Calibration, confidence: float) -> Iterator[str]:
-    yield f"{one_line(report.run)}: {_matching(report.match)}"
-    yield "agreement with people\n\n" + _agreement(report)
+def show_calibration(screen: Screen, report: Calibration, *, confidence: float = 0.95) -> None:
+    """Add what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
+    screen.say(f"{one_line(report.run)}: {_matching(report.match)}", hang=2)
+    screen.gap()
+    screen.say("agreement with people")
+    _agreement(screen, report)
     if any(metric.threshold for metric in report.metrics):
-        yield "called yes or no\n\n" + _thresholds(report)
-    yield "what people would say of the whole run\n\n" + _corrected(report, confidence)
-    yield "\n".join(_notes(report))
+        screen.gap()
+        screen.say("called yes or no")
+        _thresholds(screen, report)
+    screen.gap()
+    screen.say("what people would say of the whole run")
+    _corrected(screen, report, confidence)
+    screen.gap()
+    for note in _notes(report):
+        screen.say(note, hang=2)
 
 
 def _matching(match: LabelMatch) -> str:
@@ -56,11 +69,11 @@ def _matching(match: LabelMatch) -> str:
     return text
 
 
-def _agreement(report: Calibration) -> str:
-    rows = [
+def _agreement(screen: Screen, report: Calibration) -> None:
+    rows: list[list[Piece]] = [
         [
             metric.metric,
-            metric.method or "–",
+            by(metric.method) if metric.method else NOTHING,
             metric.field,
             f"{metric.n_labels:,}",
             _estimate(metric.spearman),
@@ -71,12 +84,18 @@ def _agreement(report: Calibration) -> str:
         ]
         for metric in report.metrics
     ]
-    headers = ["metric", "method", "label", "labels", "Spearman", "Pearson", "AUROC", "kappa"]
-    return text_table([*headers, "people among themselves"], rows, align="<<<>>>>>>")
+    columns = [Column("metric"), Column("by", leaves=BY), Column("label", leaves=COUNT)]
+    columns += [
+        right("labels", leaves=COUNT),
+        Column("Spearman"),
+        Column("Pearson", leaves=SIZE),
+    ]
+    columns += [Column("AUROC"), Column("kappa"), Column("people", leaves=DIFFERENCE)]
+    screen.table(columns, rows)
 
 
-def _thresholds(report: Calibration) -> str:
-    rows = []
+def _thresholds(screen: Screen, report: Calibration) -> None:
+    rows: list[list[Piece]] = []
     for metric in report.metrics:
         found = metric.threshold
         if found is None:
@@ -95,19 +114,34 @@ def _thresholds(report: Calibration) -> str:
                 _SOURCES[found.threshold.source].format(rule=found.threshold.rule),
             ]
         )
-    headers = ["metric", "yes", "yes: right/wrong", "no: wrong/right", "precision", "recall", "F1"]
-    return text_table([*headers, "balanced accuracy", "threshold"], rows, align="<<>>>>>><")
+    columns = [Column("metric"), Column("yes"), right("yes: right/wrong", leaves=COUNT)]
+    columns += [right("no: wrong/right", leaves=COUNT), Column("precision"), Column("recall")]
+    columns += [
+        Column("F1", leaves=BY),
+        Column("balanced", leaves=DIFFERENCE),
+        Column("threshold", leaves=SIZE),
+    ]
+    screen.table(columns, rows)
 
 
-def _corrected(report: Calibration, confidence: float) -> str:
-    rows = []
+def _corrected(screen: Screen, report: Calibration, confidence: float) -> None:
+    rows: list[list[Piece]] = []
     for metric in report.metrics:
         name = metric.field.removeprefix("-").partition(":")[0]
         rows.append(_corrected_row(metric, _share_of(metric, name), metric.share))
         if metric.mean is not None:
             rows.append(_corrected_row(metric, f"mean {name}", metric.mean))
-    headers = ["metric", "figure", "metric says", "corrected", interval_header(confidence), "labels alone"]
-    return text_table([*headers, interval_header(confidence), "as good as"], rows, align="<<>>>>>>")
+    columns = [
+        Column("metric"),
+        Column("figure", flexible=True),
+        right("metric says", leaves=BY),
+    ]
+    columns += [right("corrected"), Column(interval_header(confidence))]
+    columns += [
+        right("labels alone", leaves=COUNT),
+        Column(interval_header(confidence), leaves=COUNT),
+    ]
+    screen.table([*columns, right("as good as", leaves=SIZE)], rows)
 
 
 def _share_of(metric: MetricCalibration, name: str) -> str:
@@ -117,15 +151,15 @@ def _share_of(metric: MetricCalibration, name: str) -> str:
     return f"share with {name} = 1" if metric.mean is None else f"share with {name} >= {metric.positive_at:g}"
 
 
-def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEstimate) -> list[str]:
+def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEstimate) -> list[Piece]:
     return [
         metric.metric,
         what,
         "1 − " * (metric.is_turned_round and metric.is_share) + figure(metric.metric_mean),
-        figure(estimate.value),
-        interval_text(estimate.interval),
+        figure(estimate.value, estimate.interval),
+        interval_text(estimate.interval, estimate.value),
         figure(estimate.labels_value),
-        interval_text(estimate.labels_interval),
+        interval_text(estimate.labels_interval, estimate.labels_value),
         counted(round(estimate.effective_labels), "label"),
     ]
 

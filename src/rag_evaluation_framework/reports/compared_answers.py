@@ -283,9 +283,7 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
 
 def metric_word(each: MetricComparison) -> str:
     """Return what may be claimed of a metric: worse, better, undecided, or the same in every answer."""
-    if each.verdict != "no difference shown":
-        return each.verdict
-    return "undecided" if each.wins or each.losses else "same"
+    return each.finding
 
 
 def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:
@@ -435,3 +433,5 @@ def _way_on(comparison: Comparison, names: dict[str, str], *, everything: bool) 
         yield f"rag-eval compare {first} {others[0]}", "two of them, answer by answer"
     elif not everything and any(each.worse or each.better for each in comparison.answers):
         yield f"rag-eval compare {first} {others[0]} --all", "all that changed, side by side"
+    if all(name.startswith("eval_run_") for name in (comparison.baseline, *comparison.contenders)):
+        yield f"rag-eval report {first} {' '.join(others)}", "the same as a page, with every answer"

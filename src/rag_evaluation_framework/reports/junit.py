@@ -14,8 +14,9 @@ import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_evaluation_framework.reports.tables import one_line
-from rag_evaluation_framework.reports.terminal import expected_and_got, named_run_notes
+from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
+from rag_evaluation_framework.reports.screen import one_line
+from rag_evaluation_framework.reports.terminal import named_run_notes
 from rag_evaluation_framework.reports.verdict_lines import explanation, headline, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Check, Verdict
@@ -91,7 +92,7 @@ def _sample(suite: str, sample: Row, *, fails: bool, worse: bool) -> str:
         kind, message, fault = "failure", expected_and_got(sample), ""
     if kind in ("error", "failure") and not fails:
         kind, fault = "", message
-    name = f"{sample.index}: {one_line(sample.question)}"
+    name = f"{sample_name(sample)}: {one_line(sample.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
     return _case(suite, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
 

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from shlex import join, quote
-from textwrap import fill
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
-from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.reports.screen import (
+    BAD,
+    BOLD,
+    BY,
+    COUNT,
+    DIFFERENCE,
+    DOUBT,
+    GOOD,
+    NOTHING,
+    SIZE,
+    STYLES,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    figure,
+    interval_header,
+    right,
+)
+from rag_evaluation_framework.reports.verdict_lines import resuming_command
+from rag_evaluation_framework.results.run_folder import short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
+from rag_evaluation_framework.results.stored_evaluations import StoredResult
 from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder, as a table for people and as rows for machines.
@@ -30,24 +47,29 @@ def dataset_rows(entries: Sequence[CatalogueEntry]) -> list[dict[str, Any]]:
     return [{**entry.to_dict(), "dialect": entry.dialect or None} for entry in entries]
 
 
-def dataset_list_text(folder: Path, entries: Sequence[CatalogueEntry]) -> str:
-    """Return the table, and below it what is broken."""
+def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry]) -> None:
+    """Add the table, and below it what is broken."""
     if not entries:
-        return f"No datasets in {folder}."
-    rows = [
-        (
-            entry.dataset_id or "–",
-            entry.version or "–",
-            "–" if entry.size is None else f"{entry.size:,}",
-            entry.dialect or "–",
-            "broken" if entry.error else "",
+        screen.say(f"No datasets in {folder}.")
+        return
+    rows: list[list[Piece]] = [
+        [
+            entry.dataset_id or NOTHING,
+            entry.version or NOTHING,
+            NOTHING if entry.size is None else f"{entry.size:,}",
+            entry.dialect or NOTHING,
+            Styled("broken", BAD) if entry.error else "",
             entry.path.name,
-        )
+        ]
         for entry in entries
     ]
-    table = text_table(("id", "version", "samples", "dialect", "", "file"), rows, align="<<><<<")
-    broken = [f"broken: {_named(entry)}" for entry in entries if entry.error]
-    return "\n".join([table, *(["", *broken] if broken else [])])
+    columns = [Column("id", flexible=True), Column("version"), right("samples", leaves=COUNT)]
+    columns += [Column("format", leaves=BY), Column(""), Column("file", flexible=True)]
+    screen.table(columns, rows)
+    screen.gap()
+    for entry in entries:
+        if entry.error:
+            screen.say(f"broken: {_named(entry)}", hang=2)
 
 
 def _named(entry: CatalogueEntry) -> str:
@@ -56,74 +78,11 @@ def _named(entry: CatalogueEntry) -> str:
     return error if error.startswith(file) else f"{file}: {error}"
 
 
-# The command that goes on with a run: the one that began it, with what its head tells of the
-# arguments.
-#
-# What the head does not tell, as where the documents are, stands in capitals as in the command's help.
-
-_Words: TypeAlias = Callable[[RunHead], Iterator[str]]
-
-
-def resuming_command(head: RunHead, path: Path) -> str | None:
-    """Return the command that goes on with the run in this folder; ``None`` if no command began it."""
-    words = next((words for kind, words in _COMMANDS.items() if kind in head.configuration), None)
-    if words is None:
-        return None
-    run = head.run_id if path.parent == DEFAULT_RUNS_DIRECTORY else str(path)
-    return " ".join([*words(head), *_judges(head), "--resume", quote(run)])
-
-
-def _golden(head: RunHead) -> Iterator[str]:
-    yield f"rag-eval golden {quote(str(head.configuration['golden']))} {_target(head)}"
-    if head.configuration.get("history") == "reference":
-        yield "--history reference"
-
-
-def _evaluate(head: RunHead) -> Iterator[str]:
-    yield f"rag-eval evaluate {quote(str(head.configuration.get('manifest', 'MANIFEST')))} {_target(head)}"
-
-
-def _generate(head: RunHead) -> Iterator[str]:
-    given = head.configuration.get("arguments")
-    usual = f"CORPUS -o FILE --model {quote(str(head.target))}"
-    yield "rag-eval generate " + (join(map(str, given)) if isinstance(given, list) else usual)
-
-
-def _retrieval(head: RunHead) -> Iterator[str]:
-    given = head.configuration.get("arguments")
-    yield "rag-eval retrieval " + (join(map(str, given)) if isinstance(given, list) else "CORPUS")
-
-
-def _evaluate_models(head: RunHead) -> Iterator[str]:
-    yield "python scripts/evaluate_models.py"
-    yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
-
-
-# By the field that only heads of this kind have; those of golden sets and of models have what those of
-# manifests have too.
-_COMMANDS: Mapping[str, _Words] = {
-    "golden": _golden,
-    "models": _evaluate_models,
-    "selection": _evaluate,
-    "generation": _generate,
-    CELLS: _retrieval,
-}
-
-
-def _target(head: RunHead) -> str:
-    """Name the option; the target's own name is not always what was given."""
-    return "--url URL" if str(head.target).startswith(("http://", "https://")) else "--target TARGET"
-
-
-def _judges(head: RunHead) -> Iterator[str]:
-    for judge in head.configuration.get(JUDGE) or ():
-        yield f"--judge-model {quote(str(judge['model'] if isinstance(judge, Mapping) else judge))}"
-
-
 # The runs of a folder, as a table for people and as rows for machines.
 
 _LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
 _NO_COMMAND = "the program that began it"
+_STATES = {"complete": GOOD, "incomplete": DOUBT, "running": DOUBT, "broken": BAD}
 
 
 def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
@@ -131,32 +90,49 @@ def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
     return [_row(run) for run in runs]
 
 
-def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table, and below it what is broken and how to go on with what is left to do."""
+def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Add the table, and below it what is broken and how to continue what is left to do."""
     if not rows:
-        return f"No runs in {folder}."
+        screen.say(f"No runs in {folder}.")
+        return
     left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
-    cells = [
-        (
+    today = max(row["started_at"] or "" for row in rows)[:10]
+    lines: list[list[Piece]] = [
+        [
             row["run_id"],
-            row["state"],
-            row["dataset_id"] or "–",
-            row["target"] or "–",
-            "–" if row["done"] is None else f"{row['done']:,} of {row['total']:,}",
-            "–" if row["failed"] is None else f"{row['failed']:,}",
-            *("–" if row[name] is None else f"{row[name]:,}" for name in left),
-            row["started_at"] or "–",
-        )
+            Styled(row["state"], _STATES.get(row["state"], "")),
+            row["dataset_id"] or NOTHING,
+            row["target"] or NOTHING,
+            NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}",
+            NOTHING if row["failed"] is None else f"{row['failed']:,}",
+            *(NOTHING if row[name] is None else f"{row[name]:,}" for name in left),
+            clock_time(row["started_at"], today=today),
+        ]
         for row in rows
     ]
-    headers = ("run", "state", "dataset", "target", "done", "failed", *left.values(), "started")
-    table = text_table(headers, cells, align=f"<<<<>>{'>' * len(left)}<")
-    notes = [f"broken: {row['run_id']}: {row['error']}" for row in rows if row["error"]]
-    notes += [f"running: {row['run_id']}: {row['owner']}" for row in rows if row["owner"]]
-    notes += [
-        f"{row['run_id']} goes on with: {row['resume'] or _NO_COMMAND}" for row in rows if _is_left(row)
+    columns = [
+        Column("run"),
+        Column("state"),
+        Column("dataset", flexible=True),
+        Column("agent", flexible=True),
     ]
-    return "\n".join([table, *(["", *notes] if notes else [])])
+    columns += [right("answers", leaves=COUNT), right("failed", leaves=COUNT)]
+    columns += [right(header, leaves=COUNT) for header in left.values()]
+    screen.table([*columns, Column("started", leaves=SIZE)], lines)
+    for row in rows:
+        if row["error"]:
+            screen.say(f"broken: {row['run_id']}: {row['error']}", hang=2)
+        if row["owner"]:
+            screen.say(f"running: {row['run_id']}: {row['owner']}", hang=2)
+        if _is_left(row):
+            screen.command("continue with:", row["resume"] or _NO_COMMAND)
+
+
+def clock_time(started: str | None, *, today: str) -> str:
+    """Return when a run began: the hour if that was on the last day there is, else the day."""
+    if not started:
+        return NOTHING
+    return started[11:16] if started[:10] == today else started[:10]
 
 
 def _is_left(row: dict[str, Any]) -> bool:
@@ -211,7 +187,47 @@ def _row(run: ListedRun) -> dict[str, Any]:
     return row
 
 
-# The declared metrics as rows, as text for a terminal, and as the page `docs/metrics.md`.
+# What is stored, with its figures and verdict.
+
+_SHOWN_METRICS = 3
+
+
+def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) -> None:
+    """Add a line for each evaluation that is stored, the latest first, and how to compare the last two."""
+    if not found:
+        screen.say(f"No results in {folder}.")
+        return
+    times = Counter(metric for each in found for metric in each.metrics)
+    metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
+    today = max(each.when or "" for each in found)[:10]
+    rows: list[list[Piece]] = [
+        [
+            each.id,
+            clock_time(each.when, today=today),
+            each.dataset or NOTHING,
+            each.target or NOTHING,
+            NOTHING if each.total is None else f"{each.passed:,} of {each.total:,}",
+            *(figure(each.metrics.get(metric)) for metric in metrics),
+            Styled(each.verdict or "", STYLES.get(each.verdict or "", "")),
+        ]
+        for each in found
+    ]
+    columns = [Column("run"), Column("when", leaves=COUNT), Column("dataset", flexible=True)]
+    columns += [Column("agent", flexible=True), right("right", leaves=COUNT)]
+    # The metric that fewest have leaves first.
+    figures = [right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)]
+    screen.table([*columns, *figures, Column("gate")], rows)
+    for each in found:
+        if each.error:
+            screen.say(f"broken: {each.error}", hang=2)
+    ids = [each.id for each in found if each.error is None]
+    same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
+    if len(same) == 2 and len(set(ids)) == len(ids):
+        older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
+        screen.steps([(f"rag-eval compare {older} {newer}", "")])
+
+
+# The declared metrics as rows, on a screen, and as the page `docs/metrics.md`.
 
 
 def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
@@ -237,35 +253,33 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def metric_list_text(metrics: Sequence[Metric]) -> str:
-    """Render the metrics family by family: name, direction, needs, version, then meaning and formula."""
-    parts = []
+def show_metrics(screen: Screen, metrics: Sequence[Metric]) -> None:
+    """Add the metrics family by family: name, direction, needs, version, then meaning and formula."""
     for family, members in groupby(metrics, key=lambda metric: metric.family):
-        parts.append(f"{family}\n{'─' * len(family)}")
-        parts.extend(_described(metric) for metric in members)
-    return "\n\n".join(parts)
+        screen.gap()
+        screen.say(Styled(family, BOLD))
+        for metric in members:
+            screen.gap()
+            _show_metric(screen, metric)
 
 
-def _described(metric: Metric) -> str:
+def _show_metric(screen: Screen, metric: Metric) -> None:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
     needs = ", ".join(metric.needs)
-    lines = [f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})"]
-    lines += [_indented(metric.summary), _indented(f"= {metric.formula}")]
+    screen.say(f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6)
+    told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
-        lines.append(_indented(f"without a judge measured on {_languages(metric)}; others are skipped"))
+        told.append(f"without a judge measured on {_languages(metric)}; others are skipped")
     if metric.aliases:
-        lines.append(_indented(f"also written: {', '.join(metric.aliases)}"))
-    return "\n".join(lines)
+        told.append(f"also written: {', '.join(metric.aliases)}")
+    for line in told:
+        screen.say(line, indent=4, hang=6)
 
 
 def _languages(measured: Metric | MethodCard) -> str:
     codes = measured.languages() if isinstance(measured, Metric) else measured.languages
     return " and ".join(map(language_name, codes))
-
-
-def _indented(text: str) -> str:
-    return fill(text, 100, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 def metric_list_markdown(metrics: Sequence[Metric]) -> str:
@@ -310,7 +324,7 @@ def _section(metric: Metric) -> str:
     return "\n".join(lines)
 
 
-# The cards of the offline methods, as rows and as text for a terminal.
+# The cards of the offline methods.
 
 
 def method_card_rows(cards: Sequence[MethodCard]) -> list[dict[str, Any]]:
@@ -318,24 +332,34 @@ def method_card_rows(cards: Sequence[MethodCard]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(card) for card in cards]
 
 
-def method_cards_text(cards: Sequence[MethodCard]) -> str:
-    """Render each card: what the method is, sees and does not see, and its agreement with people."""
-    return "\n\n".join("\n".join(_lines(card)) for card in cards)
-
-
-def _lines(card: MethodCard) -> Iterator[str]:
-    yield f"{card.name}   (version {card.version}; {', '.join(card.metrics)})"
-    yield _indented(card.summary)
-    yield _indented(f"measured on {_languages(card)}; texts in other languages are skipped")
-    yield from (_indented(f"+ {text}") for text in card.sees)
-    yield from (_indented(f"- {text}") for text in card.does_not_see)
-    yield _indented(f"fitted on: {card.fitted_on}")
-    if card.agreement:
-        rows = [
-            [each.figure, each.data, f"{each.n:,}", f"{each.value:.3f}", f"[{each.low:.3f}, {each.high:.3f}]"]
-            for each in card.agreement
-        ]
-        headers = ["agreement with people", "data", "n", "value", "95% interval"]
-        table = text_table(headers, rows, align="<<>>>")
-        yield ""
-        yield "\n".join(f"    {line}" for line in table.splitlines())
+def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
+    """Add each card: what the method is, sees and does not see, and its agreement with people."""
+    for card in cards:
+        screen.gap()
+        screen.say(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
+        told = [card.summary, f"measured on {_languages(card)}; texts in other languages are skipped"]
+        told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
+        told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
+        for line in told:
+            screen.say(line, indent=4, hang=6)
+        if card.agreement:
+            screen.gap()
+            rows: list[list[Piece]] = [
+                [
+                    each.figure,
+                    each.data,
+                    f"{each.n:,}",
+                    f"{each.value:.3f}",
+                    f"[{each.low:.3f}, {each.high:.3f}]",
+                    "" if each.plain is None else f"{each.plain:.3f}",
+                ]
+                for each in card.agreement
+            ]
+            columns = [Column("agreement with people", flexible=True), Column("data", flexible=True)]
+            columns += [
+                right("n", leaves=COUNT),
+                right("value"),
+                Column(interval_header()),
+                right("plain", leaves=BY),
+            ]
+            screen.table(columns, rows, indent=4)

@@ -1,4 +1,4 @@
-"""An evaluation or a comparison as Markdown for a pull request or a job's summary."""
+"""An evaluation or a comparison as Markdown for a pull request or a job's summary, figures folded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.cases import exchanges, named_rows, shortcomings, unsupported_words, why
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -15,126 +17,194 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
-from rag_evaluation_framework.reports.screen import by, difference
-from rag_evaluation_framework.reports.screen import figure as two_digits
-from rag_evaluation_framework.reports.tables import figure, interval_header, one_line, shown_figures
+from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
 from rag_evaluation_framework.reports.terminal import (
-    blame_cells,
-    blame_title,
-    exchanges,
-    gate_cells,
+    check_of,
     named_run_notes,
-    refusal_cells,
-    samples_to_show,
-    unscored_lines,
-    untold_blame,
+    needs_cells,
+    not_scored_lines,
+    shown_figures,
 )
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     explanation,
-    moved_cells,
+    refusals_said,
     sentence,
     verdict_of,
     worse_answers,
+    wrong_though_passing,
 )
-from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.verdicts import Regressions
 
-_LISTED_SAMPLES = 10
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
+_LISTED = 10
+_CHARACTERS = 300
+# What would begin a cell, a tag, code, a link or an entity; and emphasis, where it would be one.
+_SPECIAL = re.compile(r"[\\|<`\[]|(?<!\w)[*_~](?=\S)|(?<=\S)[*_~](?!\w)|&(?=#?\w+;)")
+# What GitHub makes a link of, whatever stands before it.
+_LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 
 
 def render(thing: Evaluation | Comparison) -> str:
-    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
+    """Render the verdict first, then the answers behind it, then every figure."""
     return _comparison(thing) if isinstance(thing, Comparison) else _evaluation(thing)
 
 
 def _evaluation(evaluation: Evaluation) -> str:
-    verdict, evaluations = verdict_of(evaluation), evaluation.named_runs
-    refusals, blame = evaluation.refusals, evaluation.blame
-    word = verdict.word
-    title = f"{MARKS[word]} {word.upper()}" if word in MARKS else "Evaluation"
-    parts = [f"## {title}: {escaped(sentence(evaluation))}"]
-    parts += [f"Target: {escaped(evaluation.target)}"] if evaluation.target else []
-    if told := [f"- {escaped(line, 1000)}" for line in explanation(evaluation)]:
+    verdict = verdict_of(evaluation)
+    title = f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "Evaluation"
+    parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
+    if told := [escaped(line, 1000) for line in explanation(evaluation)]:
+        parts.append("  \n".join(told))
+    parts += _answers(evaluation)
+    if line := wrong_though_passing(evaluation):
+        parts.append(escaped(line, 1000))
+    parts.append(_figures(evaluation))
+    notes = [*not_scored_lines(evaluation), refusals_said(evaluation), *evaluation.warnings]
+    notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
+    if told := [f"- {escaped(note, 1000)}" for note in notes if note is not None]:
         parts.append("\n".join(told))
-    if worse := worse_answers(evaluation, _LISTED_SAMPLES):
-        rows = [[each.name, each.question, each.before or "–", each.now or "–"] for each in worse]
-        parts.append(_table(["got worse", "question", "before", "now"], rows))
-    if verdict.checks:
-        parts.append(_table(*gate_cells(verdict)))
-    if verdict.regressions is not None and verdict.regressions.metrics:
-        parts.append(_table(*moved_cells(verdict.regressions)))
-    parts += [_metrics(evaluations, part="system" if evaluation.parts_are == "systems" else "dataset")]
-    parts += [part for name, each in evaluations.items() if (part := _unscored(name, each))]
-    if refusals is not None and refusals.methods:
-        parts.append(_table(*refusal_cells(refusals)))
-    if blame is not None and blame.told:
-        parts.append(_blame(blame))
-    parts += [f"> **Warning:** {escaped(warning)}" for warning in evaluation.warnings]
-    notes = [note for name, each in evaluations.items() for note in named_run_notes(name, each)]
-    parts += [f"> **Note:** {escaped(note, 1000)}" for note in notes]
-    parts += [part for name, each in evaluations.items() for part in _samples(name, each)]
+    target = f", agent {code(evaluation.target)}" if evaluation.target else ""
+    runs = ", ".join(
+        f"{code(part.head.run_id)} ({escaped(name)})" for name, part in evaluation.named_runs.items()
+    )
+    parts += [f"Run {runs}{target}"] if runs else []
     return "\n\n".join(parts) + "\n"
 
 
-def escaped(text: str, characters: int = 300) -> str:
+def escaped(text: str, characters: int = _CHARACTERS) -> str:
     """Return a text that Markdown shows as it is, in one line: no markup, no mention, no cell of its own."""
-    return _SPECIAL.sub(r"\\\1", one_line(text, characters))
+    line = _SPECIAL.sub(lambda found: f"\\{found[0]}", one_line(text, characters))
+    return _LINKED.sub(lambda found: f"{found[0]}\u200b", line)
 
 
-def _metrics(evaluations: Mapping[str, Evaluation], *, part: str) -> str:
-    rows = [
-        [
-            name,
-            each.metric,
-            each.method,
-            figure(each.value),
-            f"{figure(each.interval.low)} to {figure(each.interval.high)}" if each.interval else "–",
-            f"{each.n_scored} / {each.n_skipped} / {each.n_failed}",
+def code(text: str) -> str:
+    """Return a name as code."""
+    return f"`{one_line(text).replace('`', chr(39)).replace('|', '/')}`"
+
+
+def _marked(row: Row, answer: str | None) -> str:
+    """Return an answer with the words that nothing supports in bold."""
+    if answer is None:
+        return "–"
+    text, parts, done = answer[:_CHARACTERS], [], 0
+    for start, end in sorted(unsupported_words(row)) if answer == row.response.text else ():
+        if done <= start < end <= len(text):
+            parts += [_within(text[done:start]), f"**{escaped(text[start:end])}**"]
+            done = end
+    more = "…" if len(answer) > _CHARACTERS else ""
+    return "".join([*parts, _within(text[done:])]).strip() + more or "–"
+
+
+def _within(text: str) -> str:
+    """Return a part of a text, the spaces at its ends kept."""
+    first, last = " " * text[:1].isspace(), " " * text[-1:].isspace()
+    return f"{first}{escaped(text)}{last}" if text.strip() else first
+
+
+def _answers(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the answers that got worse, else those that do not pass, or are wrong where nothing decides."""
+    moved, word = evaluation.regressions, verdict_of(evaluation).word
+    found = shortcomings(evaluation)
+    if moved is not None and moved.worse and word != "passed":
+        worse = worse_answers(evaluation, _LISTED)
+        rows = [
+            [
+                escaped(each.name),
+                escaped(each.question),
+                _within(each.before or "–"),
+                _marked(each.row, each.now),
+            ]
+            for each in worse
         ]
-        for name, evaluation in evaluations.items()
-        for each in shown_figures(evaluation)
-    ]
-    headers = [part, "metric", "method", "mean", interval_header(0.95), "scored / skipped / failed"]
-    return _table(headers, rows)
+        yield _table(["", "question", "before", "now"], rows)
+        yield _rest(len(moved.worse) - len(rows), moved)
+    elif (found.failing and word != "passed") or (found.wrong and not verdict_of(evaluation).enabled):
+        cases, total = (found.worst, found.failing) if found.failing else (found.worst_wrong, found.wrong)
+        named = named_rows(evaluation, cases[:_LISTED])
+        rows = [cells for name, row in named for cells in _case(name, row)]
+        yield _table(["", "question", "expected", "got", "why"], rows)
+        yield _rest(total - len(named), None)
 
 
-def _unscored(name: str, evaluation: Evaluation) -> str:
-    lines = [f"- {escaped(line.strip(), 1000)}" for line in unscored_lines(evaluation)]
-    return "\n".join([f"Not scored of {escaped(name)}:", "", *lines]) if lines else ""
+def _rest(more: int, moved: Regressions | None) -> str:
+    told = [f"{more:,} more in the run."] if more > 0 else []
+    if moved is not None:
+        same = moved.paired - len(moved.worse) - len(moved.better)
+        told.append(f"{counted(same, 'answer is', 'answers are')} the same." if same else "")
+    return " ".join(filter(None, told))
 
 
-def _blame(summary: BlameSummary) -> str:
-    untold = untold_blame(summary)
-    last = [] if untold is None else [escaped(untold, 1000)]
-    return "\n\n".join([escaped(blame_title(summary)), _table(*blame_cells(summary)), *last])
+def _case(name: str, row: Row) -> Iterator[list[str]]:
+    """Yield a row for an answer, or one for each turn of a conversation that is at fault."""
+    for each in exchanges(row):
+        got = escaped(row.error) if row.error and each.answer is None else _marked(row, each.answer)
+        expected = escaped(each.expected) if each.expected else "–"
+        yield [escaped(name), escaped(each.asked), expected, got, escaped(why(row, each.blame) or "–")]
 
 
-def _samples(name: str, evaluation: Evaluation) -> Iterator[str]:
-    for listed in samples_to_show(evaluation.rows, limit=_LISTED_SAMPLES):
-        rows = [row for sample in listed.samples for row in _rows(sample)]
-        # This line is HTML, in which Markdown's backslashes would be shown.
-        summary = f"<summary>{escape(one_line(name))}: {listed.title}</summary>"
-        table = _table(["input", "expected", "got", "fails in"], rows)
-        yield f"<details>{summary}\n\n{table}\n\n</details>"
+def _figures(evaluation: Evaluation) -> str:
+    moved = evaluation.regressions
+    if moved is not None and moved.metrics:
+        headers, rows, said = _moved_rows(evaluation, moved)
+    else:
+        headers, rows, said = _figure_rows(evaluation)
+    # The summary is HTML, in which Markdown's backslashes would be shown.
+    table = _table(headers, rows)
+    return f"<details><summary>Figures: {escape(one_line(said, 400))}</summary>\n\n{table}\n</details>"
 
 
-def _rows(sample: Row) -> list[list[str]]:
-    """Return a row for a sample, or one for each turn of a conversation that is at fault."""
-    shown = exchanges(sample)
-    is_one = len(shown) == 1
-    got = [sample.error or each.answer if is_one else each.answer or sample.error for each in shown]
-    return [
-        [each.asked, each.expected or "–", answer or "–", each.fault or "–"]
-        for each, answer in zip(shown, got, strict=True)
-    ]
+def _figure_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]], str]:
+    several = len(evaluation.named_runs) > 1 or evaluation.kind in ("golden", "systems")
+    rows, said = [], []
+    for name, part in evaluation.named_runs.items():
+        for each in shown_figures(part):
+            check = check_of(evaluation, part, each.metric)
+            needs, status = (getattr(cell, "text", cell) for cell in needs_cells(check))
+            value = figure(each.value, each.interval, bound=check.bound if check else None)
+            interval = interval_text(each.interval, each.value)
+            told = f"{needs}, {status}" if needs else ""
+            counts = f"{each.n_scored:,}"
+            rows.append([*([escaped(name)] if several else []), escaped(each.metric), value, interval])
+            rows[-1] += [escaped(told), counts, by(each.method)]
+            if check is not None or not verdict_of(evaluation).checks:
+                said.append(f"{each.metric} {value}" + (f" {status}" if status else ""))
+    part_is = "system" if evaluation.parts_are == "systems" else "dataset"
+    headers = [*([part_is] if several else []), "metric", "value", "95% interval", "needs", "answers", "by"]
+    return headers, rows, ", ".join(said[:6])
+
+
+def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], list[list[str]], str]:
+    runs = {part.name: part for part in evaluation.runs}
+    several = len(runs) > 1
+    rows, said = [], []
+    for each in moved.metrics:
+        part = runs.get(each.dataset, evaluation)
+        needs, status = (
+            getattr(cell, "text", cell) for cell in needs_cells(check_of(evaluation, part, each.metric))
+        )
+        made = part.metrics.get(each.metric)
+        rows.append(
+            [
+                *([escaped(each.dataset)] if several else []),
+                escaped(each.metric),
+                figure(each.before),
+                figure(each.now),
+                difference(each.difference, each.interval),
+                each.finding,
+                escaped(f"{needs}, {status}" if needs else ""),
+                f"{each.n:,}",
+                "" if made is None else by(made.method),
+            ]
+        )
+        said.append(f"{each.metric} {figure(each.before)} → {figure(each.now)}, {each.finding}")
+    headers = ["metric", "before", "now", "difference", "verdict", "needs", "answers", "by"]
+    return [*(["dataset"] if several else []), *headers], rows, "; ".join(said)
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    written = [[escaped(cell) for cell in row] for row in (headers, *rows)]
-    lines = [written[0], ["---"] * len(headers), *written[1:]]
+    lines = [headers, ["---"] * len(headers), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -152,13 +222,16 @@ def _comparison(comparison: Comparison) -> str:
         told = [f"Compared with {changes.baseline}.", *map(trait_sentence, changes.traits[:2])]
         parts.append(escaped(" ".join(told), 1000))
         rows = [
-            [f"{word}: {called(each)}", each.question, each.before or "–", each.now or "–"]
+            [
+                escaped(f"{word}: {called(each)}"),
+                *map(escaped, (each.question, each.before or "–", each.now or "–")),
+            ]
             for word, answers in (("worse", changes.worse), ("better", changes.better))
-            for each in answers[:_LISTED_SAMPLES]
+            for each in answers[:_LISTED]
         ]
         if rows:
             old, new = names[changes.baseline], names[changes.contender]
-            parts.append(_table(["", "question", old, new], rows))
+            parts.append(_table(["", "question", escaped(old), escaped(new)], rows))
         lines = [sorts_sentence(changes), *left_out_sentences(changes)]
         parts.append("\n".join(f"- {escaped(line, 1000)}" for line in lines))
     parts += [f"> **Warning:** compared all the same: {escaped(each, 1000)}" for each in comparison.warnings]
@@ -169,16 +242,15 @@ def _comparison(comparison: Comparison) -> str:
 
 def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
     told = [
-        f"{each.metric} {two_digits(each.baseline_mean)} → {two_digits(each.contender_mean)}, "
-        f"{metric_word(each)}"
+        f"{each.metric} {figure(each.baseline_mean)} → {figure(each.contender_mean)}, {metric_word(each)}"
         for each in comparison.metrics
     ]
     rows = [
         [
-            each.metric,
-            names[each.contender],
-            two_digits(each.baseline_mean),
-            two_digits(each.contender_mean),
+            escaped(each.metric),
+            escaped(names[each.contender]),
+            figure(each.baseline_mean),
+            figure(each.contender_mean),
             difference(each.difference, each.interval),
             f"{each.wins} / {each.ties} / {each.losses}",
             metric_word(each),

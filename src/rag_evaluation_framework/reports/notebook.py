@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
-from rag_evaluation_framework.reports.tables import figure, shown_figures
+from rag_evaluation_framework.reports.screen import by, figure, interval_text
+from rag_evaluation_framework.reports.terminal import shown_figures
 from rag_evaluation_framework.reports.verdict_lines import headline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
 
-_HEADERS = ("", "metric", "mean", "95% interval", "scored", "skipped", "failed", "method")
+_HEADERS = ("", "metric", "value", "95% interval", "answers", "by")
 
 
 def render(evaluation: Evaluation) -> str:
@@ -24,7 +25,6 @@ def render(evaluation: Evaluation) -> str:
 
 
 def _row(part: str, each: Figure) -> str:
-    interval = f"{figure(each.interval.low)} – {figure(each.interval.high)}" if each.interval else "–"
-    counts = (each.n_scored, each.n_skipped, each.n_failed)
-    cells = (part, each.metric, figure(each.value), interval, *counts, each.method)
+    interval = interval_text(each.interval, each.value)
+    cells = (part, each.metric, figure(each.value, each.interval), interval, each.n_scored, by(each.method))
     return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"

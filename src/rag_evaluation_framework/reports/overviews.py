@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,213 +11,247 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
 from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths, Overview
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.models.spending import Spending
+from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.models.spending import Prices, Spending
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample
-from rag_evaluation_framework.reports.tables import figure as figure_text
-from rag_evaluation_framework.reports.tables import interval_text, one_line, text_table
+from rag_evaluation_framework.reports.screen import (
+    BAD,
+    BAR,
+    BY,
+    COUNT,
+    DIM,
+    DOUBT,
+    GOOD,
+    NOTHING,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    cells,
+    cut,
+    figure,
+    interval_header,
+    interval_text,
+    money,
+    one_line,
+    right,
+)
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
-# The agreement between annotators as text for a terminal.
+# The agreement between annotators.
 
 _LISTED = 10
 
 
-def agreement_text(report: AgreementReport, *, listed: int = _LISTED) -> str:
-    """Render the figures, then the pairs and the queries that agree least."""
-    return "\n\n".join(_parts(report, listed))
-
-
-def _parts(report: AgreementReport, listed: int) -> Iterator[str]:
+def show_agreement(screen: Screen, report: AgreementReport, *, listed: int = _LISTED) -> None:
+    """Add the figures, then the pairs and the queries that agree least."""
     annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
     queries = counted(report.n_queries, "query", "queries")
-    yield f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more"
+    screen.say(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
     if not report.figures:
-        yield "no query has two annotators: nothing to compare"
+        screen.say("no query has two annotators: nothing to compare")
         return
-    yield _figures(report)
+    screen.gap()
+    _agreement_figures(screen, report)
     if len(report.pairs) > 1:
-        yield "pairs that agree least first\n\n" + _pairs(report, listed)
+        _pairs(screen, report, listed)
     if report.queries and report.queries[0].jaccard < 1.0:
-        yield "queries whose marked characters agree least first\n\n" + _queries(report, listed)
+        _queries(screen, report, listed)
     if report.scores and report.scores[0].difference > 0.0:
-        yield "answers whose scores differ most first\n\n" + _scores(report, listed)
+        _scores(screen, report, listed)
 
 
-def _figures(report: AgreementReport) -> str:
-    confidence = next((figure.interval.confidence for figure in report.figures if figure.interval), 0.95)
-    rows = [
+def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
+    confidence = next((each.interval.confidence for each in report.figures if each.interval), 0.95)
+    rows: list[list[Piece]] = [
         [
-            figure.what,
-            figure.measure,
-            figure_text(figure.value),
-            interval_text(figure.interval),
-            str(figure.n_queries),
-            _target(figure),
+            each.what,
+            each.measure,
+            figure(each.value, each.interval),
+            NOTHING if each.interval is None else interval_text(each.interval, each.value),
+            str(each.n_queries),
+            _target(each),
         ]
-        for figure in report.figures
+        for each in report.figures
     ]
-    headers = ["what", "measure", "agreement", f"{confidence:.0%} interval", "queries", "target"]
-    methods = dict.fromkeys(figure.interval.method for figure in report.figures if figure.interval)
-    notes = [f"intervals: {method}, over queries" for method in methods]
-    if any(figure.value is None for figure in report.figures):
-        notes.append("–: everybody always says the same, so agreement beyond chance is not defined")
-    if any(figure.value is not None and figure.interval is None for figure in report.figures):
-        notes.append(
-            "no interval: too few queries, or all resamples alike, which do not tell how far off it is"
-        )
-    return "\n".join([text_table(headers, rows, align="<<>>><"), *([""] if notes else []), *notes])
+    columns: list[Column | str] = ["what", Column("measure", leaves=BY), right("agreement")]
+    columns += [interval_header(confidence), right("queries", leaves=COUNT), "target"]
+    screen.table(columns, rows)
+    for method in dict.fromkeys(each.interval.method for each in report.figures if each.interval):
+        screen.say(f"intervals: {method}, over queries", indent=2, hang=4)
+    if any(each.value is None for each in report.figures):
+        defined = "so agreement beyond chance is not defined"
+        screen.say(f"–: everybody always says the same, {defined}", indent=2, hang=4)
+    if any(each.value is not None and each.interval is None for each in report.figures):
+        alike = "or all resamples alike, which do not tell how far off it is"
+        screen.say(f"no interval: too few queries, {alike}", indent=2, hang=4)
 
 
-def _target(figure: AgreementFigure) -> str:
-    if figure.target is None or figure.value is None:
+def _target(each: AgreementFigure) -> Piece:
+    if each.target is None or each.value is None:
         return ""
-    return f"≥ {figure.target:g} {'met' if figure.value >= figure.target else 'missed'}"
+    is_met = each.value >= each.target
+    return Styled(f">= {each.target:g} {'met' if is_met else 'missed'}", GOOD if is_met else BAD)
 
 
-def _pairs(report: AgreementReport, listed: int) -> str:
-    rows = [
+def _pairs(screen: Screen, report: AgreementReport, listed: int) -> None:
+    rows: list[list[Piece]] = [
         [
             " – ".join(pair.pair),
             str(pair.n_queries),
-            figure_text(pair.jaccard),
+            figure(pair.jaccard),
             str(pair.n_scores),
-            figure_text(pair.score_difference),
+            figure(pair.score_difference),
         ]
         for pair in report.pairs[:listed]
     ]
-    headers = ["annotators", "queries", "Jaccard", "scores", "mean difference"]
-    return text_table(headers, rows, align="<>>>>") + _more(len(report.pairs) - listed)
+    columns = [
+        Column("annotators", flexible=True),
+        right("queries"),
+        right("Jaccard"),
+    ]
+    columns += [right("scores", leaves=COUNT), right("mean difference")]
+    _least(screen, "pairs that agree least first", columns, rows, len(report.pairs) - listed)
 
 
-def _queries(report: AgreementReport, listed: int) -> str:
+def _queries(screen: Screen, report: AgreementReport, listed: int) -> None:
     differing = [query for query in report.queries if query.jaccard < 1.0]
-    rows = [
+    rows: list[list[Piece]] = [
         [
             query.query_id,
             str(query.n_annotators),
-            figure_text(query.jaccard),
+            figure(query.jaccard),
             " – ".join(query.furthest_pair),
-            figure_text(query.furthest_jaccard),
+            figure(query.furthest_jaccard),
         ]
         for query in differing[:listed]
     ]
-    headers = ["query", "annotators", "Jaccard", "furthest apart", "Jaccard"]
-    return text_table(headers, rows, align="<>><>") + _more(len(differing) - listed)
+    columns = [Column("query", flexible=True), right("annotators", leaves=COUNT)]
+    columns += [
+        right("Jaccard"),
+        Column("furthest apart", flexible=True),
+        right("Jaccard"),
+    ]
+    title = "queries whose marked characters agree least first"
+    _least(screen, title, columns, rows, len(differing) - listed)
 
 
-def _scores(report: AgreementReport, listed: int) -> str:
+def _scores(screen: Screen, report: AgreementReport, listed: int) -> None:
     differing = [row for row in report.scores if row.difference > 0.0]
-    rows = [
-        [row.query_id, row.score, figure_text(row.difference), row.lowest, row.highest]
+    rows: list[list[Piece]] = [
+        [row.query_id, row.score, figure(row.difference), row.lowest, row.highest]
         for row in differing[:listed]
     ]
-    headers = ["query", "score", "difference", "lowest", "highest"]
-    return text_table(headers, rows, align="<<><<") + _more(len(differing) - listed)
+    columns = [Column("query", flexible=True), Column("score"), right("difference")]
+    columns += [Column("lowest", flexible=True), Column("highest", flexible=True)]
+    _least(screen, "answers whose scores differ most first", columns, rows, len(differing) - listed)
 
 
-def _more(number: int) -> str:
-    return f"\n… and {number} more (--json has all)" if number > 0 else ""
+def _least(
+    screen: Screen, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Piece]], more: int
+) -> None:
+    screen.gap()
+    screen.say(title)
+    screen.table(columns, rows)
+    if more > 0:
+        screen.say(f"{more:,} more (--json has all)", indent=2)
 
 
-# A dataset in figures, as text for a terminal.
+# A dataset in figures.
 
-BAR_WIDTH = 30
 _SHOWN_VALUES = 12
 _SHOWN_FILES = 5
+_BAR_CELLS = 30
 
 
-def overview_text(overview: Overview) -> str:
-    """Return what there is, how long it is, and how it spreads; parts without data are left out."""
-    return "\n\n".join(part for part in _overview_parts(overview) if part)
-
-
-def bar(count: int, largest: int) -> str:
-    """Draw a count as a bar, in eighths of a character; anything but 0 is visible."""
-    eighths = max(round(count / largest * BAR_WIDTH * 8), 1) if count else 0
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-
-
-def _overview_parts(overview: Overview) -> Iterator[str]:
-    yield _head(overview)
+def show_overview(screen: Screen, overview: Overview) -> None:
+    """Add what there is, how long it is, and how it spreads; parts without data are left out."""
+    _head(screen, overview)
     if overview.lengths:
-        yield _lengths_table(overview)
-    if "questions" in overview.lengths:
-        yield _histogram("questions by length", overview.lengths["questions"])
-    elif "documents" in overview.lengths:
-        yield _histogram("documents by length", overview.lengths["documents"])
+        screen.gap()
+        _lengths_table(screen, overview)
+    for kind in ("questions", "documents"):
+        if kind in overview.lengths:
+            _histogram(screen, f"{kind} by length", overview.lengths[kind])
+            break
     for label, counts in overview.labels.items():
-        yield _counts_table(label, list(counts.items()), overview.samples or 0)
+        _counts_table(screen, label, list(counts.items()), overview.samples or 0)
     if overview.coverage:
-        yield _coverage(overview.coverage)
+        screen.gap()
+        _coverage(screen, overview.coverage)
 
 
-def _head(overview: Overview) -> str:
+def _head(screen: Screen, overview: Overview) -> None:
     if overview.samples is None:
         files = sum(overview.files.values())
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in overview.files.items())
-        lines = [overview.path, f"{counted(files, 'document')} ({kinds})" if files else "no documents"]
+        screen.say(overview.path)
+        screen.say(f"{counted(files, 'document')} ({kinds})" if files else "no documents", hang=2)
         if overview.unreadable:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
-            lines.append(f"{counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}")
-        return "\n".join(lines)
+            screen.say(f"{counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}", hang=2)
+        return
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
-    lines = [f"{overview.path} ({', '.join(name for name in known if name)})"]
-    lines.append(counted(overview.samples, "sample") + (f": {having}" if having else ""))
-    return "\n".join(lines)
+    screen.say(f"{overview.path} ({', '.join(name for name in known if name)})", hang=2)
+    screen.say(counted(overview.samples, "sample") + (f": {having}" if having else ""), hang=2)
 
 
-def _lengths_table(overview: Overview) -> str:
+def _lengths_table(screen: Screen, overview: Overview) -> None:
     columns = ("count", "min", "median", "p95", "max", "total")
-    rows = [
-        (_words(name), *(f"{summary[column]:,}" for column in columns))
+    rows: list[list[Piece]] = [
+        [_words(name), *(f"{summary[column]:,}" for column in columns)]
         for name, lengths in overview.lengths.items()
         if (summary := lengths.summary())
     ]
-    return text_table(("characters", *columns), rows, align="<>>>>>>")
+    screen.table(["characters", *(right(name) for name in columns)], rows)
 
 
-def _histogram(title: str, lengths: Lengths) -> str:
+def _histogram(screen: Screen, title: str, lengths: Lengths) -> None:
     bins = lengths.bins()
     largest = max(count for _, _, count in bins)
-    rows = [
-        (f"{start:,}–{end:,}" if end > start else f"{start:,}", f"{count:,}", bar(count, largest))
+    rows: list[list[Piece]] = [
+        [
+            f"{start:,}–{end:,}" if end > start else f"{start:,}",
+            f"{count:,}",
+            screen.bar(count / largest, size=_BAR_CELLS),
+        ]
         for start, end, count in bins
     ]
-    return text_table((title, "count", ""), rows, align=">><")
+    screen.gap()
+    screen.table([right(title), right("count"), Column("", leaves=BAR)], rows)
 
 
-def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -> str:
+def _counts_table(screen: Screen, label: str, counts: Sequence[tuple[str, int]], samples: int) -> None:
     largest = max(count for _, count in counts)
-    rows = [
-        (value, f"{count:,}", f"{count / samples:.1%}", bar(count, largest))
+    rows: list[list[Piece]] = [
+        [value, f"{count:,}", f"{100 * count / samples:.1f} %", screen.bar(count / largest, size=_BAR_CELLS)]
         for value, count in counts[:_SHOWN_VALUES]
     ]
-    table = text_table((label, "count", "share", ""), rows, align="<>><")
+    screen.gap()
+    columns = [Column(label, flexible=True), right("count"), right("share")]
+    screen.table([*columns, Column("", leaves=BAR)], rows)
     more = len(counts) - _SHOWN_VALUES
-    return f"{table}\n… and {counted(more, 'more value')}" if more > 0 else table
+    if more > 0:
+        screen.say(f"and {counted(more, 'more value')}", indent=2)
 
 
-def _coverage(coverage: Coverage) -> str:
+def _coverage(screen: Screen, coverage: Coverage) -> None:
     if coverage.documents is None:
-        lines = [f"{counted(coverage.relevant, 'document')} relevant to at least one query"]
+        screen.say(f"{counted(coverage.relevant, 'document')} relevant to at least one query")
     else:
-        share = (coverage.covered or 0) / coverage.documents
-        lines = [
-            f"{coverage.covered:,} of {counted(coverage.documents, 'document')} ({share:.1%}) "
-            "relevant to at least one query"
-        ]
+        covered = f"{coverage.covered or 0:,} of {counted(coverage.documents, 'document')}"
+        screen.say(f"{covered} relevant to at least one query", hang=2)
         if coverage.missing:
-            lines.append(f"{counted(coverage.missing, 'relevant document')} not in the file")
+            screen.say(f"{counted(coverage.missing, 'relevant document')} not in the file")
     if coverage.most_used:
         used = ", ".join(f"{document} ({count:,})" for document, count in coverage.most_used)
-        lines.append(f"most used: {used}")
-    return "\n".join(lines)
+        screen.say(f"most used: {used}", hang=2)
 
 
 def _words(name: str) -> str:
@@ -234,7 +268,7 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if usage is not None and usage.cost_usd is not None:
-        parts.append(f"${usage.cost_usd:.4f}")
+        parts.append(money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
         parts.append(f"{counted(count, 'vote')} of {model} failed")
     return ", ".join(parts)
@@ -258,11 +292,6 @@ class GenerationSummary:
     dataset_name: str | None = None
     usage: Usage | None = None
     run: str | None = None
-
-
-def generation_text(summary: GenerationSummary) -> str:
-    """Show a summary to people."""
-    return "\n".join(_lines(summary))
 
 
 def generation_document(summary: GenerationSummary) -> dict[str, Any]:
@@ -295,37 +324,108 @@ def in_words(reason: str, drafts: Drafts) -> str:
     return one_line(detail, _DETAIL_CHARACTERS)
 
 
-def _lines(summary: GenerationSummary) -> Iterator[str]:
+def show_generation(screen: Screen, summary: GenerationSummary) -> None:
+    """Add how many questions there are, some to judge by eye, and what was turned down and why."""
     dataset = summary.dataset
     generator = dataset.metadata.get("generator", {})
-    made_by = generator.get("model") or f"{generator.get('name')}, no model"
+    model = generator.get("model")
     about = f"{counted(len(dataset), 'question')} about {counted(summary.documents, 'document')}"
-    yield f"{about}, {dataset.metadata.get('level')} level ({made_by})"
+    level = str(dataset.metadata.get("level"))
+    truth = {"token": "the exact passage", "chunk": "the chunk"}.get(level, "the document")
+    made = f"made by {model}" if model else "made by rules"
+    screen.say(f"{about}, each with {truth} that answers it; {made}", hang=2)
     if len(dataset) < (asked_for := _asked_for(summary)):
-        yield f"  {asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below"
-    for name in ("query_type", "difficulty"):
-        labels = _labels(dataset, name)
-        if labels:
-            yield "  " + ", ".join(f"{label} {count:,}" for label, count in labels.items())
+        screen.say(
+            f"{asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below",
+            indent=2,
+        )
+    if len(dataset):
+        screen.gap()
+        _shown_questions(screen, dataset, summary.written)
     if unanswerable := _unanswerable(dataset):
-        yield f"  {unanswerable:,} without an answer in the documents"
-    if counts := summary.drafts.counts():
-        rows = [(f"{count:,}", reason, in_words(reason, summary.drafts)) for reason, count in counts.items()]
-        yield "\n" + text_table(("rejected", "reason", ""), rows, align="><<")
-    if flags := summary.drafts.flagged():
-        rows = [(f"{count:,}", flag, REASONS.get(flag, "")) for flag, count in flags.items()]
-        yield "\n" + text_table(("flagged", "kept all the same", ""), rows, align="><<")
+        screen.say(
+            f"{counted(unanswerable, 'question has', 'questions have')} no answer in the documents", indent=2
+        )
+    screen.gap()
+    for label, told in (("turned down", _turned_down(summary.drafts)), ("flagged", _flagged(summary.drafts))):
+        if told:
+            screen.labelled(label, told, indent=2, hang=15, lines=12)
+    if not model and len(dataset):
+        screen.say(f"Made by rules: {POOR_BY_RULES}. Read them before use.", indent=2, hang=4)
     if (usage := summary.usage) is not None:
-        cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-        yield f"\n{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}"
+        cost = f", {money(usage.cost_usd)}" if usage.cost_usd is not None else ""
+        screen.say(
+            f"{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}",
+            indent=2,
+        )
+    screen.gap()
     if summary.written:
-        yield "\nwrote " + ", ".join(summary.written)
+        screen.say("wrote " + ", ".join(summary.written), hang=2)
+    if summary.written and len(dataset):
+        step = f"rag-eval retrieval DOCUMENTS --dataset {summary.written[0]}"
+        screen.steps([(step, "which chunker finds the passages?")])
     if summary.dataset_name is not None:
-        yield f"evaluations find it by the name {summary.dataset_name}"
+        screen.say(f"evaluations find it by the name {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
-        yield f"LangSmith: {sent}{others}"
+        screen.say(f"LangSmith: {sent}{others}", hang=2)
+
+
+POOR_BY_RULES = "of 200 from real manuals, two readers found about 29 poor"
+_EXAMPLES = 3
+
+
+def _shown_questions(screen: Screen, dataset: Dataset, written: Sequence[str]) -> None:
+    """Add some questions from all over the dataset, each with its answer and where that stands."""
+    samples = [sample for sample in dataset.samples if sample.expectation is None] or list(dataset.samples)
+    step = max(len(samples) // _EXAMPLES, 1)
+    for sample in samples[: step * _EXAMPLES : step]:
+        span = next(iter(sample.relevant_spans), None)
+        where = "" if span is None else f"{span.file} {span.start}–{span.end}"
+        question = cut(screen.clean(sample.question), screen.width - 2)
+        space = screen.width - 2 - cells(question) - cells(where)
+        beside = " " * space + where if where and space > 1 else ""
+        screen.say(question, Styled(beside, DIM), indent=2)
+        if sample.reference:
+            screen.labelled("", sample.reference, hang=4, lines=2)
+        if where and space <= 1:
+            screen.say(Styled(where, DIM), indent=4)
+    if written:
+        screen.say(f"others: rag-eval sample {written[0]} -n 5", indent=2)
+
+
+# Of one question, and of several; other reasons are said as they are.
+_TURNED_DOWN = {
+    "many-passages-fit": ("fits many passages", "fit many passages"),
+    "copies-passage": ("repeats its passage", "repeat their passage"),
+    "near-duplicate": ("asks the same again", "ask the same again"),
+    "duplicate-question": ("was asked before", "were asked before"),
+    "gives-answer-away": ("gives the answer away", "give the answer away"),
+    "passage-not-found": ("does not lead back to its passage", "do not lead back to their passages"),
+}
+_GOOD_ONES = "more-than-asked-for"
+
+
+def _turned_down(drafts: Drafts) -> str:
+    """Say what was turned down and why, the most frequent first; good ones beyond the number are not."""
+    counts = dict(drafts.counts())
+    good = counts.pop(_GOOD_ONES, 0)
+    told = [f"{count:,} {_because(reason, count, drafts)}" for reason, count in counts.items()]
+    beyond = [f"{counted(good, 'good one was', 'good ones were')} more than you asked for"] if good else []
+    return "; ".join(filter(None, [", ".join(told), *beyond]))
+
+
+def _because(reason: str, count: int, drafts: Drafts) -> str:
+    if reason in _TURNED_DOWN:
+        return _TURNED_DOWN[reason][count != 1]
+    return f"{reason} ({in_words(reason, drafts)})"
+
+
+def _flagged(drafts: Drafts) -> str:
+    told = (f"{count:,} {_because(flag, count, drafts)}" for flag, count in drafts.flagged().items())
+    kept = ", ".join(told)
+    return f"{kept}; kept all the same" if kept else ""
 
 
 def _asked_for(summary: GenerationSummary) -> int:
@@ -345,8 +445,6 @@ def _unanswerable(dataset: Dataset) -> int:
 
 
 # Records drawn from a dataset, to be read side by side with what they refer to.
-
-_BEGINNING = 160
 
 
 def drawn_rows(found: Drawn) -> list[dict[str, Any]]:
@@ -374,24 +472,70 @@ def _drawn_row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def drawn_text(found: Drawn, path: Path, *, seed: int, full: bool) -> str:
-    """Render each sample drawn: where it is, what is asked, what is expected, what it rests on."""
-    parts = [f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}"]
+def show_drawn(screen: Screen, found: Drawn, path: Path, *, seed: int, full: bool) -> None:
+    """Add each sample drawn: where it is, what is asked, what is expected, what it rests on."""
+    screen.say(
+        f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}",
+        hang=2,
+    )
+    lines = 1_000_000 if full else 2
     for row in drawn_rows(found):
         place = path if row["line"] is None else f"{path}:{row['line']}"
-        lines = [f"{place}  {row['id']}"]
-        lines += [
-            f"  {name:<10} {row[name]}".replace("\n", "\n" + " " * 13)
-            for name in ("question", "reference", "answer", "category")
-            if row[name]
-        ]
+        screen.gap()
+        screen.say(f"{place}  ", Styled(row["id"], DIM), hang=2)
+        for name in ("question", "reference", "answer", "category"):
+            if row[name]:
+                screen.labelled(name, row[name], indent=2, hang=13, lines=1_000_000)
         sources = row["sources"] or [""] * len(row["contexts"])
         for number, (text, source) in enumerate(zip(row["contexts"], sources, strict=True), start=1):
-            lines.append(f"  context {number:<2} {source}".rstrip())
-            lines.append(
-                " " * 13 + (text.replace("\n", "\n" + " " * 13) if full else one_line(text, _BEGINNING))
+            screen.labelled(
+                f"context {number}", f"{source}: {text}" if source else text, indent=2, hang=13, lines=lines
             )
-        lines += [f"  true text  {one_line(text, _BEGINNING)}" for text in row["reference_contexts"]]
-        lines += [f"  relevant   {', '.join(row['relevant'])}"] if row["relevant"] else []
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+        for text in row["reference_contexts"]:
+            screen.labelled("true text", text, indent=2, hang=13, lines=lines)
+        if row["relevant"]:
+            screen.labelled("relevant", ", ".join(row["relevant"]), indent=2, hang=13)
+
+
+# What a run would do.
+
+
+def show_plan(screen: Screen, plan: Plan, *, target: str, prices: Prices | None) -> None:
+    """Say what a run would do, and what it would cost."""
+    usage = plan.usage
+    cost = None if prices is None else prices.cost(usage)
+    screen.say(f"nothing was asked; this would ask {target} {counted(plan.samples, 'question')}", hang=2)
+    screen.gap()
+    rows: list[list[Piece]] = [
+        [
+            dataset.name,
+            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
+            f"{dataset.calls:,}",
+            f"{dataset.judge_calls:,}",
+        ]
+        for dataset in plan.datasets
+    ]
+    columns = [Column("dataset", flexible=True), right("questions"), right("calls")]
+    screen.table([*columns, right("judge calls")], rows)
+    for dataset in plan.datasets:
+        told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
+        screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
+    screen.gap()
+    screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
+    if plan.judge_calls:
+        screen.say(
+            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
+            "remembered; more for long answers, for citations, and where one has to be repeated)",
+            hang=2,
+        )
+    screen.say(
+        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
+        "and expected answers; what the agent adds is not known)",
+        hang=2,
+    )
+    screen.say(
+        "cost: "
+        + ("not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}")
+    )
+    for warning in plan.warnings:
+        screen.say(Styled("warning: ", DOUBT), warning, hang=2)

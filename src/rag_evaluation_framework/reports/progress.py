@@ -9,7 +9,7 @@ from typing import TextIO
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.tables import text_width
+from rag_evaluation_framework.reports.screen import cells as text_width
 
 # What a long command is doing, as one live line on a terminal.
 

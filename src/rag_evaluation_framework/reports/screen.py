@@ -14,15 +14,28 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
-from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.metrics.declaration import without_parameters
-from rag_evaluation_framework.results.summaries import declared_metric
+from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.metrics.declaration import parse_metric, without_parameters
 from rag_evaluation_framework.statistics.intervals import Interval
 
 NARROWEST, USUAL, WIDEST = 80, 100, 140
 
 GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
 """Passed and better; failed, worse, unsupported; undecided and incomplete; ids, paths, notes; the verdict."""
+
+STYLES = {
+    "passed": GOOD,
+    "met": GOOD,
+    "better": GOOD,
+    "no worse": GOOD,
+    "failed": BAD,
+    "missed": BAD,
+    "worse": BAD,
+    "undecided": DOUBT,
+    "not evaluated": DOUBT,
+    "incomplete": DOUBT,
+}
+"""The colour of a word of a verdict."""
 
 # The order in which columns leave a table that is too wide; those without a place in it stay.
 MEANING, SIZE, BAR, DIFFERENCE, BY, COUNT = range(1, 7)
@@ -50,9 +63,14 @@ class Column:
 
     name: str = ""
     right: bool = False
-    leaves: int = 0
+    leaves: float = 0
     joins: int = 0
     flexible: bool = False
+
+
+def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
+    """Return a column of numbers."""
+    return Column(name, right=True, leaves=leaves, joins=joins)
 
 
 @dataclass(slots=True)
@@ -107,14 +125,14 @@ class Screen:
             if marked
         ]
         for place, (start, end) in enumerate(places):
-            before = "" if place else " " * indent + self.clean(label)
+            before = "" if place else " " * indent + self.clean(label, whole=True)
             painted = self._painted(shown, start, end, runs)
             self._add(before + " " * (hang - cells(before)) + painted)
             below = "".join(
                 ("~" if is_marked[at] else " ") * size for at, _, size in graphemes(shown, start, end)
             ).rstrip()
             if below:
-                self._add(" " * hang + self._paint(below, BAD))
+                self._add(" " * (hang + len(below) - len(below.lstrip())) + self._paint(below.lstrip(), BAD))
 
     def table(
         self, columns: Sequence[Column | str], rows: Iterable[Sequence[Piece]], *, indent: int = 2
@@ -151,8 +169,21 @@ class Screen:
     def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
         """Add what can be done now: a command or a sentence, and what for."""
         for place, (command, purpose) in enumerate(commands):
-            before = label if not place else " " * len(label)
-            self.say(f"{before} {command}", f"      {purpose}" if purpose else "", hang=len(label) + 1)
+            self.command(label if not place else " " * len(label), command, purpose)
+
+    def command(self, label: str, command: str, purpose: str = "") -> None:
+        """Add a command that can be pasted: where it does not fit, its lines end in a backslash."""
+        hang, text = cells(label) + 1, self.clean(command)
+        beside = f"      {self.clean(purpose)}" if purpose else ""
+        if hang + cells(text + beside) > self.width and purpose:
+            self.say(f"{label} {self.clean(purpose)}:", hang=hang)
+            label, beside = " " * len(label), ""
+        is_command = "rag-eval " in text or text.startswith("python ")
+        places = wrapped(text, self.width - hang - 2 * is_command)
+        for place, (start, end) in enumerate(places):
+            more = " \\" if is_command and place < len(places) - 1 else ""
+            before = " " * hang if place else f"{label} "
+            self._add(before + text[start:end] + more + (beside if place == len(places) - 1 else ""))
 
     def clean(self, piece: Piece, *, whole: bool = False) -> str:
         """Return a text as it is shown: masked, in one line, without control characters."""
@@ -232,7 +263,7 @@ class Screen:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
-_SHORTEST_NAME = 16
+_SHORTEST_NAME = 20
 _PLAIN = str.maketrans(
     {
         "✓": "",
@@ -403,6 +434,11 @@ def difference(value: float | None, interval: Interval | None = None) -> str:
     return _unsigned_zero(f"{value:+,.{digits}f}") + ends
 
 
+def aligned(written: str) -> str:
+    """Return a difference that stands under others: zero begins where the digits of the others do."""
+    return f" {written}" if written[:1].isdigit() else written
+
+
 def probability_text(p: float | None) -> str:
     if p is None:
         return NOTHING
@@ -413,7 +449,7 @@ def part_of(number: int, total: int, noun: str, verb: str = "", verbs: str = "")
     """Write a share of cases as a count: ``2 of 13 answers are``, ``all 13 answers``, ``none of 13``."""
     nouns = counted(total, noun)
     if number == total:
-        said = f"the {noun}" if total == 1 else f"all {nouns}" if total else f"no {noun}s"
+        said = f"the one {noun}" if total == 1 else f"all {nouns}" if total else f"no {noun}s"
     else:
         said = f"{number:,} of {nouns}" if number else f"none of {nouns}"
     agreeing = verb if number == 1 or not verbs else verbs
@@ -484,8 +520,12 @@ _MEANINGS: Mapping[str, str] = {
 def meaning(metric: str) -> str:
     """Say in a few words what a metric measures."""
     name = without_parameters(metric).partition("@")[0]
-    declared = declared_metric(metric)
-    return _MEANINGS.get(name) or ("" if declared is None else declared.metric.summary.rstrip("."))
+    if name in _MEANINGS:
+        return _MEANINGS[name]
+    try:
+        return parse_metric(metric).metric.summary.rstrip(".")
+    except UsageError:  # nobody's, or one that does not say what it measures
+        return ""
 
 
 def terminal_screen(

@@ -1,395 +1,411 @@
-"""An Evaluation or Comparison as text, and what all reports say of samples, notes and reasons."""
+"""An Evaluation or Comparison on a terminal: the verdict, the answers behind it, the figures, the way on.
+
+And what all reports say of runs: notes, and why there is no score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
-from rag_evaluation_framework.metrics.declaration import without_parameters
-from rag_evaluation_framework.models.spending import Prices
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
-from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.records.scores import NO_CONTEXTS
+from rag_evaluation_framework.reports.cases import (
+    kinds_said,
+    named_rows,
+    names_listed,
+    shortcomings,
+    show_answers,
+    show_cases,
+    show_more,
+    show_question,
+    unsupported_words,
+)
 from rag_evaluation_framework.reports.compared_answers import show_comparison
-from rag_evaluation_framework.reports.screen import Screen
-from rag_evaluation_framework.reports.tables import (
-    comparisons_text,
+from rag_evaluation_framework.reports.screen import (
+    BAR,
+    BOLD,
+    BY,
+    COUNT,
+    DIFFERENCE,
+    DIM,
+    DOUBT,
+    MEANING,
+    NOTHING,
+    STYLES,
+    WIDEST,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    aligned,
+    by,
+    difference,
     figure,
     interval_header,
     interval_text,
+    listed,
+    meaning,
     one_line,
-    ranking_text,
-    shown_figures,
-    sweep_text,
-    text_table,
+    part_of,
+    probability_text,
+    right,
 )
+from rag_evaluation_framework.reports.sweep_screen import sweep_screen
+from rag_evaluation_framework.reports.system_tables import claimed, ranking_screen, systems_screen
 from rag_evaluation_framework.reports.verdict_lines import (
+    MARKS,
+    chance,
     explanation,
-    headline,
-    moved_cells,
-    sample_name,
+    refusals_said,
+    sentence,
+    untold_blame,
+    verdict_of,
     way_on,
-    worse_lines,
+    worse_answers,
+    wrong_though_passing,
 )
-from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import CELLS
-from rag_evaluation_framework.results.summaries import Unscored
-from rag_evaluation_framework.results.verdicts import Verdict
-from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.results.summaries import Figure, Unscored
+from rag_evaluation_framework.results.verdicts import Check, Regressions
 
-# Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.
-
-_WORDS = {
-    "ok": "right",
-    "retrieval_missed": "relevant text not retrieved",
-    "not_used": "retrieved but not used",
-    "contradicted": "used but contradicted",
-    "invented": "invented: in nothing that was retrieved",
-    "wrong_citation": "right answer, wrong citation",
-    "refused_wrongly": "declined although it was retrieved",
-    "answered_wrongly": "answered where it should decline",
+KINDS_OF_GOLDEN = {
+    "facts": "facts",
+    "relations": "relations",
+    "tracking": "events",
+    "multiturn": "conversations",
+    "boundary": "to decline",
 }
-_LISTED_REASONS = 3
-_LISTED_WORDS = 6
-
-
-def blame_title(summary: BlameSummary) -> str:
-    """Name the method, and say for how many answers it is known where they fail."""
-    return f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
-
-
-def blame_cells(summary: BlameSummary) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and a row for each kind that occurs; no rows if no kind is known."""
-    shown = [share for share in summary.shares if share.kind != "unknown" and share.count]
-    interval = next((share.interval for share in shown), None)
-    confidence = 0.95 if interval is None else interval.confidence
-    headers = ["", "part", "answers", "share", interval_header(confidence)]
-    return headers, [_row(share) for share in shown]
-
-
-def untold_blame(summary: BlameSummary) -> str | None:
-    """Say for how many answers the kind is unknown, and what is missing; ``None`` if it is known for all."""
-    unknown = summary.total - summary.told
-    if not unknown:
-        return None
-    reasons = list(summary.unknown_because.items())
-    listed = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
-    more = "; …" if len(reasons) > _LISTED_REASONS else ""
-    return f"cannot be told for {unknown:,}: {listed}{more}"
-
-
-def blame_text(summary: BlameSummary) -> str:
-    """Render the counts and shares of each kind, and what is missing where the kind is unknown."""
-    headers, rows = blame_cells(summary)
-    table = text_table(headers, rows, align="<<>>>") if rows else None
-    return "\n\n".join(filter(None, [blame_title(summary), table, untold_blame(summary)]))
-
-
-def _row(share: BlameShare) -> list[str]:
-    return [
-        _WORDS[share.kind],
-        "" if share.part == "neither" else share.part,
-        f"{share.count:,}",
-        *_share(share.share, share.interval),
-    ]
-
-
-# What should be declined against what was: the cells of one table for a terminal and for Markdown.
-
-
-def refusal_cells(table: RefusalTable) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and the rows: the two-by-two table, then over-refusal split by split."""
-    rows = [
-        ["should refuse", *_counts(table.should_refuse)],
-        ["should answer", *_counts(table.should_answer)],
-        *([f"  {name}", *_counts(counts)] for name, counts in table.by_split.items()),
-    ]
-    headers = [f"refusals ({', '.join(table.methods)})", "refused", "answered", "refused", "95% interval"]
-    return headers, rows
-
-
-def _counts(counts: Refusals) -> list[str]:
-    return [f"{counts.refused:,}", f"{counts.answered:,}", *_share(counts.rate, counts.interval)]
-
-
-def _share(share: float | None, interval: Interval | None) -> tuple[str, str]:
-    ends = "–" if interval is None else f"[{interval.low:.1%}, {interval.high:.1%}]"
-    return "–" if share is None else f"{share:.1%}", ends
-
-
-_LISTED_SAMPLES, _LISTED_OF_A_SPLIT = 5, 3
-_LISTED_CLAIMS = 3
-_PART = {"datasets": "dataset", "splits": "split", "systems": "system"}
+_MAIN_FIGURES = {
+    "entity_coverage": "names given",
+    "relation_match": "relation told",
+    "milestone_recall": "steps told",
+    "turn_correctness": "turns right",
+    "refusal_recall": "declined",
+}
+_BAR_CELLS = 20
+_ALL_IN_FULL, _IN_FULL, _ASKED = 4, 3, 3
 
 
 def render(
     thing: Evaluation | Comparison,
     *,
+    screen: Screen | None = None,
     samples: bool = True,
     rows: bool = False,
-    screen: Screen | None = None,
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
     short: bool = False,
 ) -> str:
-    """Render an evaluation with its parts, or a comparison on a ``screen``, by default of 100 columns.
+    """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
 
-    ``samples`` lists what does not pass, ``rows`` every query of ranked runs. A comparison has the tests with
-    ``details``, each answer that changed with ``everything``, the groups it is ``slice_by``, or is ``short``.
+    ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
+    what was not scored. A comparison has each answer that changed with ``everything``, the groups it is
+    ``slice_by``, or is ``short``.
     """
+    screen = screen or Screen()
     if isinstance(thing, Comparison):
-        screen = screen or Screen()
         wish = {"details": details, "everything": everything, "short": short}
         show_comparison(screen, thing, slice_by=slice_by, **wish)
-        return str(screen)
-    if CELLS in thing.head.configuration:
-        return sweep_text(thing)
-    if thing.kind == "systems" and RULES in thing.head.configuration:
-        return ranking_text(thing, rows=rows)
-    return "\n\n".join(_sections(thing, samples=samples))
+    elif CELLS in thing.head.configuration:
+        sweep_screen(screen, thing, details=details)
+    elif thing.kind == "systems" and RULES in thing.head.configuration:
+        ranking_screen(screen, thing, rows=rows, details=details)
+    else:
+        _evaluation(screen, thing, samples=samples, details=details)
+    return str(screen)
 
 
-def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
-    yield "\n".join([headline(evaluation), *(f"  {line}" for line in explanation(evaluation))])
-    if worse := list(worse_lines(evaluation)):
-        yield "\n".join(["got worse:", *worse])
-    yield "\n".join(_heads(evaluation))
-    yield _figures(evaluation)
-    if lines := list(_not_scored(evaluation)):
-        yield "\n".join(["not scored:", *lines])
-    if evaluation.refusals is not None and evaluation.refusals.methods:
-        headers, rows = refusal_cells(evaluation.refusals)
-        yield text_table(headers, rows, align="<>>>>")
-    if evaluation.kind == "golden" and (rows := list(_slice_rows(evaluation))):
-        headers = ["slice", "", "metric", "mean", "95% interval", "scored"]
-        yield text_table(headers, rows, align="<<<>>>")
-    if evaluation.blame is not None and evaluation.blame.told:
-        yield blame_text(evaluation.blame)
-    if samples and evaluation.kind != "systems":
-        yield from _samples(evaluation)
-    if evaluation.comparison is not None and evaluation.comparison.metrics:
-        yield _comparison(evaluation.comparison)
-    if evaluation.warnings:
-        yield "\n".join(f"warning: {one_line(warning, 400)}" for warning in evaluation.warnings)
-    yield from _gate(evaluation)
-    if lines := list(way_on(evaluation)):
-        yield "\n".join(f"{'next:' if not place else '     '} {line}" for place, line in enumerate(lines))
+def _evaluation(screen: Screen, evaluation: Evaluation, *, samples: bool, details: bool) -> None:
+    verdict, moved = verdict_of(evaluation), evaluation.regressions
+    _verdict(screen, evaluation)
+    # Figures of a part of the answers decide nothing, and few answers show nothing.
+    is_short = evaluation.verdict is not None and (
+        verdict.word == "incomplete"
+        or (verdict.word == "not evaluated" and moved is not None and moved.reason is not None)
+    )
+    if not is_short or details:
+        if samples and evaluation.kind != "systems":
+            screen.gap()
+            _cases(screen, evaluation)
+        screen.gap()
+        _figures(screen, evaluation)
+        if details:
+            screen.gap()
+            _details(screen, evaluation)
+        screen.gap()
+    _runs(screen, evaluation)
+    screen.steps(way_on(evaluation))
 
 
-def _slice_rows(evaluation: Evaluation) -> Iterator[list[str]]:
-    """Yield each slice of golden sets with the metric that its split is about, the first of it."""
-    primary = {next(iter(part.metrics), "") for part in evaluation.runs}
-    for kind, values in evaluation.slices.items():
-        for value, figures in values.items():
-            for each in figures.values():
-                if each.metric in primary and each.n_scored:
-                    mean, ends = figure(each.value), interval_text(each.interval)
-                    yield [
-                        kind.replace("_", " "),
-                        one_line(value),
-                        each.metric,
-                        mean,
-                        ends,
-                        f"{each.n_scored:,}",
-                    ]
+def show_verdict_word(screen: Screen, word: str) -> tuple[list[Piece], int]:
+    """Return the pieces that a headline begins with, and how many cells they take."""
+    if word not in MARKS:
+        return [], 0
+    said = word.upper() if screen.plain else f"{MARKS[word]} {word.upper()}"
+    return [Styled(said, f"{BOLD} {STYLES[word]}"), "  "], len(said) + 2
 
 
-def _heads(evaluation: Evaluation) -> Iterator[str]:
+def _verdict(screen: Screen, evaluation: Evaluation) -> None:
+    word = verdict_of(evaluation).word
+    pieces, hang = show_verdict_word(screen, word)
+    comparison = evaluation.comparison
+    is_compared = evaluation.kind == "systems" and comparison is not None and comparison.metrics
+    said = claimed(comparison) if word == "no gate" and comparison and is_compared else sentence(evaluation)
+    screen.say(*pieces, said, hang=hang)
+    indent = 2 if word in ("not evaluated", "incomplete") else hang
+    for line in explanation(evaluation):
+        screen.say(one_line(line, 1000), indent=indent)
+
+
+# The answers behind a verdict.
+
+
+def _cases(screen: Screen, evaluation: Evaluation) -> None:
+    word, moved = verdict_of(evaluation).word, evaluation.regressions
+    found = shortcomings(evaluation)
+    if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
+        _worse_cases(screen, evaluation, moved, full=1 if word == "undecided" else _IN_FULL)
+    elif word != "passed" and found.failing:
+        cases = named_rows(evaluation, found.worst)
+        full, asked = (_ALL_IN_FULL, 0) if found.failing <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
+        show_cases(screen, cases, full=full, asked=asked, total=found.failing)
+    if word == "passed" and found.failing:
+        names = names_listed([name for name, _ in named_rows(evaluation, found.worst)])
+        falls = part_of(found.failing, evaluation.counts.total, "answer", "falls", "fall")
+        only = next(iter(found.kinds)) if len(found.kinds) == 1 else ""
+        short = only if only.startswith("short of") else f"short: {kinds_said(found.kinds)}"
+        screen.say(f"{falls} {short} ({names})", indent=2, hang=4)
+    if word == "no gate" and found.wrong:
+        cases = named_rows(evaluation, found.worst_wrong)
+        full = 1 if evaluation.kind == "golden" else _IN_FULL
+        show_cases(screen, cases, full=full, asked=0, total=found.wrong)
+    elif line := wrong_though_passing(evaluation):
+        screen.say(line, indent=2, hang=4)
+
+
+def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, full: int) -> None:
+    answers = worse_answers(evaluation, 30)
+    asked = _ASKED if full > 1 else 0
+    hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
+    for each in answers[:full]:
+        show_question(screen, each.name, each.question, hang=hang)
+        texts = {"before": each.before, "now": each.now}
+        show_answers(screen, texts, hang=hang, marks=unsupported_words(each.row))
+    for each in answers[full : full + asked]:
+        show_question(screen, each.name, each.question, hang=hang)
+    names = [each.name for each in answers[full + asked :]]
+    show_more(screen, names, len(moved.worse) - min(full + asked, len(answers)))
+
+
+# The figures.
+
+
+def shown_figures(evaluation: Evaluation) -> list[Figure]:
+    """Return the figures that say something: the share that passes only where something is demanded of it."""
+    demanded = {each.metric for each in evaluation.thresholds}
+    figures = evaluation.metrics.values()
+    return [each for each in figures if each.metric != PASS_RATE or PASS_RATE in demanded]
+
+
+def _figures(screen: Screen, evaluation: Evaluation) -> None:
+    moved = evaluation.regressions
+    if evaluation.kind == "systems":
+        systems_screen(screen, evaluation)
+    elif moved is not None and moved.metrics:
+        _moved_table(screen, evaluation, moved)
+        if line := chance(moved):
+            screen.say(line, indent=2)
+    elif evaluation.kind == "golden":
+        _golden_table(screen, evaluation)
+    else:
+        _figures_table(screen, evaluation)
+    for line in (*not_scored_lines(evaluation), refusals_said(evaluation)):
+        if line is not None:
+            screen.say(line, indent=2, hang=4)
+    for warning in evaluation.warnings:
+        if "--allow-missing" not in warning:  # who gives that option knows
+            screen.say(Styled("warning: ", DOUBT), one_line(warning, 400), indent=2, hang=4)
+    if (
+        evaluation.verdict is not None
+        and not evaluation.verdict.enabled
+        and evaluation.verdict.stopped is None
+    ):
+        screen.say(f"no gate: {_gate_switch(evaluation)}", indent=2, hang=4)
+
+
+def check_of(evaluation: Evaluation, part: Evaluation, metric: str) -> Check | None:
+    """Return the check of a metric of one dataset."""
+    for check in verdict_of(evaluation).checks:
+        if check.metric == metric and check.dataset in (None, part.name):
+            return check
+    return None
+
+
+def needs_cells(check: Check | None) -> tuple[Piece, Piece]:
+    """Return what a metric needs, and whether that is met."""
+    if check is None or check.bound is None:
+        return "", ""
+    held = "" if check.held == "mean" else f" ({check.held.replace('bound', 'end')})"
+    excuse = "" if check.excuse is None else f" ({check.excuse})"
+    return f"{check.operator} {check.bound:g}", Styled(f"{check.status}{held}{excuse}", STYLES[check.status])
+
+
+def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
+    several = len(evaluation.parts) > 1
+    rows: list[list[Piece]] = []
+    confidence = 0.95
     for name, part in evaluation.named_runs.items():
-        counts = part.counts
-        finished = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
-        line = f"{one_line(name)}: {finished}"
-        if counts.failures:
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
-            line += f", {counts.failed:,} of them without an answer ({kinds})"
-        line += f", {counts.errors:,} with errors" if counts.errors > counts.failed else ""
-        yield f"{line} (run {part.head.run_id})"
-        if counts.origins:
-            origins = ", ".join(f"{count:,} the {origin}'s" for origin, count in counts.origins.items())
-            yield f"  contexts: {origins}"
-        yield from (f"  note: {note}" for note in run_notes(part))
-        if shortfall := shortfall_of(part):
-            yield f"  {shortfall}"
-    if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
-        yield f"not begun: {', '.join(left)}"
-    if evaluation.missing:
-        yield f"not there: {', '.join(evaluation.missing)}"
-
-
-def _figures(evaluation: Evaluation) -> str:
-    several = len(evaluation.parts) > 1 or evaluation.kind in ("golden", "systems")
-    part = _PART.get(evaluation.parts_are or "", "")
-    rows = [
-        [
-            *([name] if several else []),
-            each.metric,
-            each.method,
-            figure(each.value),
-            interval_text(each.interval),
-            f"{each.n_scored:,}",
-            f"{each.n_skipped:,}",
-            f"{each.n_failed:,}",
-        ]
-        for name, of_part in evaluation.named_runs.items()
-        for each in shown_figures(of_part)
-        if evaluation.kind != "golden" or each.n_scored or each.n_failed
+        for place, each in enumerate(shown_figures(part)):
+            check = check_of(evaluation, part, each.metric)
+            confidence = confidence if each.interval is None else each.interval.confidence
+            known = known_metric(each.metric)
+            is_share = known is not None and known.is_share and each.value is not None
+            rows.append(
+                [
+                    (name if not place else "") if several else "",
+                    each.metric,
+                    figure(each.value, each.interval, bound=check.bound if check else None),
+                    screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else "",
+                    interval_text(each.interval, each.value),
+                    *needs_cells(check),
+                    f"{each.n_scored:,}",
+                    by(each.method),
+                    meaning(each.metric),
+                ]
+            )
+    columns = [
+        Column("dataset", flexible=True),
+        Column("metric", flexible=True),
+        right("value"),
+        Column("", leaves=BAR, joins=WIDEST),
+        Column(interval_header(confidence)),
+        Column("needs" if any(row[5] for row in rows) else ""),
+        Column(""),
+        right("answers", leaves=COUNT),
+        Column("by", leaves=BY),
+        Column("it says", leaves=MEANING, joins=WIDEST),
     ]
-    headers = [*([part] if several else []), "metric", "method", "mean", interval_header(0.95)]
-    headers += ["scored", "skipped", "failed"]
-    return text_table(headers, rows, align=("<" if several else "") + "<<>>>>>")
-
-
-def _not_scored(evaluation: Evaluation) -> Iterator[str]:
-    """Yield why samples have no score; of golden sets, which metrics have none at all."""
-    if evaluation.kind == "golden" and evaluation.parts:
-        for split, reasons in unscored(evaluation).items():
-            for metric, reason in reasons.items():
-                yield f"  {split}: {metric} has no score: {one_line(reason, 200)}"
+    if not rows:
         return
-    for name, part in evaluation.named_runs.items():
-        of = f"{one_line(name)}: " if evaluation.kind == "systems" else ""
-        yield from (f"  {of}{line.strip()}" for line in unscored_lines(part))
+    kept = [0] * several + [1, 2, 3, 4] + ([5, 6] if columns[5].name else []) + [7, 8, 9]
+    screen.table([columns[at] for at in kept], [[row[at] for at in kept] for row in rows])
 
 
-def _samples(evaluation: Evaluation) -> Iterator[str]:
-    limit = _LISTED_OF_A_SPLIT if evaluation.kind == "golden" else _LISTED_SAMPLES
-    for name, part in evaluation.named_runs.items():
-        title = f"{name}, " if len(evaluation.runs) > 1 or evaluation.kind == "golden" else ""
-        for listed in samples_to_show(part.rows, limit=limit):
-            lines = (line for each in listed.samples for line in _lines(each, by_line=part.kind != "golden"))
-            yield "\n".join([f"{title}{listed.title}:", *lines])
-
-
-def _lines(row: Row, *, by_line: bool) -> Iterator[str]:
-    yield from sample_lines(row, sample_name(row, by_line=by_line))
-    yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(row.result), _LISTED_CLAIMS))
-
-
-def _comparison(comparison: Comparison) -> str:
-    return comparisons_text(comparison.metrics, system="run", unit="sample")
-
-
-def plan_text(plan: Plan, *, target: str, prices: Prices | None) -> str:
-    """Say what a run would do."""
-    rows = [
+def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> None:
+    several = len(evaluation.parts) > 1
+    runs = {part.name: part for part in evaluation.runs}
+    rows = []
+    for each in moved.metrics:
+        part = runs.get(each.dataset, evaluation)
+        made = part.metrics.get(each.metric)
+        rows.append(
+            [
+                *([each.dataset] if several else []),
+                each.metric,
+                figure(each.before),
+                figure(each.now),
+                aligned(difference(each.difference, each.interval)),
+                Styled(each.finding, STYLES.get(each.finding, "")),
+                *needs_cells(check_of(evaluation, part, each.metric)),
+                f"{each.n:,}",
+                "" if made is None else by(made.method),
+            ]
+        )
+    screen.table(
         [
-            dataset.name,
-            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
-            f"{dataset.calls:,}",
-            f"{dataset.judge_calls:,}",
-        ]
-        for dataset in plan.datasets
-    ]
-    metrics = [
-        [dataset.name, scorer.name, scorer.method] for dataset in plan.datasets for scorer in dataset.scorers
-    ]
-    usage = plan.usage
-    cost = None if prices is None else prices.cost(usage)
-    lines = [
-        f"target: {target}",
-        f"calls: {plan.calls:,}, and more where one has to be repeated",
-        *_judge_calls(plan),
-        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
-        "and expected answers; what the agent adds is not known)",
-        "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
-        *(f"warning: {warning}" for warning in plan.warnings),
-    ]
-    return "\n\n".join(
-        [
-            text_table(["dataset", "samples", "calls", "judge calls"], rows, align="<>>>"),
-            text_table(["dataset", "metric", "method"], metrics, align="<<<"),
-            "\n".join(lines),
-        ]
+            *([Column("dataset", flexible=True)] if several else []),
+            Column("metric", flexible=True),
+            right("before"),
+            right("now"),
+            Column("difference"),
+            Column("verdict"),
+            Column("needs"),
+            Column(""),
+            right("answers", leaves=COUNT),
+            Column("by", leaves=BY),
+        ],
+        rows,
     )
 
 
-def _judge_calls(plan: Plan) -> Iterator[str]:
-    if plan.judge_calls:
-        yield (
-            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
-            "remembered; more for long answers, for citations, and where one has to be repeated)"
+def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
+    """Add a row for each kind of golden set with its main figure; the others are for details."""
+    rows: list[list[Piece]] = []
+    for name, part in evaluation.named_runs.items():
+        main = next(iter(part.metrics.values()), None)
+        answers = part.blame.total if part.blame is not None else part.counts.total
+        correct = None if part.blame is None else next(s.count for s in part.blame.shares if s.kind == "ok")
+        found, supported = part.metrics.get("span_recall"), part.metrics.get("faithfulness")
+        check = None if main is None else check_of(evaluation, part, main.metric)
+        bound = None if check is None else check.bound
+        rows.append(
+            [
+                KINDS_OF_GOLDEN.get(name, name),
+                f"{answers:,}",
+                NOTHING if correct is None else f"{correct:,}",
+                "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric),
+                NOTHING if main is None else figure(main.value, main.interval, bound=bound),
+                NOTHING if main is None else interval_text(main.interval, main.value),
+                *needs_cells(check),
+                figure(found.value if found else None),
+                figure(supported.value if supported else None),
+                "" if main is None else by(main.method),
+            ]
         )
-
-
-def _gate_switch(evaluation: Evaluation) -> str:
-    """Say what switches the gate on that is off."""
-    if "manifest" in evaluation.head.configuration:
-        return "ciGate is not true"
-    if evaluation.kind == "golden":
-        return "--threshold, or ciGate in the configuration, switches it on"
-    return "thresholds switch it on: gate={metric: bound}"
-
-
-def _gate(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the checks of the gate, how the gated metrics moved and, if the gate is off, why it is."""
-    verdict = evaluation.verdict
-    if verdict is None:
-        return
-    off = "" if verdict.enabled else f"gate: off ({_gate_switch(evaluation)})"
-    table = text_table(*gate_cells(verdict), align="<<<>><<") if verdict.checks else ""
-    if table or off:
-        yield "\n\n".join(filter(None, [table, off]))
-    if verdict.regressions is not None and verdict.regressions.metrics:
-        yield text_table(*moved_cells(verdict.regressions), align="<<>>>><")
-
-
-def gate_cells(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and a row for each check."""
-    rows = [
+    screen.table(
         [
-            row.dataset or "–",
-            row.metric,
-            row.method or "–",
-            figure(row.value),
-            "–" if row.bound is None else f"{row.operator} {row.bound:g}",
-            row.held,
-            row.told,
-        ]
-        for row in verdict.checks
-    ]
-    return ["dataset", "metric", "method", "value", "threshold", "held", "verdict"], rows
+            "kind",
+            right("asked", leaves=COUNT),
+            right("right"),
+            "main figure",
+            right(""),
+            interval_header(),
+            Column("needs", leaves=COUNT + 2),
+            Column("", leaves=COUNT + 2),
+            right("passage found", leaves=DIFFERENCE),
+            right("supported", leaves=DIFFERENCE),
+            Column("by", leaves=BY),
+        ],
+        rows,
+    )
+    for check in verdict_of(evaluation).checks:
+        mains = {next(iter(part.metrics), "") for part in evaluation.runs}
+        if check.metric not in mains and check.bound is not None:
+            needs, status = needs_cells(check)
+            value = figure(check.value, bound=check.bound)
+            of = "" if check.dataset is None else f"{check.dataset}: "
+            screen.say(f"{of}{check.metric} {value}, needs {needs}: ", status, indent=2, hang=4)
 
 
-# The claims of an answer that its evidence does not support, as lines for people.
-
-# The metrics whose claims are the answer's own, and what these were held against.
-_HELD_AGAINST = {
-    "faithfulness": "the contexts",
-    "hallucination": "the contexts",
-    "claim_precision": "the reference",
-}
+# Why samples have no score for a metric.
 
 
-def doubtful_claims(result: SampleResult) -> Iterator[str]:
-    """Yield each claim of the answer that is unsupported or contradicted, with its characters, once."""
-    text = result.response.text or ""
-    seen: set[tuple[int, int]] = set()
-    for score in result.scores:
-        against = _HELD_AGAINST.get(without_parameters(score.metric))
-        if against is None:
-            continue
-        for claim in score.details.get("claims", ()):
-            place = claim["start"], claim["end"]
-            if claim["label"] == "supported" or place in seen:
+def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Say what should have a score and has none: it failed, or the data lacks what it needs."""
+    for name, part in evaluation.named_runs.items():
+        of = f"{name}: " if len(evaluation.parts) > 1 else ""
+        metrics: dict[Unscored, list[str]] = {}
+        for metric, found in part.metrics.items():
+            if metric == PASS_RATE:
                 continue
-            seen.add(place)
-            new = dict.fromkeys(text[start:end] for start, end in claim.get("new_tokens", ()))
-            words = f"not there: {', '.join([*new][:_LISTED_WORDS])}"
-            told = claim.get("conflicts") or ([words] if new else [])
-            why = f" ({'; '.join(told)})" if told else ""
-            where = f"at {place[0]}–{place[1]}"
-            yield f"{claim['label']} by {against} {where}: {one_line(text[slice(*place)])}{why}"
-
-
-# Why samples have no score for a metric, as lines for people.
+            for each in found.reasons:
+                is_lacking = each.reason == NO_CONTEXTS or not found.n_scored
+                if each.status == "failed" or (is_lacking and evaluation.kind != "golden"):
+                    metrics.setdefault(each, []).append(metric)
+        for each, names in metrics.items():
+            word = "failed" if each.status == "failed" else "not scored"
+            yield f"{of}{each.count:,} {word}: {one_line(each.reason, 200)} ({', '.join(names)})"
+        yield from (f"{of}{metric} is not measured: {reason}" for metric, reason in part.unmeasured.items())
+    if evaluation.missing:
+        names = [KINDS_OF_GOLDEN.get(name, name) for name in evaluation.missing]
+        yield f"no {listed(names, 'or')} in this folder"
 
 
 def unmeasured_lines(evaluation: Evaluation) -> list[str]:
@@ -403,23 +419,120 @@ def unmeasured_lines(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def unscored_lines(evaluation: Evaluation) -> list[str]:
-    """Say why samples have no score: metrics with the same reason and count share a line."""
-    metrics: dict[Unscored, list[str]] = {}
-    for name, found in evaluation.metrics.items():
-        for each in found.reasons:
-            metrics.setdefault(each, []).append(name)
-    return [
-        f"  {each.count:,} {each.status}, {one_line(each.reason, 120)}: {', '.join(names)}"
-        for each, names in metrics.items()
+# What was done by which method, for those who ask.
+
+
+def _details(screen: Screen, evaluation: Evaluation) -> None:
+    shown = [
+        (f"{name}: " if len(evaluation.parts) > 1 else "", part, each)
+        for name, part in evaluation.named_runs.items()
+        for each in shown_figures(part)
     ]
+    hang = 4 + min(max((len(of + each.metric) for of, _, each in shown), default=0), 40)
+    for of, part, each in shown:
+        version = part.head.metric_versions.get(each.metric)
+        told = [f"{each.method}{f' {version}' if version else ''}", _counted(each)]
+        if evaluation.kind == "golden":
+            told.insert(0, f"{figure(each.value, each.interval)} {interval_text(each.interval, each.value)}")
+        if each.interval is not None:
+            seed = f", seed {part.head.seed}" if "ootstrap" in each.interval.method else ""
+            told.append(f"interval: {each.interval.method}{seed}")
+        screen.labelled(of + each.metric, "; ".join(told), indent=2, hang=hang)
+    for name, part in evaluation.named_runs.items():
+        if part.counts.origins:
+            words = {"system": "from the agent", "dataset": "from the file"}
+            origins = [f"{count:,} {words.get(each, each)}" for each, count in part.counts.origins.items()]
+            label = f"{name}: contexts" if len(evaluation.parts) > 1 else "contexts"
+            screen.labelled(label, ", ".join(origins), indent=2, hang=hang)
+    if evaluation.blame is not None and evaluation.blame.told:
+        told = [
+            f"by {evaluation.blame.method}, {evaluation.blame.told:,} known",
+            untold_blame(evaluation) or "",
+        ]
+        screen.labelled("causes", "; ".join(filter(None, told)), indent=2, hang=hang)
+    moved = evaluation.regressions
+    if moved is not None:
+        tests = [f"answers: p {probability_text(moved.p_value)} (exact, mid-p, one way)"]
+        tests += [
+            f"{each.metric}: p {probability_text(each.p_adjusted)} (Holm)"
+            for each in moved.metrics
+            if each.p_adjusted is not None
+        ]
+        screen.labelled("tests", "; ".join(tests), indent=2, hang=hang)
+    if evaluation.kind == "golden":
+        _golden_details(screen, evaluation)
 
 
-# Notes on one run: what was repaired, what is left to do, what could be neither read nor scored.
+def _counted(each: Figure) -> str:
+    told = [f"{each.n_scored:,} scored"]
+    told += [
+        f"{reason.count:,} {'failed' if reason.status == 'failed' else 'do not apply'} "
+        f"({one_line(reason.reason, 120)})"
+        for reason in each.reasons
+    ]
+    return ", ".join(told)
+
+
+def _golden_details(screen: Screen, evaluation: Evaluation) -> None:
+    for split, reasons in unscored(evaluation).items() if evaluation.parts else ():
+        for metric, reason in reasons.items():
+            screen.say(f"{split}: {metric} has no score: {one_line(reason, 200)}", indent=2, hang=4)
+    if rows := list(_slice_rows(evaluation)):
+        screen.gap()
+        columns: list[Column | str] = [
+            "slice",
+            Column("", flexible=True),
+            "metric",
+            right("value"),
+            interval_header(),
+        ]
+        screen.table([*columns, right("answers", leaves=COUNT)], rows)
+
+
+def _slice_rows(evaluation: Evaluation) -> Iterator[list[Piece]]:
+    """Yield each slice of golden sets with the metric that its split is about, the first of it."""
+    primary = {next(iter(part.metrics), "") for part in evaluation.runs}
+    for kind, values in evaluation.slices.items():
+        for value, figures in values.items():
+            for each in figures.values():
+                if each.metric in primary and each.n_scored:
+                    mean, ends = figure(each.value, each.interval), interval_text(each.interval, each.value)
+                    yield [kind.replace("_", " "), value, each.metric, mean, ends, f"{each.n_scored:,}"]
+
+
+# What was run: the last lines before the way on.
+
+
+def _runs(screen: Screen, evaluation: Evaluation) -> None:
+    runs = evaluation.named_runs
+    for name, part in runs.items():
+        of = f"{name}: " if len(runs) > 1 else ""
+        if of and part.counts.failed:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in part.counts.failures.items())
+            lacking = part_of(part.counts.failed, part.counts.total, "answer", "is", "are")
+            screen.say(f"{of}{lacking} missing ({kinds})", hang=2)
+        for note in run_notes(part):
+            screen.say(f"{of}note: {one_line(note, 1000)}", hang=2)
+        shortfall = shortfall_of(part)
+        if shortfall is not None and (len(runs) > 1 or verdict_of(evaluation).word != "incomplete"):
+            screen.say(f"{of}{shortfall}", hang=2)
+    if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
+        screen.say(f"not begun: {', '.join(left)}", hang=2)
+    target = f", agent {one_line(evaluation.target)}" if evaluation.target else ""
+    moved = evaluation.regressions
+    against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
+    if len(runs) == 1:
+        part = next(iter(runs.values()))
+        screen.say(
+            Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
+        )
+    elif runs:
+        named = ", ".join(f"{part.head.run_id} ({one_line(name)})" for name, part in runs.items())
+        screen.say(Styled(f"runs {named}{target}{against}", DIM), hang=5)
 
 
 def run_notes(evaluation: Evaluation) -> list[str]:
-    """Return the notes on a run, one a line."""
+    """Return the notes on a run: what was repaired, what could be neither read nor scored."""
     unread = [
         f"{counted(each.count, each.part.removesuffix('s'))} of {counted(each.samples, 'sample')} "
         f"could not be read: expected {EXPECTED[each.part]}"
@@ -443,114 +556,13 @@ def shortfall_of(evaluation: Evaluation) -> str | None:
     outcome = evaluation.outcome
     if outcome.completed:
         return None
-    return f"not completed: {outcome.reason}; go on with --resume {evaluation.head.run_id}"
+    return f"incomplete: {outcome.reason}; continue with --resume {evaluation.head.run_id}"
 
 
-_TO_DECLINE = "(to decline)"
-_FAILING = "samples that do not pass"
-_AT_FAULT = "samples at fault that miss no threshold"
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A question, what was expected (``None``: nothing in words) and what was answered (``None``: nothing).
-
-    ``turn`` is the place in a conversation, from 1, and ``None`` for a single question.
-    """
-
-    turn: int | None
-    question: str
-    expected: str | None
-    answer: str | None
-    blame: Blame | None
-
-    @property
-    def asked(self) -> str:
-        """The question, with the turn it was asked in."""
-        return self.question if self.turn is None else f"turn {self.turn}: {self.question}"
-
-    @property
-    def fault(self) -> str | None:
-        """Where it failed and how that is known; ``None`` if nothing did, or it is not known."""
-        return f"{self.blame.kind}: {self.blame.why}" if self.blame and self.blame.is_fault else None
-
-
-@dataclass(frozen=True, slots=True)
-class ListedSamples:
-    """The first samples of a kind, and how many there are in all."""
-
-    kind: str
-    samples: list[Row]
-    total: int
-
-    @property
-    def title(self) -> str:
-        """What is listed, and whether it is all of it."""
-        listed = len(self.samples)
-        return self.kind if listed == self.total else f"first {listed:,} of {self.total:,} {self.kind}"
-
-
-def samples_to_show(samples: Iterable[Row], *, limit: int) -> Iterator[ListedSamples]:
-    """Yield what is worth a look, up to ``limit`` of each: samples that do not pass, and others at fault."""
-    found: dict[str, list[Row]] = {_FAILING: [], _AT_FAULT: []}
-    totals = dict.fromkeys(found, 0)
-    for sample in samples:
-        kind = _FAILING if sample.is_failing else _AT_FAULT if sample.is_at_fault else None
-        if kind is not None:
-            totals[kind] += 1
-            found[kind] += [sample] if totals[kind] <= limit else []
-    return (ListedSamples(kind, listed, totals[kind]) for kind, listed in found.items() if listed)
-
-
-def sample_lines(sample: Row, place: str) -> Iterator[str]:
-    """Yield a sample that does not pass or is at fault, for a terminal; ``place`` says which it is."""
-    shown = exchanges(sample)
-    is_single = shown[0].turn is None
-    yield f"  {place}: {one_line(shown[0].question)}" if is_single else f"  {place}:"
-    if sample.error is not None:
-        yield f"    error     {one_line(sample.error, 300)}"
-    if sample.misses:
-        yield f"    misses    {'; '.join(sample.misses)}"
-    for exchange in shown:
-        if not is_single:
-            yield f"    {one_line(exchange.asked)}"
-        indent = "    " if is_single else "      "
-        yield from (f"{indent}{line}" for line in _exchange_lines(exchange))
-
-
-def exchanges(sample: Row) -> list[Exchange]:
-    """Return what to show of a sample: of a conversation the turns at fault, if there are any."""
-    if not sample.turns:
-        expected = _TO_DECLINE if sample.expects_refusal else sample.expected
-        answer = sample.result.response.text
-        return [Exchange(None, sample.question, expected, answer, sample.blame)]
-    at_fault = [turn for turn in sample.turns if turn.is_at_fault]
-    return [
-        Exchange(
-            turn.number,
-            turn.question,
-            _TO_DECLINE if turn.expects_refusal else turn.expected,
-            turn.answer,
-            turn.blame,
-        )
-        for turn in at_fault or sample.turns
-    ]
-
-
-def expected_and_got(sample: Row) -> str:
-    """Say in one line which bounds are missed, what was expected, what came, and where it failed."""
-    told = list(sample.misses)
-    for each in exchanges(sample):
-        turn = "" if each.turn is None else f"{one_line(each.asked)}: "
-        fault = "" if each.fault is None else f" ({each.fault})"
-        told.append(f"{turn}expected {each.expected}, got {each.answer}{fault}")
-    return "; ".join(told)
-
-
-def _exchange_lines(exchange: Exchange) -> Iterator[str]:
-    if exchange.expected is not None:
-        yield f"expected  {one_line(exchange.expected)}"
-    if exchange.answer is not None:
-        yield f"got       {one_line(exchange.answer)}"
-    if exchange.fault is not None:
-        yield f"fails in  {one_line(exchange.fault)}"
+def _gate_switch(evaluation: Evaluation) -> str:
+    """Say what switches the gate on that is off."""
+    if "manifest" in evaluation.head.configuration:
+        return "ciGate is not true"
+    if evaluation.kind == "golden":
+        return "--threshold, or ciGate in the configuration, switches it on"
+    return "thresholds switch it on: gate={metric: bound}"

@@ -5,20 +5,38 @@ Every report says it by these, so that none of them disagrees with the exit code
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from shlex import join, quote
+from typing import TypeAlias
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.reports.cases import (
+    KINDS,
+    in_common,
+    kinds_said,
+    named_rows,
+    names_listed,
+    sample_name,
+    shortcomings,
+)
+from rag_evaluation_framework.reports.screen import figure, listed, number_word, one_line, part_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
-from rag_evaluation_framework.results.verdicts import BASELINE, GatedMetric, Regressions, Verdict
+from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, short_id
+from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
+from rag_evaluation_framework.statistics.paired import flips_p_value
 
 MARKS = {"passed": "✓", "failed": "✗", "undecided": "?", "not evaluated": "!", "incomplete": "…"}
 
-_LISTED_IN_FULL = 3
 _NAMED = 20
+_LISTED_REASONS = 3
 
 
 def verdict_of(evaluation: Evaluation) -> Verdict:
@@ -39,27 +57,48 @@ def headline(evaluation: Evaluation) -> str:
 def sentence(evaluation: Evaluation) -> str:
     """Say in one sentence what came of it."""
     verdict, moved, counts = verdict_of(evaluation), evaluation.regressions, evaluation.counts
-    of = f" of {one_line(evaluation.name)}" if len(evaluation.parts) < 2 else ""
-    done = f"{counts.finished:,} of {counted(counts.total, 'sample')}{of}"
-    errors = f", {counts.errors:,} with errors" if counts.errors else ""
     if verdict.word == "incomplete":
         reason = evaluation.outcome.reason
-        return f"{done}{errors}" + (f": {one_line(reason, 300)}" if reason else "")
+        done = part_of(counts.finished, counts.total, "answer")
+        return done + (f": {one_line(reason, 300)}" if reason else "")
     if verdict.word == "no gate":
-        return f"{done}{errors}"
+        return _without_gate(evaluation)
     if verdict.word == "undecided" and moved is not None:
         return f"{_moved(moved)}: too few to rule out chance"
     if verdict.word == "not evaluated":
-        first = next(iter(verdict.reasons), "nothing was evaluated")
-        if moved is not None and moved.reason is not None and len(verdict.reasons) == 1:
-            first = moved.reason
+        reason = None if moved is None else moved.reason
+        first = next(_open_reasons(verdict), None) or reason or "nothing was evaluated"
         return f"{first}; the gate fails (exit 1)"
-    if moved is not None and (moved.word == "worse" or verdict.word == "passed" or moved.worse):
+    if moved is not None and (moved.word == "worse" or verdict.word == "passed"):
         passing = f"; {_passing(evaluation)}" if verdict.word == "passed" and _decided(evaluation) else ""
         return f"{_moved(moved)}, compared with {one_line(moved.baseline)}{passing}"
     if verdict.word == "failed":
-        return f"{_failing(evaluation) or next(iter(verdict.reasons))}"
-    return f"{_passing(evaluation)}{errors}" if _decided(evaluation) else f"{done}{errors}"
+        return _failing(evaluation) or next(iter(_failed_checks(verdict)), None) or verdict.reasons[0]
+    return _passing(evaluation) if _decided(evaluation) else _without_gate(evaluation)
+
+
+def _without_gate(evaluation: Evaluation) -> str:
+    """Say how many answers are wrong, where that is known, and how many have none."""
+    counts, blame = evaluation.counts, evaluation.blame
+    asked = counts.total if counts.finished == counts.total else counts.finished
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
+    lacking = (
+        f", {counts.failed:,} without an answer{f' ({kinds})' if kinds else ''}" if counts.failed else ""
+    )
+    if blame is None or not blame.told:
+        of = part_of(counts.finished, counts.total, "answer") if counts.total != counts.finished else ""
+        return (of or counted(asked, "answer")) + lacking
+    faults = {
+        KINDS[each.kind]: each.count
+        for each in blame.shares
+        if each.count and each.kind not in ("ok", "unknown")
+    }
+    wrong, unknown = sum(faults.values()), blame.total - blame.told
+    untold = f"; cause unknown for {unknown:,}" if unknown else ""
+    if not wrong:
+        return f"{part_of(blame.told, blame.total, 'answer', 'is', 'are')} right{untold}{lacking}"
+    said = part_of(wrong, blame.total, "answer", "is", "are")
+    return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
 
 
 def _decided(evaluation: Evaluation) -> tuple[int, int] | None:
@@ -73,18 +112,39 @@ def _passing(evaluation: Evaluation) -> str:
     passed, total = _decided(evaluation) or (0, 0)
     all_of_them = evaluation.counts.total // evaluation.head.repeats
     others = f"; {all_of_them - total:,} of {all_of_them:,} have no threshold" if total < all_of_them else ""
-    if passed == total:
-        pass_all = counted(total, "answer passes", "answers pass")
-        return (f"all {pass_all}" if total > 1 else "the answer passes") + others
-    return f"{passed:,} of {counted(total, 'answer')} {'passes' if passed == 1 else 'pass'}{others}"
+    errors = f", {evaluation.counts.errors:,} with errors" if evaluation.counts.errors else ""
+    return part_of(passed, total, "answer") + others + errors
 
 
 def _failing(evaluation: Evaluation) -> str | None:
-    passed, total = _decided(evaluation) or (0, 0)
-    failing = total - passed
-    if not failing:
-        return None
-    return f"{failing:,} of {counted(total, 'answer')} {'does' if failing == 1 else 'do'} not pass"
+    """Say how many answers do not pass, and why; ``None`` if all that count do."""
+    asked = evaluation.counts.total // evaluation.head.repeats
+    if evaluation.head.repeats > 1:
+        passed, total = _decided(evaluation) or (0, 0)
+        told = part_of(total - passed, asked, "question", "does", "do")
+        return f"{told} not pass" if total > passed else None
+    found = shortcomings(evaluation)
+    return f"{part_of(found.failing, asked, 'answer')}: {kinds_said(found.kinds)}" if found.failing else None
+
+
+def _failed_checks(verdict: Verdict) -> list[str]:
+    """Say of each check that was missed what it is and what it needs."""
+    return [_missed(check) for check in verdict.checks if check.fails and check.metric != BASELINE]
+
+
+def _missed(check: Check) -> str:
+    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+    needs = "" if check.bound is None else f", needs {check.operator} {check.bound:g}"
+    held = "" if check.held == "mean" else f" ({check.held})"
+    return f"{of}{check.metric} is {figure(check.value, bound=check.bound)}{needs}{held}"
+
+
+def _open_reasons(verdict: Verdict) -> Iterator[str]:
+    yield from verdict.unevaluated
+    for check in verdict.checks:
+        if check.is_open and check.metric != BASELINE:
+            of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+            yield f"{of}{check.metric} was not evaluated" + (f": {check.reason}" if check.reason else "")
 
 
 def _moved(moved: Regressions) -> str:
@@ -95,8 +155,10 @@ def _moved(moved: Regressions) -> str:
         of_now = counted(now, "answer passes", "answers pass")
         several = f"{passed_now:,} of {of_now}, {passed_before:,} of {before:,} did before"
         return f"{several}; {worse or 'none':} of {counted(moved.paired, 'question')} got worse"
-    if worse:
+    if worse and moved.word == "worse":
         return f"{worse:,} of {paired} got worse and {better or 'none':} got better"
+    if worse:
+        return f"{worse:,} of {paired} got worse, {better or 'none':} better"
     fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
     if fell:
         told = ", ".join(f"{each.metric} from {figure(each.before)} to {figure(each.now)}" for each in fell)
@@ -107,55 +169,144 @@ def _moved(moved: Regressions) -> str:
 def explanation(evaluation: Evaluation) -> Iterator[str]:
     """Yield what stands below the sentence: why, what was waived or left out, what would have counted."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
+    said = sentence(evaluation)
+    if verdict.word == "failed":
+        yield from verdict.broken_rules
+        if moved is not None and moved.word == "worse":
+            yield from filter(None, [in_common([each.row for each in worse_answers(evaluation)])])
+            yield from _failed_checks(verdict)
+        elif moved is not None:
+            yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
+        elif not shortcomings(evaluation).failing:
+            yield from (each for each in _failed_checks(verdict) if each != said)
     if verdict.word in ("failed", "not evaluated"):
-        said = sentence(evaluation)
-        baseline = [str(check) for check in verdict.checks if check.metric == BASELINE]
-        yield from (each for each in verdict.reasons if each not in baseline and not said.startswith(each))
+        yield from (each for each in _open_reasons(verdict) if not said.startswith(each))
     if verdict.word == "not evaluated" and moved is not None and moved.reason is not None:
-        yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
+        named = (
+            f" ({names_listed([each.name for each in worse_answers(evaluation, _NAMED)])})"
+            if moved.worse
+            else ""
+        )
+        told = _moved(moved).replace(" got worse", f" got worse{named}", 1)
+        yield f"Compared with {one_line(moved.baseline)}: {told}."
+        least, likely = sizes_needed()
+        if moved.paired < least:
+            yield f"At least {least} are needed, and about {likely} to notice one answer in four."
     if verdict.word == "incomplete":
-        kept = "What is done is kept, and will not be asked again"
-        yield f"{kept}. Nothing was decided (exit {verdict.exit_code})."
+        finished = evaluation.counts.finished
+        kept = f"The {number_word(finished)} are kept" if finished > 1 else "What is done is kept"
+        yield f"{kept}, and will not be asked again. Nothing was decided (exit {verdict.exit_code})."
     if verdict.word == "undecided" and moved is not None:
         fails = verdict.exit_code
         says = "The gate fails in doubt, as asked" if fails else "The gate passes with this warning"
         needed = "" if moved.would_fail is None else f" With {counted(moved.paired, 'answer')}, "
         needed += f"{moved.would_fail:,} would have failed it." if needed else ""
         yield f"{says} (exit {fails}).{needed}"
+    if verdict.word != "incomplete":
+        yield from _excused(verdict)
+        yield from _not_compared(moved)
+
+
+def _excused(verdict: Verdict) -> Iterator[str]:
     for check in verdict.checks:
         if verdict.enabled and check.excuse == "waived":
-            yield str(check)
+            yield f"{check.metric} was not evaluated, and is waived" + (
+                f": {check.reason}" if check.reason else ""
+            )
     left_out = [check.metric for check in verdict.checks if verdict.enabled and check.excuse == "left out"]
     if left_out:
         yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"
+
+
+def _not_compared(moved: Regressions | None) -> Iterator[str]:
     if moved is not None and moved.unpaired:
-        names = ", ".join(sample_id for _, sample_id in moved.unpaired[:_NAMED])
+        names = names_listed([sample_id for _, sample_id in moved.unpaired])
         yield f"{counted(len(moved.unpaired), 'answer')} cannot be compared, scored in one run alone: {names}"
-    if moved is not None and (moved.new or moved.gone):
+    if moved is not None and moved.reason is None and (moved.new or moved.gone):
         yield f"{moved.new:,} new, {moved.gone:,} gone or edited since"
 
 
-def way_on(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what can be done now, one a line."""
+def sizes_needed() -> tuple[int, int]:
+    """Return how many answers can show a drop at all, and how many show one of four times in five."""
+    least = next(n for n in range(1, 100) if flips_p_value(n, 0) <= FLIPS_LEVEL)
+
+    def misses(n: int) -> float:
+        return sum(comb(n, k) * 0.25**k * 0.75 ** (n - k) for k in range(least))
+
+    likely = next(n for n in range(least, 1000) if misses(n) <= 0.2)
+    return least, 5 * round(likely / 5)
+
+
+def chance(moved: Regressions) -> str | None:
+    """Say how often chance alone would make so many answers worse; ``None`` if they are not shown to be."""
+    if moved.word != "worse" or not moved.worse or moved.p_value > FLIPS_LEVEL:
+        return None
+    often = (
+        "less than once" if moved.p_value < 0.01 else f"about {counted(round(100 * moved.p_value), 'time')}"
+    )
+    return f"By chance alone this would happen {often.replace('1 time', 'once')} in a hundred times."
+
+
+def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield what can be done now, a command or a sentence, and what for."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
+    run = short_id(evaluation.folder) if evaluation.folder is not None else evaluation.head.run_id
     if verdict.word == "undecided":
-        yield "if your agent answers the same each time, --max-regressions 0 fails here"
+        yield "if your agent answers the same each time, --max-regressions 0 fails here", ""
         if evaluation.head.repeats == 1:
-            yield "otherwise --repeats 5 asks each question five times and tells noise from change"
+            yield "otherwise --repeats 5 asks each question five times and tells noise from change", ""
         if not verdict.fails_undecided:
-            yield "--on-undecided fail stops every build in doubt"
+            yield "--on-undecided fail stops every build in doubt", ""
     elif verdict.word == "not evaluated":
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
+        waiving = f"say {' '.join(f'--waive {name}' for name in names)}" if names else ""
         if moved is not None and BASELINE in names:
-            yield "leave out --sample-size, or compare with a run of the same samples"
-        if names:
-            yield f"{' '.join(f'--waive {name}' for name in names)} passes without"
-    elif verdict.word == "passed" and moved is None and _is_kept(evaluation):
-        yield f"--baseline {evaluation.head.run_id} compares the next version with this one"
+            yield f"leave out --sample-size, or {waiving}", ""
+        elif waiving:
+            yield f"{waiving} to pass without", ""
+    elif not _is_kept(evaluation):
+        return
+    elif verdict.word == "incomplete":
+        yield from _continued(evaluation)
+    elif verdict.word == "passed" and moved is None:
+        if shortcomings(evaluation).failing:
+            yield "rag-eval show --failed", "what falls short"
+        command = "golden …" if evaluation.kind == "golden" else "evaluate"
+        yield f"rag-eval {command} --baseline {run}", "compare the next version with this one"
+    elif moved is not None and moved.word == "worse":
+        yield (
+            f"rag-eval compare {_short(moved.baseline, evaluation)} {run}",
+            f"all {number_word(len(moved.worse))}, side by side",
+        )
+    elif verdict.word == "failed" and shortcomings(evaluation).failing:
+        yield "rag-eval show --failed", "with everything that was retrieved"
+    elif verdict.word == "no gate" and shortcomings(evaluation).wrong:
+        yield "rag-eval show --failed", "each with what was retrieved"
+
+
+def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield the command that continues a run, with the address and the id as they are."""
+    part = next((part for part in evaluation.runs if not part.outcome.completed), None)
+    if part is None or part.folder is None:
+        return
+    command = resuming_command(part.head, part.folder)
+    target = evaluation.target or part.target
+    if command is not None:
+        if target is not None and target.startswith("http") and target.isprintable():
+            command = command.replace("--url URL", f"--url {quote(target)}")
+        named = f"--resume {part.head.run_id}"
+        yield command.replace(named, f"--resume {short_id(part.folder)}"), ""
+
+
+def _short(run_id: str, evaluation: Evaluation) -> str:
+    """Return the shortest end of a run's id, if the run is kept beside the evaluation."""
+    path = None if evaluation.folder is None else evaluation.folder.parent / run_id
+    return short_id(path) if path is not None and path.is_dir() else one_line(run_id)
 
 
 def _is_kept(evaluation: Evaluation) -> bool:
-    return evaluation.kept is None and evaluation.folder is not None
+    folder = evaluation.folder or next((part.folder for part in evaluation.runs), None)
+    return evaluation.kept is None and folder is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +317,9 @@ class WorseAnswer:
     question: str
     before: str | None
     now: str | None
+    row: Row
     file: str | None = None
     line: int | None = None
-
-
-def sample_name(row: Row, *, by_line: bool = True) -> str:
-    """Return what a sample is called: the line of its file, counted from 1, or its id."""
-    origin = None if row.sample is None else row.sample.origin
-    return row.id if origin is None or origin.line is None or not by_line else f"line {origin.line}"
 
 
 def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[WorseAnswer]:
@@ -197,37 +343,114 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
                     row.question,
                     moved.answers.get((part.name, asked)),
                     row.response.text if row.response.failure is None else row.error,
+                    row,
                     str(part.head.configuration.get("dataset_path")),
                     None if origin is None else origin.line,
                 )
     return [found[each] for each in wanted if each in found]
 
 
-def worse_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the answers that got worse: the first few with both answers, the rest by name."""
-    answers = worse_answers(evaluation, _LISTED_IN_FULL + _NAMED)
-    for each in answers[:_LISTED_IN_FULL]:
-        yield f"  {each.name}  {one_line(each.question)}"
-        for word, text in (("before", each.before), ("now   ", each.now)):
-            if text is not None:
-                yield f"    {word}  {one_line(text, 300)}"
-    moved = evaluation.regressions
-    more = len(moved.worse) - min(len(answers), _LISTED_IN_FULL) if moved is not None else 0
-    if more:
-        named = [each.name for each in answers[_LISTED_IN_FULL:]]
-        rest = ", …" if more > len(named) else ""
-        yield f"  {more:,} more: {', '.join(named)}{rest}"
+def wrong_though_passing(evaluation: Evaluation) -> str | None:
+    """Name the answers that are wrong though no threshold says so; ``None`` if there are none."""
+    found = shortcomings(evaluation)
+    if not found.wrong or not verdict_of(evaluation).enabled:
+        return None
+    names = names_listed([name for name, _ in named_rows(evaluation, found.worst_wrong[:_NAMED])])
+    are = "is" if found.wrong == 1 else "are"
+    kinds = kinds_said(found.wrong_kinds)
+    return f"{counted(found.wrong, 'answer')} {are} wrong, though no threshold says so: {kinds} ({names})"
 
 
-def moved_cells(moved: Regressions) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and a row for each gated metric: before, now, what may be claimed."""
-    rows = [_moved_row(each) for each in moved.metrics]
-    return ["dataset", "metric", "before", "now", "difference", "samples", "verdict"], rows
+def untold_blame(evaluation: Evaluation) -> str | None:
+    """Say for how many answers the cause is unknown, and what is missing; ``None`` if it is known for all."""
+    summary = evaluation.blame
+    unknown = 0 if summary is None else summary.total - summary.told
+    if summary is None or not unknown:
+        return None
+    reasons = list(summary.unknown_because.items())
+    said = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
+    more = "; …" if len(reasons) > _LISTED_REASONS else ""
+    return f"cause unknown for {unknown:,}: {said}{more}"
 
 
-def _moved_row(each: GatedMetric) -> list[str]:
-    difference = each.difference
-    ends = "" if each.interval is None else f" [{each.interval.low:+.4f}, {each.interval.high:+.4f}]"
-    told = "–" if difference is None else f"{difference:+.4f}{ends}" if difference else "0"
-    figures = [figure(each.before), figure(each.now), told, f"{each.n:,}"]
-    return [each.dataset, each.metric, *figures, each.finding]
+def refusals_said(evaluation: Evaluation) -> str | None:
+    """Say how many questions were declined that should be, and that should not; ``None`` without any."""
+    table = evaluation.refusals
+    if table is None or not table.methods:
+        return None
+    right, wrong = table.should_refuse, table.should_answer
+    parts = []
+    if right.total:
+        parts.append(f"{part_of(right.refused, right.total, 'question')} it should decline")
+    if wrong.total:
+        none = (
+            f"none of the {wrong.total:,}"
+            if not wrong.refused
+            else f"{wrong.refused:,} of the {wrong.total:,}"
+        )
+        parts.append(f"{none} it should answer")
+    return f"It declined {listed(parts)}." if parts else None
+
+
+# The command that goes on with a run: the one that began it, with what its head tells of the
+# arguments.
+#
+# What the head does not tell, as where the documents are, stands in capitals as in the command's help.
+
+_Words: TypeAlias = Callable[[RunHead], Iterator[str]]
+
+
+def resuming_command(head: RunHead, path: Path) -> str | None:
+    """Return the command that goes on with the run in this folder; ``None`` if no command began it."""
+    words = next((words for kind, words in _COMMANDS.items() if kind in head.configuration), None)
+    if words is None:
+        return None
+    run = head.run_id if path.parent == DEFAULT_RUNS_DIRECTORY else str(path)
+    return " ".join([*words(head), *_judges(head), "--resume", quote(run)])
+
+
+def _golden(head: RunHead) -> Iterator[str]:
+    yield f"rag-eval golden {quote(str(head.configuration['golden']))} {_target(head)}"
+    if head.configuration.get("history") == "reference":
+        yield "--history reference"
+
+
+def _evaluate(head: RunHead) -> Iterator[str]:
+    yield f"rag-eval evaluate {quote(str(head.configuration.get('manifest', 'MANIFEST')))} {_target(head)}"
+
+
+def _generate(head: RunHead) -> Iterator[str]:
+    given = head.configuration.get("arguments")
+    usual = f"CORPUS -o FILE --model {quote(str(head.target))}"
+    yield "rag-eval generate " + (join(map(str, given)) if isinstance(given, list) else usual)
+
+
+def _retrieval(head: RunHead) -> Iterator[str]:
+    given = head.configuration.get("arguments")
+    yield "rag-eval retrieval " + (join(map(str, given)) if isinstance(given, list) else "CORPUS")
+
+
+def _evaluate_models(head: RunHead) -> Iterator[str]:
+    yield "python scripts/evaluate_models.py"
+    yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
+
+
+# By the field that only heads of this kind have; those of golden sets and of models have what those of
+# manifests have too.
+_COMMANDS: Mapping[str, _Words] = {
+    "golden": _golden,
+    "models": _evaluate_models,
+    "selection": _evaluate,
+    "generation": _generate,
+    CELLS: _retrieval,
+}
+
+
+def _target(head: RunHead) -> str:
+    """Name the option; the target's own name is not always what was given."""
+    return "--url URL" if str(head.target).startswith(("http://", "https://")) else "--target TARGET"
+
+
+def _judges(head: RunHead) -> Iterator[str]:
+    for judge in head.configuration.get(JUDGE) or ():
+        yield f"--judge-model {quote(str(judge['model'] if isinstance(judge, Mapping) else judge))}"

@@ -13,10 +13,17 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
-from rag_evaluation_framework.results.comparison import Comparison, ScoredMetric, ScoredRun, compare_scored
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    PairedTest,
+    ScoredMetric,
+    ScoredRun,
+    compare_scored,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.gate import asked_id, sample_bounds
 from rag_evaluation_framework.results.regressions import (
@@ -51,6 +58,28 @@ Key = tuple[str, str]
 """A sample: its dataset and its id."""
 
 
+def compare(
+    first: Evaluation,
+    *others: Evaluation,
+    test: PairedTest = "randomisation",
+    force: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations with the first: answer by answer, and tested on every shared metric, corrected.
+
+    Other data or other methods are refused with the reasons, unless it is forced.
+    """
+    if not others:
+        raise UsageError("compare: expected two evaluations or more, got one")
+    named: dict[str, Evaluation] = {}
+    for each in (first, *others):
+        name, number = each.head.run_id, 2
+        while name in named:
+            name, number = f"{each.head.run_id} ({number})", number + 1
+        named[name] = each
+    return compare_evaluations(named, test=test, force=force, seed=seed)
+
+
 def compare_evaluations(
     systems: Mapping[str, Evaluation], *, answers: bool = True, metrics: Sequence[str] = (), **wish: Any
 ) -> Comparison:
@@ -64,7 +93,7 @@ def compare_evaluations(
     if not answers:
         return comparison
     (baseline, first), *others = systems.items()
-    return _as_one_family(comparison, [_changes(baseline, first, name, each) for name, each in others])
+    return as_one_family(comparison, [_changes(baseline, first, name, each) for name, each in others])
 
 
 def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredRun:
@@ -88,7 +117,7 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
     )
 
 
-def _as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
+def as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
     """Correct the tests of the answers over the contenders, and give the metrics what is left of 5 %."""
     tested = [each for each in changes if each.is_tested]
     adjusted = iter(holm([each.p_value for each in tested]))

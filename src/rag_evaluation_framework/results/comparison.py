@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
-from rag_evaluation_framework.metrics.declaration import BoundMetric, without_parameters
+from rag_evaluation_framework.metrics.declaration import BoundMetric, known_metric, without_parameters
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.run_folder import RunFolder
@@ -70,6 +70,20 @@ class MetricComparison:
         if self.p_adjusted is None or self.p_adjusted >= self.alpha or self.difference == 0:
             return "no difference shown"
         return "better" if (self.difference > 0) == self.higher_is_better else "worse"
+
+    @property
+    def finding(self) -> Literal["better", "worse", "undecided", "same"]:
+        """What may be claimed, in a word; *same* where no sample differs."""
+        if self.verdict != "no difference shown":
+            return self.verdict
+        return "undecided" if self.wins or self.losses else "same"
+
+    @property
+    def visible_from(self) -> float | None:
+        """The smallest difference that would be shown; ``None`` if none that the metric can have would be."""
+        known = known_metric(self.metric)
+        is_beyond = known is not None and known.is_share and (self.smallest_detectable or 0) > 1
+        return None if is_beyond else self.smallest_detectable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, verdict included."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, counted
-from rag_evaluation_framework.extensions import RENDERERS
+from rag_evaluation_framework.extensions import RENDERERS, TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
@@ -138,7 +138,7 @@ def _scores_by_turn(result: SampleResult) -> dict[int, dict[str, float]]:
 Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]
 
-_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "notebook", ".txt": "terminal"}
+_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "page", ".txt": "terminal"}
 _OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml")
 
 
@@ -410,6 +410,16 @@ class Evaluation:
             "warnings": list(self.warnings),
         }
 
+    def compare(self, *others: Evaluation, **wish: Any) -> Comparison:
+        """Compare others with this one, answer by answer; ``wish`` is that of ``compare``."""
+        found: Comparison = TOGETHER.get("compare")(self, *others, **wish)
+        return found
+
+    def merge(self, *others: Evaluation) -> Evaluation:
+        """Join the shards of a run: other samples of the same datasets, asked of the same system."""
+        found: Evaluation = TOGETHER.get("merge")(self, *others)
+        return found
+
     def to_pandas(self) -> Any:
         """Return a frame with a row a sample: part, id, question, answer, whether it passes, scores."""
         try:
@@ -434,6 +444,10 @@ class Evaluation:
         else:
             self.render("results", path=path)
         return path
+
+    def report(self, path: str | Path) -> Path:
+        """Write it as one HTML page that needs nothing but itself, and return the path."""
+        return self.save(path, format="page")
 
     @property
     def _is_several(self) -> bool:

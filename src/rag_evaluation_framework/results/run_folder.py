@@ -358,10 +358,17 @@ class RunFolder:
 
     @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
-        """Open a run by its id in the runs directory, or by the path of its folder."""
+        """Open a run by its id in the runs directory or any end of it that only one has, or by its path."""
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
                 return cls.at(path)
+        if ended := runs_ending_in(str(path_or_id), Path(runs_directory)):
+            if len(ended) == 1:
+                return cls.at(ended[0])
+            names = ", ".join(path.name for path in ended[-3:])
+            raise UsageError(
+                f"{path_or_id} is the end of {len(ended):,} runs ({names}): write more of the id"
+            )
         if Path(path_or_id).is_file():
             lacking = "a results file has the figures of a run, not its journal"
             raise UsageError(
@@ -479,6 +486,23 @@ class RunFolder:
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""
         return next(read_entries(self.journal_path, [offset]))
+
+
+def short_id(path: Path) -> str:
+    """Return the shortest end of a run's id that no other run beside it has: ``001``."""
+    parts = path.name.split("_")
+    for number in range(1, len(parts)):
+        end = "_".join(parts[-number:])
+        if len(runs_ending_in(end, path.parent)) == 1:
+            return end
+    return path.name
+
+
+def runs_ending_in(end: str, directory: Path) -> list[Path]:
+    """Return the runs whose id ends so, in at least three characters."""
+    if len(end) < 3 or "/" in end:
+        return []
+    return [path for path in run_paths(directory) if path.name.endswith(end)]
 
 
 def run_paths(directory: Path) -> list[Path]:

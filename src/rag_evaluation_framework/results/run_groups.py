@@ -34,6 +34,16 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
     return found
 
 
+def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
+    """Open the run that began last; one that belongs to another's evaluation is found by that."""
+    begun = [each.folder for each in list_runs(runs_directory) if each.folder is not None]
+    if not begun:
+        raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
+    last = max(begun, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    leader = last.head.configuration.get("evaluation")
+    return last if not isinstance(leader, str) else RunFolder.open(leader, runs_directory)
+
+
 def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
     """Yield the runs that belong together, found by one of them: the leader, then the others by name.
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from rag_evaluation_framework.errors import UsageError, counted, shown
+import msgspec
+
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import RagEvalError, UsageError, counted, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY, latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder
+from rag_evaluation_framework.results.results_documents import VERDICT_FILE
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, run_paths
 from rag_evaluation_framework.results.run_groups import list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths
 from rag_evaluation_framework.results.stored_runs import load
+from rag_evaluation_framework.results.verdicts import Verdict
 
 
 def find_evaluation(
@@ -69,3 +77,74 @@ def _stored(name: str) -> Path | None:
         return paths[name]
     ended = [path for each, path in paths.items() if each.endswith(f"_{name}")]
     return ended[0] if len(ended) == 1 else None
+
+
+# What is stored, told from the results documents alone: no run is summed up again.
+
+_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResult:
+    """One evaluation that is stored: its figures by metric, how many answers pass, and the gate's word.
+
+    ``error`` says why it cannot be read, where it cannot.
+    """
+
+    id: str
+    path: str
+    when: str | None = None
+    dataset: str | None = None
+    target: str | None = None
+    passed: int | None = None
+    total: int | None = None
+    metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    verdict: str | None = None
+    error: str | None = None
+
+
+def stored_results(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[StoredResult]:
+    """Return what is stored in the runs directory and in the project's results, the latest first."""
+    runs = [run_path / "results.json" for run_path in run_paths(Path(runs_directory))]
+    kept = results_paths(RESULTS_DIRECTORY) if RESULTS_DIRECTORY.is_dir() else []
+    found = [_stored_result(path) for path in (*runs, *kept) if path.is_file()]
+    return sorted(found, key=lambda each: (each.when or "", each.id), reverse=True)
+
+
+def _stored_result(path: Path) -> StoredResult:
+    is_run = path.name == "results.json"
+    name = path.parent.name if is_run else named_id(path)
+    try:
+        document = read_results(path)
+    except RagEvalError as error:
+        return StoredResult(id=name, path=str(path), error=str(error))
+    summary = document.get("summary") or {}
+    rate = summary.get("pass_rate") or {}
+    scored = rate.get("n_scored")
+    return StoredResult(
+        id=str(document.get("evaluation_id") or name),
+        path=str(path),
+        when=document.get("timestamp"),
+        dataset=document.get("dataset_id"),
+        target=document.get("system_version") or document.get("target"),
+        passed=None if scored is None else round((rate.get("value") or 0) * scored),
+        total=scored,
+        metrics={
+            metric: written.get("value")
+            for section in _SECTIONS
+            for metric, written in (document.get(section) or {}).items()
+            if isinstance(written, Mapping) and "n_scored" in written
+        },
+        verdict=_word(path.with_name(VERDICT_FILE)) if is_run else None,
+    )
+
+
+def _word(path: Path) -> str | None:
+    """Return the word of a verdict that was kept; ``None`` if there is none."""
+    if not path.is_file():
+        return None
+    try:
+        decided = strict_json.decode(read_bytes(path), file=str(path))
+        return msgspec.convert(decided["verdict"], Verdict).word
+    except (RagEvalError, msgspec.ValidationError, KeyError, TypeError):
+        return None

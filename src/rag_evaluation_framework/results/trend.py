@@ -1,24 +1,30 @@
-"""Has a metric left the range it used to be in? The latest run against those before it.
+"""Has a metric got worse over many runs? The latest run against what those before it lead to expect.
 
-The range is the mean of the last 7 runs' values ± 2 of their standard deviations. Only runs over the same
-data, scored by the same method on at least 10 samples, count. A value beyond the range on the bad side is a
-regression. Two deviations are no test: of a steady metric about one run in ten is beyond them when there are
-seven runs to go by, more when there are fewer, so a regression is a reason to look and to compare the runs.
+What is expected is the 95 % prediction interval (t) of the earlier runs over the same data, scored by the
+same method on at least 10 samples: a value below its lower end, which a steady metric has in one run of
+forty, is a regression (where lower is better, one above its upper end). Fewer than 8 such runs are too few.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
-from rag_evaluation_framework.errors import UsageError, counted, invalid
+import msgspec
+
+from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted, invalid
+from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.summaries import is_higher_better
+from rag_evaluation_framework.statistics.intervals import t_quantile
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
-TrendVerdict = Literal["regression", "improvement", "steady", "not enough"]
+TrendVerdict = Literal["regression", "improvement", "steady", "too few"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +40,13 @@ class MetricPoint:
     higher_is_better: bool
     data: tuple[str | None, str | None]
     """The id and, where it is known, the content hash of the dataset."""
+    version: int | None = None
+    """The version of the metric, where it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricTrend:
-    """A metric's latest value against the runs before it. ``low`` and ``high`` are the range it was in.
+    """A metric's latest value against the runs before it, which lead to expect one from ``low`` to ``high``.
 
     ``n_excluded`` counts earlier runs over other data, by other methods or on too few samples.
     """
@@ -50,7 +58,7 @@ class MetricTrend:
     baseline_mean: float | None = None
     low: float | None = None
     high: float | None = None
-    verdict: TrendVerdict = "not enough"
+    verdict: TrendVerdict = "too few"
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,17 +66,15 @@ class MetricTrend:
         return asdict(self)
 
 
-def metric_trends(
-    documents: Sequence[Mapping[str, Any]],
-    *,
-    window: int = 7,
-    deviations: float = 2.0,
-    least_samples: int = 10,
-) -> list[MetricTrend]:
+LEAST_RUNS, MOST_RUNS, LEAST_SAMPLES = 8, 30, 10
+_CONFIDENCE = 0.975
+"""How sure one end of what is expected is, looked at one way."""
+
+
+def metric_trends(documents: Sequence[Mapping[str, Any]]) -> list[MetricTrend]:
     """Return the trend of every metric of the latest document; the order of the documents does not matter.
 
-    The last ``window`` runs make the range, which is so many ``deviations`` wide on each side; a run needs
-    ``least_samples``.
+    Of the earlier runs the last 30 count.
     """
     if not documents:
         raise UsageError("a trend needs at least one run, got none")
@@ -76,39 +82,46 @@ def metric_trends(
     trends = []
     for current in points[-1]:
         earlier = [each for run in points[:-1] for each in run if each.metric == current.metric]
-        usable = [each for each in earlier if _is_comparable(each, current, least_samples)]
+        usable = [each for each in earlier if _is_comparable(each, current)]
         trend = MetricTrend(
             metric=current.metric,
             current=current,
-            history=tuple(usable[-window:]),
+            history=tuple(usable[-MOST_RUNS:]),
             n_excluded=len(earlier) - len(usable),
         )
-        trends.append(_judged(trend, deviations=deviations, least_samples=least_samples))
+        trends.append(_judged(trend))
     return trends
 
 
-def _judged(trend: MetricTrend, *, deviations: float, least_samples: int) -> MetricTrend:
+def _judged(trend: MetricTrend) -> MetricTrend:
     """Judge the latest value by those before it."""
-    current, history = trend.current, trend.history
-    if current.n_scored < least_samples:
-        reason = f"{counted(current.n_scored, 'sample')}, at least {least_samples} are needed"
+    current, n = trend.current, len(trend.history)
+    if current.n_scored < LEAST_SAMPLES:
+        reason = f"{counted(current.n_scored, 'sample')}, at least {LEAST_SAMPLES} are needed"
         return replace(trend, reason=reason)
-    if len(history) < 2:
-        reason = f"{counted(len(history), 'comparable run')} before it, at least 2 are needed"
+    if n < LEAST_RUNS:
+        reason = f"{counted(n, 'comparable run')} before it, at least {LEAST_RUNS} are needed"
         return replace(trend, reason=reason)
-    values = [point.value for point in history]
-    mean, half = exact_mean(values), deviations * standard_deviation(values)
+    values = [point.value for point in trend.history]
+    mean, spread = exact_mean(values), standard_deviation(values)
+    half = t_quantile(_CONFIDENCE, n - 1) * spread * math.sqrt(1 + 1 / n)
     low, high = mean - half, mean + half
+    known = known_metric(trend.metric)
+    if known is not None and known.is_share:
+        low, high = max(low, 0.0), min(high, 1.0)
     return replace(
         trend, baseline_mean=mean, low=low, high=high, verdict=_verdict(current, low=low, high=high)
     )
 
 
-def _is_comparable(point: MetricPoint, current: MetricPoint, least_samples: int) -> bool:
+def _is_comparable(point: MetricPoint, current: MetricPoint) -> bool:
     same_data = point.data[0] == current.data[0] and (
         None in (point.data[1], current.data[1]) or point.data[1] == current.data[1]
     )
-    return same_data and point.method == current.method and point.n_scored >= least_samples
+    same_method = point.method == current.method and (
+        None in (point.version, current.version) or point.version == current.version
+    )
+    return same_data and same_method and point.n_scored >= LEAST_SAMPLES
 
 
 def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
@@ -121,7 +134,8 @@ def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
 
 def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
     metadata = document.get("metadata")
-    digest = metadata.get("dataset_hash") if isinstance(metadata, Mapping) else None
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    digest, versions = metadata.get("dataset_hash"), metadata.get("metric_versions") or {}
     for _, section in metric_sections(document):
         for metric, figure in section.items():
             facts = figure if isinstance(figure, Mapping) else {"value": figure}
@@ -138,6 +152,7 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
                 method=method,
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
                 data=(evaluated_dataset(document), digest),
+                version=versions.get(metric),
             )
 
 
@@ -156,3 +171,44 @@ def _when(document: Mapping[str, Any]) -> tuple[datetime, str]:
         raise invalid("timestamp", "a date-time such as 2025-08-30T12:00:00Z", written) from None
     # A time without a zone is taken for UTC, which is what this package writes.
     return when if when.tzinfo else when.replace(tzinfo=UTC), str(document.get("evaluation_id"))
+
+
+# Where the documents of many runs are found, without what they say of each query.
+
+
+def stored_documents(
+    runs_directory: Path, results_directory: Path, *, dataset: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the results of a project's complete runs and results files, each run once, queries left out.
+
+    By default they are those over the ``dataset`` of the latest; without any it is a :class:`UsageError`.
+    """
+    paths = sorted(runs_directory.glob("*/results.json")) if runs_directory.is_dir() else []
+    paths += sorted(results_directory.glob("*.results.json")) if results_directory.is_dir() else []
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        try:
+            document = _without_queries(path)
+            _when(document)
+        except (msgspec.DecodeError, UnicodeDecodeError, RagEvalError):  # not results, or without a time
+            continue
+        if any(True for _ in _points(document)):
+            found.setdefault(str(document.get("evaluation_id")), document)
+    if not found:
+        raise UsageError(f"expected results of runs in {runs_directory} or {results_directory}, got none")
+    latest = max(found.values(), key=_when)
+    wanted = dataset or evaluated_dataset(latest)
+    chosen = [document for document in found.values() if evaluated_dataset(document) == wanted]
+    if not chosen:
+        known = sorted({str(evaluated_dataset(document)) for document in found.values()})
+        raise UnknownNameError("dataset", str(wanted), known)
+    return chosen
+
+
+def _without_queries(path: Path) -> dict[str, Any]:
+    parts = msgspec.json.decode(read_bytes(path), type=dict[str, msgspec.Raw])
+    return {
+        name: msgspec.json.decode(part)
+        for name, part in parts.items()
+        if name not in ("query_results", "statistical_analysis", "blame")
+    }

@@ -1,6 +1,6 @@
 /* The desk of an annotator. Positions are code points in the data and everywhere here; they are turned into
    nodes and back only where a line is drawn and where the mouse has selected. */
-const DATA = JSON.parse($('#data').textContent);
+let DATA;
 const SCALE = [1, 2, 3, 4, 5], VERDICTS = ['yes', 'no', 'partly'], AWAY = 120;
 let at = 0, item = null, mine = null, criterion = 0, sentence = 0, cited = 0, acted = Date.now(), unsaved = 0;
 let shown = null, lines = [], selection = null, caret = 0, box = null;
@@ -300,7 +300,7 @@ function drawLine(n) {
     const x = from + i, rank = ranks[x], other = wanted[x], chosen = x >= a && x < b;
     if (hasCaret && x === caret) children.push(h('span', { class: 'caret', 'aria-hidden': 'true' }));
     if (rank && (x === 0 || ranks[x - 1] !== rank)) children.push(h('span', { class: 'rank', title: `your passage ${rank}` }, h('span', { class: 'vh' }, 'your passage '), String(rank)));
-    const begins = other && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
+    const begins = other > 0 && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
     children.push(rank || other || chosen
       ? h('mark', { class: [rank ? 'r' : '', other ? 'n' : '', chosen ? 'x1' : ''].filter(Boolean).join(' '), 'data-p': x }, begins && h('span', { class: 'vh' }, rank ? '[both] ' : '[another’s] '), text.slice(x, from + j).join(''))
       : h('span', { 'data-p': x }, text.slice(x, from + j).join('')));
@@ -405,6 +405,17 @@ function mouse() {
   box.focus({ preventScroll: true });
 }
 
+/* Going into the document goes to what is in view. */
+function enter() {
+  box.focus({ preventScroll: true });
+  const frame = box.getBoundingClientRect(), isSeen = line => {
+    const place = line.element.getBoundingClientRect();
+    return place.bottom > frame.top + 20 && place.top < frame.bottom - 20;
+  };
+  const seen = isSeen(lines[lineAt(caret)]) ? null : lines.find(line => line.to > line.from && isSeen(line));
+  move(() => { if (seen) { selection = null; caret = seen.from; } });
+}
+
 /* Arrow keys: by what people see as a character, by word, sentence and paragraph. */
 const edgesOf = new Map();
 function boundaries(n, granularity) {
@@ -479,13 +490,16 @@ addEventListener('keydown', event => {
     drawWork();
     say(Array.from(item.answer).slice(...item.sentences[sentence]).join(''));
   } else if (key === 'y' || key === 'n') judge(cited, key === 'y' ? 'yes' : 'no');
-  else if (key === 'd' && box) { event.preventDefault(); box.focus(); move(() => {}); }
+  else if (key === 'd' && box) { event.preventDefault(); enter(); }
   else if (key === 'Enter' && isFree) finish();
   else return;
 });
-$('#blind').checked = DATA.blind;
-$('#blind').disabled = DATA.blind;
-$('#blind').addEventListener('change', () => { drawQueue(); drawOthers(); drawDocument(); });
-$('#order').textContent = DATA.order;
-const named = decodeURIComponent(location.hash.slice(1)), place = DATA.items.findIndex(each => each.key === named), next = DATA.items.findIndex(each => !each.finished);
-open(place >= 0 ? place : Math.max(0, next));
+async function begin() {
+  DATA = await read();
+  $('#blind').checked = $('#blind').disabled = DATA.blind;
+  $('#blind').addEventListener('change', () => { drawQueue(); drawOthers(); drawDocument(); });
+  $('#order').textContent = DATA.order;
+  const named = decodeURIComponent(location.hash.slice(1)), place = DATA.items.findIndex(each => each.key === named);
+  await open(place >= 0 ? place : Math.max(0, DATA.items.findIndex(each => !each.finished)));
+}
+begin();

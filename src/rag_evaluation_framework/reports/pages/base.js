@@ -55,8 +55,8 @@ function chart(element, draw) {
   return redraw;
 }
 const swatch = (kind, text) => h('span', {}, h('span', { class: 'sw k-' + kind }), text);
-const verdict = passes => passes == null ? h('span', { class: 'verd un' }, 'unknown')
-  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, passes ? 'passes' : 'fails');
+const verdict = (passes, words = ['passes', 'fails']) => passes == null ? h('span', { class: 'verd un' }, 'unknown')
+  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, words[passes ? 0 : 1]);
 const say = text => { $('#live').textContent = text; };
 const isTyping = event => /INPUT|TEXTAREA|SELECT/.test(event.target.tagName) && !/radio|checkbox|range/.test(event.target.type);
 
@@ -100,7 +100,7 @@ function documentLines({ text, ranks, wanted }) {
       const begins = need && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
       element.append(rank || need
         ? h('mark', { class: [rank ? 'r' : '', need ? 'n' : ''].join(' ').trim(), 'data-p': x },
-          begins && h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] '), words)
+          begins ? h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] ') : null, words)
         : h('span', { 'data-p': x }, words));
     }
     lines.push(element);
@@ -163,3 +163,12 @@ $('#theme').addEventListener('click', () => setTheme((theme + 1) % 3));
 $('#keys-open').addEventListener('click', () => $('#keys').showModal());
 addEventListener('beforeprint', () => $$('details').forEach(each => { each.open = true; }));
 $('.skip').addEventListener('click', event => { event.preventDefault(); $('#main').focus(); });
+
+/* The data beside the script, compressed where they are large. */
+async function read() {
+  const element = $('#data');
+  if (element.dataset.packed !== 'gzip') return JSON.parse(element.textContent);
+  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}

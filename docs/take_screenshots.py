@@ -1,0 +1,55 @@
+"""Takes the pictures of docs/images in Chromium: ``python docs/take_screenshots.py``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+SIZE = {"width": 1120, "height": 680}
+
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+
+
+def main() -> None:
+    """Make two runs and a sweep of the handbook's desk, and take a picture of each kind of page."""
+    from desk import CHROMIUM, desk_run, desk_sweep
+    from playwright.sync_api import sync_playwright
+
+    from rag_evaluation_framework.reports.page import page
+
+    IMAGES.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder, sync_playwright() as started:
+        runs = [desk_run(Path(folder)), desk_run(Path(folder), "fares.md", "timetable.md")]
+        made = {
+            "report": runs[:1],
+            "sample": runs[:1],
+            "comparison": runs,
+            "sweep": [desk_sweep(Path(folder) / "s")],
+        }
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, evaluations in made.items():
+            path = Path(folder) / f"{name}.html"
+            path.write_text(page(evaluations), encoding="utf-8")
+            take(browser, path, name)
+        browser.close()
+
+
+def take(browser: Any, path: Path, name: str) -> None:
+    """Open a page and take its picture; of a sample one that was given only a part of what it needs."""
+    tab = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
+    tab.goto(path.as_uri() + ("#k=retrieval_missed&o=-span_recall" if name == "sample" else ""))
+    tab.wait_for_selector("html[data-ready]", state="attached")
+    if name == "sample":
+        tab.locator(".samples tbody a").first.click()
+        tab.wait_for_selector(".sample:not([hidden]) .doc")
+    tab.wait_for_timeout(300)
+    tab.screenshot(path=str(IMAGES / f"{name}.png"))
+    print(f"{name}.png: {(IMAGES / f'{name}.png').stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""``rag-eval merge`` and ``rag-eval export``: kept runs as one file, or as a file of another program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rag_evaluation_framework.cli.options import AS_JSON, FILE, RUNS_DIR
+from rag_evaluation_framework.cli.output import print_json
+
+MERGE_EXAMPLES = """\b
+Examples:
+  rag-eval merge 001 002 003 --out nightly.results.json
+  rag-eval merge shard-a.results.json shard-b.results.json --out whole.results.json"""
+
+
+@click.command("merge", epilog=MERGE_EXAMPLES)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.option(
+    "--out",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Results file to write: .json, .yaml, .csv or .parquet.",
+)
+@RUNS_DIR
+@AS_JSON
+def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> None:
+    """Join the shards of a run: runs or results files over other samples of the same datasets.
+
+    The figures are those of one run over all samples, to the last digit. Runs of another system, by other
+    methods or with a sample in common are refused, with all the reasons. Nothing is decided anew.
+    """
+    from rag_evaluation_framework.results.shards import merge_evaluations
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+
+    whole = merge_evaluations(*(find_evaluation(run, runs_directory=runs_dir) for run in runs))
+    whole.save(out, format="results" if len(whole.runs) == 1 else None)
+    if as_json:
+        print_json(whole.to_dict())
+        return
+    click.echo(whole.render(samples=False))
+    click.echo(f"\nkept in {out}")
+
+
+EXPORT_EXAMPLES = """\b
+Examples:
+  rag-eval export --to csv                       the latest run, every answer a row
+  rag-eval export 003 --to xlsx -o answers.xlsx
+  rag-eval export nightly.results.json --to latex"""
+_FORMATS = ("csv", "parquet", "xlsx", "latex", "junit", "markdown", "html")
+
+
+@click.command("export", epilog=EXPORT_EXAMPLES)
+@click.argument("run", required=False)
+@click.option("--to", type=click.Choice(_FORMATS), required=True, help="Format to write.")
+@click.option(
+    "-o", "--out", type=FILE, metavar="FILE", help="File to write.  [default: the run's id with the ending]"
+)
+@RUNS_DIR
+def export_command(run: str | None, to: str, out: Path | None, runs_dir: Path) -> None:
+    """Write RUN (an id or the end of it, a folder, a results file; by default the latest) as another file.
+
+    csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
+    figures; junit, markdown and html are the reports. A text is never a formula in a spreadsheet.
+    """
+    from rag_evaluation_framework.reports.exports import ENDINGS, export
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+
+    if run is None:
+        (evaluation,) = latest_evaluations(1, runs_directory=runs_dir)
+    else:
+        evaluation = find_evaluation(run, runs_directory=runs_dir)
+    path = export(evaluation, to, out or Path(f"{evaluation.head.run_id}{ENDINGS[to]}"))
+    click.echo(f"written to {path}")

@@ -1,0 +1,54 @@
+"""``rag-eval report``: a run, a sweep or several runs compared as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rag_evaluation_framework.cli.options import RUNS_DIR
+
+EXAMPLES = """\b
+Examples:
+  rag-eval report                                      the latest run, as report.html
+  rag-eval report 001 003 -o change.html               two runs, sample by sample
+  rag-eval report runs/eval_run_20261115_001 --badge badge.svg
+  rag-eval report results/nightly.results.json"""
+
+
+@click.command("report", epilog=EXAMPLES)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    metavar="FILE",
+    help="Where to write the page.",
+)
+@click.option(
+    "--badge",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the verdict of the last RUN as an SVG badge.",
+)
+@click.option("--force", is_flag=True, help="Compare runs over other data, or scored in another way.")
+@RUNS_DIR
+def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:
+    """Write RUN as one HTML page: verdict, figures, slices, and every sample with what was read and needed.
+
+    RUN is the id of a run or its end, a folder, a results file or a branch; without any it is the latest
+    run. Of several, the others are compared with the first. A sweep shows recall against characters read.
+    The page opens by a double click and loads nothing from anywhere.
+    """
+    from rag_evaluation_framework.files.atomic import write_text_atomically
+    from rag_evaluation_framework.reports import page as pages
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+
+    found = [find_evaluation(each, runs_directory=runs_dir) for each in runs]
+    found = found or latest_evaluations(1, runs_directory=runs_dir)
+    write_text_atomically(out, pages.page(found, force=force))
+    if badge is not None:
+        write_text_atomically(badge, pages.badge(found[-1]))
+    click.echo(f"wrote {out}" + ("" if badge is None else f" and {badge}"))

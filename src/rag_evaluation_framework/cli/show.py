@@ -1,0 +1,222 @@
+"""``rag-eval show``: the answers of a run, each with everything needed to put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, new_screen, show
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.results.evaluations import Evaluation, Row
+
+EXAMPLES = """\b
+Examples:
+  rag-eval show                            what is wrong in the latest run
+  rag-eval show 001 --failed --metric faithfulness
+  rag-eval show 001 --worst 5 --metric claim_recall
+  rag-eval show 001 --sample 3 --sample q017
+  rag-eval show --missed                   questions of the latest sweep that nothing found
+  rag-eval show 001 --slice tag=fares --json"""
+
+_SHOWN = 10
+_USUAL_WORST = 3
+
+
+@click.command("show", epilog=EXAMPLES)
+@click.argument("run", required=False)
+@click.option(
+    "--failed", is_flag=True, help="Show the answers that do not pass or, without a gate, are wrong."
+)
+@click.option("--missed", is_flag=True, help="Show the questions whose needed text was not retrieved.")
+@click.option(
+    "--worst", type=click.IntRange(1), metavar="N", help="Show the N answers with the least scores."
+)
+@click.option(
+    "--sample",
+    "samples",
+    multiple=True,
+    metavar="ID",
+    help="Show this answer, by its id or the line of its file; may be repeated.",
+)
+@click.option("-m", "--metric", metavar="NAME", help="The metric that --worst goes by, or that was failed.")
+@click.option(
+    "--slice",
+    "slice_by",
+    metavar="KIND=VALUE",
+    help="Only answers of this tag, category, difficulty, query_type or document, e.g. tag=fares.",
+)
+@click.option("--all", "everything", is_flag=True, help=f"Show all of them, not only the first {_SHOWN}.")
+@RUNS_DIR
+@AS_JSON
+def command(
+    run: str | None,
+    failed: bool,
+    missed: bool,
+    worst: int | None,
+    samples: tuple[str, ...],
+    metric: str | None,
+    slice_by: str | None,
+    everything: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> None:
+    """Show answers of RUN: question, expected and given, why it is wrong, and what was retrieved in order.
+
+    RUN is the id of a run or any end of it, the path of its folder or a results file; without it, the latest.
+    Without an option those are shown that do not pass or are wrong, else the worst.
+    """
+    from rag_evaluation_framework.reports.json_report import evaluation_document
+
+    if sum([failed, missed, worst is not None, bool(samples)]) > 1:
+        raise UsageError("expected one of --failed, --missed, --worst and --sample, got several")
+    evaluation = _evaluation(run, runs_dir)
+    _check_metric(metric, evaluation)
+    of_slice = _slice(slice_by)
+    if evaluation.kind == "systems":
+        title, rows = _missed_by_all(evaluation)
+    elif samples:
+        title, rows = "", _named(evaluation, samples)
+    elif worst is not None:
+        title, rows = _worst(evaluation, worst, metric)
+    else:
+        title, rows = _wrong(evaluation, metric, missed=missed, failed=failed)
+    rows = [each for each in rows if of_slice is None or of_slice in set(_traits(each[1]))]
+    if as_json:
+        ids = {row.id for _, row in rows}
+        print_json([each for each in evaluation_document(evaluation)["samples"] if each["id"] in ids])
+        return
+    _show(evaluation, title.format(_counted(len(rows), evaluation)), rows, everything=everything)
+
+
+def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
+    from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+    from rag_evaluation_framework.results.stored_runs import load_run
+
+    if run is None:
+        return load_run(latest_run(runs_dir))
+    return find_evaluation(run, runs_directory=runs_dir)
+
+
+def _counted(number: int, evaluation: Evaluation) -> str:
+    from rag_evaluation_framework.reports.screen import part_of
+
+    asked = evaluation.counts.total
+    if evaluation.kind == "systems":
+        asked = next(iter(evaluation.parts.values())).counts.total
+    return part_of(number, asked, "question" if evaluation.kind == "systems" else "answer")
+
+
+def _wrong(
+    evaluation: Evaluation, metric: str | None, *, missed: bool, failed: bool
+) -> tuple[str, list[tuple[str, Row]]]:
+    """Return the answers that do not pass or are wrong; of an evaluation where all are right, the worst."""
+    rows = list(_rows(evaluation))
+    if missed:
+        found = [each for each in rows if _is_missed(each[1])]
+        return "{0} lacked text that was needed and did not come", found
+    found = [each for each in rows if each[1].is_failing]
+    if metric is not None:
+        found = [each for each in found if any(miss.startswith(f"{metric} ") for miss in each[1].misses)]
+        return f"{{0}} failed by {metric}", found
+    if found:
+        return "{0} failed", found
+    found = [each for each in rows if each[1].is_at_fault]
+    if found or failed:
+        return "{0} wrong", found
+    return _worst(evaluation, _USUAL_WORST, metric)
+
+
+def _is_missed(row: Row) -> bool:
+    blames = () if row.blame is None else (row.blame, *row.blame.answers)
+    return any(each.kind == "retrieval_missed" for each in blames)
+
+
+def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str, list[tuple[str, Row]]]:
+    by = metric or next((name for part in evaluation.runs for name in part.metrics), "")
+    ids = [row.id for row in evaluation.worst(number, metric)]
+    known = {row.id: (part, row) for part, row in _rows(evaluation) if row.id in ids}
+    return f"the worst by {by}", [known[each] for each in ids if each in known]
+
+
+def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]]:
+    from rag_evaluation_framework.reports.cases import sample_name
+
+    rows = list(_rows(evaluation))
+    called: dict[str, list[tuple[str, Row]]] = {}
+    for each in rows:
+        line = sample_name(each[1])
+        for name in dict.fromkeys((each[1].id, line, line.removeprefix("line "))):
+            called.setdefault(name, []).append(each)
+    for name in names:
+        if name not in called:
+            raise UnknownNameError("sample", name, list(called))
+    return [each for name in names for each in called[name]]
+
+
+def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
+    """Return the questions that no combination of a sweep finds, with what the best brought instead."""
+    from rag_evaluation_framework.reports.sweep_screen import found_by_none
+
+    missed = set(found_by_none(sweep))
+    name, best = next(iter(sweep.parts.items()))
+    return "{0} found by no combination", [(name, row) for row in best.rows if row.id in missed]
+
+
+def _rows(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
+    return ((name, row) for name, part in evaluation.named_runs.items() for row in part.rows)
+
+
+def _slice(given: str | None) -> tuple[str, str] | None:
+    if given is None:
+        return None
+    kind, _, value = given.partition("=")
+    kinds = ("tag", "category", "difficulty", "query_type", "document")
+    if kind not in kinds or not value:
+        raise UsageError(
+            f"--slice: expected one of {', '.join(kinds)} with a value, such as tag=fares, got {given}"
+        )
+    return kind, value
+
+
+def _traits(row: Row) -> Iterator[tuple[str, str]]:
+    from rag_evaluation_framework.reports.cases import needed_names, retrieved_names
+
+    if row.sample is None:
+        return
+    yield from (("tag", tag) for tag in row.sample.tags)
+    for kind in ("category", "difficulty", "query_type"):
+        yield kind, str(getattr(row.sample, kind))
+    yield from (("document", name) for name in (*needed_names(row), *retrieved_names(row)))
+
+
+def _check_metric(metric: str | None, evaluation: Evaluation) -> None:
+    known = list(dict.fromkeys(name for part in evaluation.runs for name in part.metrics))
+    if metric is not None and metric not in known:
+        raise UnknownNameError("metric", metric, known)
+
+
+def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, everything: bool) -> None:
+    from rag_evaluation_framework.reports.cases import named_rows, show_whole_case
+
+    screen = new_screen()
+    if title:
+        screen.say(f"{evaluation.head.run_id}: {title}")
+    thresholds = {name: part.thresholds for name, part in evaluation.named_runs.items()}
+    is_sweep = evaluation.kind == "systems"  # in which only the best combination is shown
+    named = [(row.id, row) for _, row in rows] if is_sweep else named_rows(evaluation, rows)
+    for (part, row), (name, _) in islice(zip(rows, named, strict=True), None if everything else _SHOWN):
+        show_whole_case(screen, name, row, thresholds[part], documents=evaluation.documents)
+    if not rows and not title:
+        screen.say("nothing to show")
+    screen.gap()
+    if len(rows) > _SHOWN and not everything:
+        screen.say(f"{counted(len(rows) - _SHOWN, 'more')}: --all shows them".replace("mores", "more"))
+    show(screen)

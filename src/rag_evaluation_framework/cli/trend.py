@@ -1,0 +1,70 @@
+"""``rag-eval trend``: figures over many runs, and whether the latest is what they lead to expect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR
+from rag_evaluation_framework.cli.output import new_screen, print_json, show
+from rag_evaluation_framework.errors import UnknownNameError
+
+EXAMPLES = """\b
+Examples:
+  rag-eval trend
+  rag-eval trend --dataset passengers -m faithfulness
+  rag-eval trend --fail-on worse                    in CI, after the run"""
+
+
+@click.command("trend", epilog=EXAMPLES)
+@click.option("--dataset", metavar="NAME", help="Runs over this dataset.  [default: that of the latest run]")
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric; may be repeated."
+)
+@click.option(
+    "--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if a metric is worse than expected."
+)
+@click.option(
+    "--results-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("data/evaluation/results"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder of results files, read beside the runs.",
+)
+@RUNS_DIR
+@AS_JSON
+def command(
+    dataset: str | None,
+    metrics: tuple[str, ...],
+    fail_on: str | None,
+    results_dir: Path,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Show the figures of all complete runs over a dataset, and whether the latest run has got worse.
+
+    A metric is worse if it lies beyond the bad end of the 95 % prediction interval of the earlier runs over
+    the same data by the same method. Fewer than 8 of them are too few; runs of fewer than 10 samples do not
+    count.
+
+    Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage, or no run.
+    """
+    from rag_evaluation_framework.reports.trends import show_trends, trend_sentence
+    from rag_evaluation_framework.results.trend import metric_trends, stored_documents
+
+    documents = stored_documents(runs_dir, results_dir, dataset=dataset)
+    trends = metric_trends(documents)
+    known = [each.metric for each in trends]
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownNameError("metric", metric, known)
+    chosen = [each for each in trends if not metrics or each.metric in metrics]
+    if as_json:
+        print_json({"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]})
+    else:
+        screen = new_screen()
+        show_trends(screen, chosen)
+        show(screen)
+    return int(fail_on == "worse" and any(each.verdict == "regression" for each in chosen))

@@ -1,0 +1,96 @@
+"""An A/B experiment as it stands: the decision in a sentence, what each look said, and what is in doubt."""
+
+from __future__ import annotations
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.screen import (
+    BAD,
+    BOLD,
+    COUNT,
+    DOUBT,
+    GOOD,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    difference,
+    figure,
+    probability_text,
+)
+from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult, Look
+from rag_evaluation_framework.statistics.intervals import Interval
+
+_STYLES = {"winner": GOOD, "running": DOUBT, "not begun": DOUBT, "too small": DOUBT, "no winner": BAD}
+_LAST_LOOKS = 10
+
+
+def experiment_sentence(result: ExperimentResult) -> str:
+    """Say what may be said of an experiment today."""
+    experiment, look = result.experiment, result.latest
+    planned = experiment.planned_units
+    effect = f"{experiment.minimum_effect:g} in {experiment.metrics[0]}"
+    if look is None:
+        return (
+            f"Not begun: {counted(planned, 'unit')} of both variants show a difference of {effect} in "
+            f"{experiment.power:.0%} of all cases; each needs {LEAST_UNITS} for a first look"
+        )
+    moved = f"{experiment.metrics[0]} is {figure(look.means[1])} against {figure(look.means[0])}"
+    if result.word == "winner":
+        return f"{result.winner} wins: {moved}, shown on {result.decided_on}"
+    if result.word == "too small":
+        return f"No winner: {moved}; the difference is shown, but smaller than the {effect} that matter"
+    if result.word == "no winner":
+        return f"No winner: {moved}, and {counted(result.units, 'unit')} are as many as were planned"
+    return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"
+
+
+def show_experiment(screen: Screen, result: ExperimentResult) -> None:
+    """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
+    word, colon, rest = experiment_sentence(result).partition(":")
+    screen.say(Styled(word, f"{BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
+    first, second = (each.name for each in result.experiment.variants)
+    rows = [
+        row
+        for metric, looks in result.looks.items()
+        for row in _rows(
+            metric, looks[-_LAST_LOOKS:] if metric == result.experiment.metrics[0] else looks[-1:]
+        )
+    ]
+    if rows:
+        screen.gap()
+        screen.table(
+            [
+                "metric",
+                "until",
+                Column(first, right=True, flexible=True),
+                Column(second, right=True, flexible=True),
+                "difference",
+                Column("p", right=True),
+                Column("units", right=True, leaves=COUNT),
+            ],
+            rows,
+        )
+        screen.say(
+            "Intervals and p hold at every look, however many there are; the first metric alone decides.",
+            indent=2,
+        )
+    for warning in result.warnings:
+        screen.say(Styled("warning: ", DOUBT), warning, indent=2, hang=4)
+    if result.repeated:
+        again = counted(result.repeated, "answer is", "answers are")
+        screen.say(f"{again} of units that answered before, and not counted again", indent=2, hang=4)
+
+
+def _rows(metric: str, looks: tuple[Look, ...]) -> list[list[Piece]]:
+    return [
+        [
+            metric if not place else "",
+            look.day,
+            figure(look.means[0]),
+            figure(look.means[1]),
+            difference(look.difference, Interval(look.low, look.high, 0.95, "always valid")),
+            probability_text(look.p_value),
+            f"{sum(look.n):,}",
+        ]
+        for place, look in enumerate(looks)
+    ]

@@ -1,0 +1,485 @@
+"""One answer as a case to be put right: what was asked, expected and answered, which words, and why.
+
+Terminal, Markdown, annotations, JUnit and page say of an answer what these functions say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.records.responses import Hit
+from rag_evaluation_framework.records.scores import Blame, BlameKind
+from rag_evaluation_framework.reports.screen import (
+    DIM,
+    NOTHING,
+    Screen,
+    Styled,
+    figure,
+    listed,
+    number_word,
+    one_line,
+    shortened,
+)
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
+from rag_evaluation_framework.results.verdicts import Threshold
+
+KINDS: Mapping[BlameKind, str] = {
+    "ok": "right",
+    "retrieval_missed": "not retrieved",
+    "not_used": "retrieved but not used",
+    "contradicted": "contradicts what was retrieved",
+    "invented": "invented",
+    "wrong_citation": "right, cites the wrong passage",
+    "refused_wrongly": "declined though it could answer",
+    "answered_wrongly": "should have declined",
+    "unknown": "cause unknown",
+}
+"""What became of an answer, in words."""
+
+TO_DECLINE = "(to decline)"
+_LONGEST_NAME = 24
+_NAMED = 20
+
+
+# What an answer is called, and what is told of it.
+
+
+def sample_name(row: Row, *, by_line: bool = True) -> str:
+    """Return what a sample is called: the line of its file, counted from 1, or its id."""
+    origin = None if row.sample is None else row.sample.origin
+    return row.id if origin is None or origin.line is None or not by_line else f"line {origin.line}"
+
+
+def names_listed(names: Sequence[str]) -> str:
+    """List names of samples: ``lines 6, 7``; the first few of many."""
+    shown, more = names[:_NAMED], ", …" if len(names) > _NAMED else ""
+    numbers = [name.removeprefix("line ") for name in shown]
+    if len(shown) > 1 and all(name.startswith("line ") for name in shown):
+        return f"lines {', '.join(sorted(numbers, key=int))}{more}"
+    return ", ".join(one_line(name) for name in shown) + more
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, what was expected (``None``: nothing in words) and what was answered (``None``: nothing).
+
+    ``turn`` is the place in a conversation, from 1, and ``None`` for a single question.
+    """
+
+    turn: int | None
+    question: str
+    expected: str | None
+    answer: str | None
+    blame: Blame | None
+
+    @property
+    def asked(self) -> str:
+        """The question, with the turn it was asked in."""
+        return self.question if self.turn is None else f"turn {self.turn}: {self.question}"
+
+
+def exchanges(row: Row) -> list[Exchange]:
+    """Return what to show of a sample: of a conversation the turns at fault, if there are any."""
+    if not row.turns:
+        expected = TO_DECLINE if row.expects_refusal else row.expected
+        return [Exchange(None, row.question, expected, row.response.text, row.blame)]
+    at_fault = [turn for turn in row.turns if turn.is_at_fault]
+    return [
+        Exchange(
+            turn.number,
+            turn.question,
+            TO_DECLINE if turn.expects_refusal else turn.expected,
+            turn.answer,
+            turn.blame,
+        )
+        for turn in at_fault or row.turns
+    ]
+
+
+def expected_and_got(row: Row) -> str:
+    """Say in one line which bounds are missed, what was expected, what came, and why it is wrong."""
+    told = list(row.misses)
+    for each in exchanges(row):
+        turn = "" if each.turn is None else f"{one_line(each.asked)}: "
+        is_wrong = each.blame is not None and each.blame.is_fault
+        reason = f" ({why(row, each.blame)})" if is_wrong else ""
+        told.append(f"{turn}expected {each.expected}, got {each.answer}{reason}")
+    return "; ".join(told)
+
+
+# Why an answer is wrong.
+
+
+def why(row: Row, blame: Blame | None = None, *, is_listed: bool = False) -> str | None:
+    """Say why an answer is wrong, or does not pass; ``None`` if neither is known.
+
+    ``is_listed``: what was retrieved stands beside it, so that it need not be named.
+    """
+    if row.response.failure is not None:
+        return f"failed: {row.error}"
+    blame = blame or row.blame
+    if blame is not None and blame.is_fault:
+        return _fault(row, blame, is_listed=is_listed)
+    if row.error is not None:
+        return f"not scored: {row.error}"
+    if row.misses:
+        right = "right, but " if blame is not None and blame.kind == "ok" else ""
+        return right + "; ".join(row.misses)
+    return None
+
+
+def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
+    came, needed = retrieved_names(row), needed_names(row)
+    found = [name for name in needed if name in came]
+    word = KINDS[blame.kind]
+    if blame.kind == "retrieval_missed":
+        return f"{word}: {_not_retrieved(row, blame, came, needed, is_listed=is_listed)}"
+    if blame.kind == "not_used":
+        where = (found or came)[:2]
+        has = "has" if len(where) == 1 else "have"
+        told = f"{listed(where)} {has} the expected answer" if where else "what came has the expected answer"
+        return f"retrieved, not used: {told}"
+    if blame.kind == "invented":
+        if is_listed or len(came) != 1:
+            return f"{word}: {_invented(row)}"
+        return f"{word}: {came[0]}, the text retrieved, says nothing of it"
+    if blame.kind == "refused_wrongly" and (where := (found or came)[:2]):
+        return f"{word}: {listed(where)} {'has' if len(where) == 1 else 'have'} it"
+    if blame.kind == "answered_wrongly" or not blame.evidence:
+        return word
+    return f"{word}: {one_line(blame.evidence[0].claim)}"
+
+
+def _not_retrieved(
+    row: Row, blame: Blame, came: Sequence[str], needed: Sequence[str], *, is_listed: bool
+) -> str:
+    missing = [name for name in needed if name not in came]
+    was = "was" if len(missing) == 1 else "were"
+    if missing and (is_listed or not came):
+        return f"{listed(missing[:3])} {was} needed and did not come"
+    if missing:
+        others = f" and {counted(len(came) - 2, 'other')}" if len(came) > 2 else ""
+        first = f"{', '.join(came[:2])}{others}" if others else listed(came)
+        return f"{first} came, {listed(missing[:3])} {was} needed"
+    if needed:
+        return f"the needed passage of {listed(list(needed[:2]))} did not come"
+    if row.response.retrieved_nothing:
+        return "nothing came"
+    if came:
+        return f"the expected answer is not in {listed(came[:3])}"
+    return blame.why.rpartition("; ")[2]
+
+
+def _invented(row: Row) -> str:
+    """Say how many statements nothing retrieved supports."""
+    for score in row.scores:
+        claims = score.details.get("claims", ())
+        doubtful = sum(claim["label"] != "supported" for claim in claims)
+        if without_parameters(score.metric) in ("faithfulness", "hallucination") and doubtful:
+            are = "is" if doubtful == 1 else "are"
+            return f"{doubtful} of {counted(len(claims), 'statement')} {are} not in what was retrieved"
+    return "not in what was retrieved"
+
+
+def retrieved_names(row: Row) -> list[str]:
+    """Return the documents that came, in order, each once."""
+    return list(dict.fromkeys(map(document_of, row.response.hits)))
+
+
+def document_of(hit: Hit) -> str:
+    """Return the document of a hit: that of its characters, else its own id."""
+    return one_line(hit.id if hit.span is None else hit.span.doc_id)
+
+
+def needed_names(row: Row) -> list[str]:
+    """Return the documents that the answer needs, each once."""
+    if row.sample is None:
+        return []
+    names = (*row.sample.relevant_documents, *(span.file for span in row.sample.relevant_spans))
+    return list(dict.fromkeys(map(one_line, names)))
+
+
+# The metrics whose claims are the answer's own.
+_OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_consistency")
+
+
+def unsupported_words(row: Row) -> list[tuple[int, int]]:
+    """Return the characters of the answer that nothing retrieved supports: the new words of such claims."""
+    for score in row.scores:
+        if without_parameters(score.metric) in _OF_ANSWERS and score.details.get("claims"):
+            doubtful = [claim for claim in score.details["claims"] if claim["label"] != "supported"]
+            return [
+                (place[0], place[1])
+                for claim in doubtful
+                for place in claim.get("new_tokens") or [(claim["start"], claim["end"])]
+            ]
+    return []
+
+
+# How many of which kind, and what wrong answers have in common.
+
+
+def kind_of(row: Row) -> str:
+    """Return in a word or two what is wrong with an answer that does not pass."""
+    if row.response.failure is not None:
+        return "without an answer"
+    if row.blame is not None and row.blame.is_fault:
+        return KINDS[row.blame.kind]
+    if row.error is not None:
+        return "not scored"
+    missed = [miss.partition(" ")[0] for miss in row.misses]
+    return f"short of {listed(missed)}" if missed else KINDS["unknown"]
+
+
+def kinds_said(kinds: Mapping[str, int]) -> str:
+    """Say how many are of which kind, the most frequent first: ``2 invented, 1 not retrieved``."""
+    counts = Counter(kinds).most_common()
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcomings:
+    """The answers that do not pass, with their kinds and the worst of them by part; and those that are wrong
+    though no threshold says so.
+    """
+
+    failing: int
+    kinds: Mapping[str, int]
+    worst: tuple[tuple[str, Row], ...]
+    wrong: int
+    wrong_kinds: Mapping[str, int]
+    worst_wrong: tuple[tuple[str, Row], ...]
+
+
+_KEPT_ROWS = 30
+_FOUND: WeakKeyDictionary[Evaluation, Shortcomings] = WeakKeyDictionary()
+
+
+def shortcomings(evaluation: Evaluation) -> Shortcomings:
+    """Return what is wrong with the answers of an evaluation; its rows are read once for all reports."""
+    found = _FOUND.get(evaluation)
+    if found is None:
+        found = _FOUND[evaluation] = _shortcomings(evaluation)
+    return found
+
+
+def _shortcomings(evaluation: Evaluation) -> Shortcomings:
+    kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    worst: tuple[list[_Placed], list[_Placed]] = [], []
+    place = 0
+    for name, part in evaluation.named_runs.items():
+        directions = {metric: each.higher_is_better for metric, each in part.metrics.items()}
+        for row in part.rows:
+            place += 1
+            if not row.is_failing and not row.is_at_fault:
+                continue
+            of = 0 if row.is_failing else 1
+            kinds[of][kind_of(row)] += 1
+            worst[of].append((_standing(row, directions), place, name, row))
+            if len(worst[of]) > 4 * _KEPT_ROWS:
+                worst[of][:] = nsmallest(_KEPT_ROWS, worst[of], key=_order)
+    (failing, wrong), (first, second) = kinds, (nsmallest(_KEPT_ROWS, each, key=_order) for each in worst)
+    return Shortcomings(
+        failing.total(),
+        failing,
+        tuple((name, row) for _, _, name, row in first),
+        wrong.total(),
+        wrong,
+        tuple((name, row) for _, _, name, row in second),
+    )
+
+
+_Placed: TypeAlias = tuple[float, int, str, Row]
+
+
+def _order(placed: _Placed) -> tuple[float, int]:
+    return placed[:2]
+
+
+def _standing(row: Row, directions: Mapping[str, bool]) -> float:
+    """Return how good the scores of a sample are together; one without an answer comes first."""
+    if row.response.failure is not None:
+        return -1.0
+    shares = [
+        score.value if directions.get(score.metric, True) else 1 - score.value
+        for score in row.scores
+        if score.value is not None and 0 <= score.value <= 1
+    ]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def in_common(rows: Sequence[Row]) -> str | None:
+    """Say from which document wrong answers were answered, and which they need; ``None`` if they differ."""
+    first = Counter(names[0] for row in rows if (names := retrieved_names(row)))
+    if len(rows) < 2 or not first:
+        return None
+    name, count = first.most_common(1)[0]
+    if count < max(2, 0.8 * len(rows)):
+        return None
+    needed = Counter(
+        each for row in rows for each in needed_names(row) if each not in retrieved_names(row)
+    ).most_common(3)
+    who = f"All {number_word(count)}" if count == len(rows) else f"{number_word(count).capitalize()}"
+    if not needed:
+        return f"{who} were answered from {name}."
+    need = listed([f"{each} ({times:,})" for each, times in needed], "or")
+    return f"{who} were answered from {name}; they need {need if len(needed) > 1 else needed[0][0]}."
+
+
+# A case on a screen.
+
+
+def show_cases(
+    screen: Screen, cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int
+) -> None:
+    """Add the first cases in full, the next by their question, the rest as a count."""
+    hang = 4 + max((len(name) for name, _ in cases[: full + asked]), default=0)
+    hang = min(hang, 4 + _LONGEST_NAME)
+    for name, row in cases[:full]:
+        show_case(screen, name, row, hang=hang)
+    for name, row in cases[full : full + asked]:
+        show_question(screen, name, row.question, hang=hang)
+    show_more(screen, [name for name, _ in cases[full + asked :]], total - min(full + asked, len(cases)))
+
+
+def show_more(screen: Screen, names: Sequence[str], more: int) -> None:
+    """Add how many more there are, with the names of those that are known."""
+    if more > 0:
+        rest = ", …" if more > len(names[:_NAMED]) and len(names) <= _NAMED and names else ""
+        screen.say(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
+
+
+def show_question(screen: Screen, name: str, question: str, *, hang: int, indent: int = 2) -> None:
+    """Add the name and the question of a case."""
+    called = shortened(screen.clean(name), _LONGEST_NAME)
+    screen.labelled(called, question, indent=indent, hang=hang, lines=3)
+
+
+def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
+    """Add a case: the question, what was expected and given, the words that nothing supports, and why."""
+    shown = exchanges(row)
+    is_single = shown[0].turn is None
+    if is_single:
+        show_question(screen, name, shown[0].question, hang=hang)
+    for place, each in enumerate(shown[:3]):
+        if not is_single:
+            show_question(screen, "" if place else name, each.asked, hang=hang)
+        show_answers(
+            screen,
+            {"expected": each.expected, "got": each.answer},
+            hang=hang,
+            marks=unsupported_words(row) if is_single else (),
+            reason=why(row, each.blame),
+        )
+
+
+def show_answers(
+    screen: Screen,
+    texts: Mapping[str, str | None],
+    *,
+    hang: int,
+    marks: Iterable[tuple[int, int]] = (),
+    reason: str | None = None,
+    lines: int = 4,
+) -> None:
+    """Add texts below each other by their label, the last of them marked, and the reason."""
+    width = max(map(len, [*texts, "why" if reason else ""])) + 2
+    last = list(texts)[-1]
+    for label, text in texts.items():
+        if text is not None:
+            found = marks if label == last else ()
+            screen.labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=lines)
+    if reason is not None:
+        screen.labelled("why", reason, indent=hang, hang=hang + width, lines=3)
+
+
+def show_whole_case(
+    screen: Screen,
+    name: str,
+    row: Row,
+    thresholds: Sequence[Threshold],
+    *,
+    documents: KeptDocuments = NO_DOCUMENTS,
+) -> None:
+    """Add everything that is needed to put an answer right, what was retrieved in its order included."""
+    tags = ", ".join(() if row.sample is None else row.sample.tags)
+    shown = exchanges(row)
+    screen.gap()
+    title = f"{name}  {one_line(shown[0].question if shown[0].turn is None else row.id, 400)}"
+    screen.say(title, Styled(f"   {tags}", DIM) if tags else "", hang=len(name) + 2)
+    for each in shown:
+        if each.turn is not None:
+            screen.labelled(f"turn {each.turn}", each.question, indent=2, hang=13)
+        screen_texts = {"expected": each.expected, "got": each.answer}
+        for label, text in screen_texts.items():
+            if text is not None:
+                marks = unsupported_words(row) if label == "got" and each.turn is None else ()
+                screen.labelled(label, text, indent=2, hang=13, marks=marks, lines=12)
+        reason = why(row, each.blame, is_listed=True)
+        if reason is not None:
+            screen.labelled("why", reason, indent=2, hang=13)
+    _show_needed(screen, row, documents)
+    _show_retrieved(screen, row, documents)
+    if told := ", ".join(_scores(row, thresholds)):
+        screen.labelled("scores", told, indent=2, hang=13)
+
+
+def _show_needed(screen: Screen, row: Row, documents: KeptDocuments) -> None:
+    """Add the passages that are needed, where they are known to the character."""
+    for place, span in enumerate(() if row.sample is None else row.sample.relevant_spans[:3]):
+        found = documents.find(span.file)
+        text = span.text or ("" if found is None else found.content[span.start : span.end])
+        told = f"{span.file} {span.start}–{span.end}" + (f": {text}" if text else "")
+        screen.labelled("" if place else "needed", told, indent=2, hang=13, lines=3)
+
+
+def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
+    needed, hits = needed_names(row), row.response.hits
+    texts = row.response.contexts
+    names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
+    width = min(max(map(len, names), default=0), 30)
+    for place, name in enumerate(names):
+        hit = hits[place] if hits else None
+        text = (hit.text if hit is not None else None) or (texts[place] if place < len(texts) else "")
+        at = ""
+        if hit is not None and hit.span is not None:
+            found = documents.find(hit.span.doc_id)
+            text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
+            at = f"{hit.span.start}–{hit.span.end}  "
+        mark = "✓ needed  " if name in needed else ""
+        label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
+        screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
+    if not names:
+        nothing = "nothing" if row.response.retrieved_nothing else "not told by the system"
+        screen.labelled("retrieved", nothing, indent=2, hang=13)
+
+
+def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:
+    bounds = {each.metric: each for each in thresholds}
+    for score in row.scores:
+        bound = bounds.get(score.metric)
+        if score.value is not None:
+            is_missed = bound is not None and not bound.is_met_by(score.value)
+            needs = f" (needs {bound.operator} {bound.bound:g})" if bound is not None and is_missed else ""
+            yield f"{score.metric} {figure(score.value, bound=bound.bound if bound else None)}{needs}"
+        elif score.status == "failed":
+            yield f"{score.metric} {NOTHING} (failed: {one_line(score.reason or '', 200)})"
+
+
+def named_rows(evaluation: Evaluation, rows: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    """Return rows of parts with what they are called: of several parts with the part's name before it."""
+    runs, several = evaluation.named_runs, len(evaluation.parts) > 1
+    named = []
+    for part, row in rows:
+        is_golden = runs[part].kind == "golden"
+        called = sample_name(row, by_line=not is_golden)
+        named.append((f"{part}, {called}" if several and not is_golden else called, row))
+    return named

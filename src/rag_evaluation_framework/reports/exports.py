@@ -1,0 +1,197 @@
+"""An evaluation as files of other programs: tables for spreadsheets and frames, LaTeX for papers, pages."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets import csv_tables, parquet_tables
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
+from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
+from rag_evaluation_framework.reports.screen import figure, interval_text
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Figure
+
+ENDINGS = {
+    "csv": ".csv",
+    "parquet": ".parquet",
+    "xlsx": ".xlsx",
+    "latex": ".tex",
+    "junit": ".xml",
+    "markdown": ".md",
+    "html": ".html",
+}
+"""What an evaluation is exported to, and how such a file is called."""
+_RENDERED = {"junit": "junit", "markdown": "markdown", "html": "page"}
+
+
+def export(evaluation: Evaluation, to: str, path: str | Path) -> Path:
+    """Write an evaluation atomically as one of :data:`ENDINGS`.
+
+    CSV, Parquet and the first sheet of a workbook have a row for each answer; LaTeX and the second sheet have
+    the figures.
+    """
+    if to not in ENDINGS:
+        raise UnknownNameError("export", to, list(ENDINGS))
+    if to in _RENDERED:
+        write_text_atomically(path, evaluation.render(_RENDERED[to]))
+    else:
+        _WRITERS[to](evaluation, Path(path))
+    return Path(path)
+
+
+def answer_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield each answer as the cells of a row; a score that is missing has none."""
+    several = len(evaluation.named_runs) > 1
+    for name, part in evaluation.named_runs.items():
+        for row in part.rows:
+            yield {**({"dataset": name} if several else {}), **_cells(row)}
+
+
+def _cells(row: Row) -> dict[str, Any]:
+    sample = row.sample
+    about = (
+        {}
+        if sample is None
+        else {
+            "line": None if sample.origin is None else sample.origin.line,
+            "tags": ", ".join(sample.tags),
+            "category": sample.category,
+            "difficulty": sample.difficulty,
+            "query_type": sample.query_type,
+        }
+    )
+    found = {
+        "id": row.id,
+        "question": row.question,
+        "expected": row.expected,
+        "answer": row.response.text,
+        "passes": row.passes,
+        "why": None if row.blame is None else row.blame.kind,
+        "error": row.error,
+        **about,
+        "latency_ms": row.response.latency_ms,
+        **{score.metric: score.value for score in row.scores},
+    }
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def figure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield each metric as the cells of a row."""
+    several = len(evaluation.named_runs) > 1
+    for name, part in evaluation.named_runs.items():
+        for each in part.metrics.values():
+            yield {**({"dataset": name} if several else {}), **_figure_cells(each)}
+
+
+def _figure_cells(each: Figure) -> dict[str, Any]:
+    ends = None if each.interval is None else (each.interval.low, each.interval.high)
+    return {
+        "metric": each.metric,
+        "value": each.value,
+        "low": None if ends is None else ends[0],
+        "high": None if ends is None else ends[1],
+        "scored": each.n_scored,
+        "skipped": each.n_skipped,
+        "failed": each.n_failed,
+        "by": each.method,
+    }
+
+
+def _csv(evaluation: Evaluation, path: Path) -> None:
+    rows = list(answer_rows(evaluation))
+    names = dict.fromkeys(name for row in rows for name in row)
+    numbers = {name for row in rows for name, value in row.items() if isinstance(value, float | bool | int)}
+    kinds: dict[str, Any] = {name: "json" if name in numbers else "text" for name in names}
+    csv_tables.write_rows(path, rows, csv_tables.Columns(kinds))
+
+
+def _parquet(evaluation: Evaluation, path: Path) -> None:
+    parquet_tables.write_rows(path, list(answer_rows(evaluation)))
+
+
+def _xlsx(evaluation: Evaluation, path: Path) -> None:
+    try:
+        openpyxl = import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtraError("export to xlsx", "xlsx") from error
+    book = openpyxl.Workbook()
+    for sheet, title, rows in (
+        (book.active, "answers", list(answer_rows(evaluation))),
+        (book.create_sheet(), "figures", list(figure_rows(evaluation))),
+    ):
+        sheet.title = title
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        for column, name in enumerate(names, start=1):
+            sheet.cell(1, column, name)
+        for line, row in enumerate(rows, start=2):
+            for column, name in enumerate(names, start=1):
+                if name in row:
+                    cell = sheet.cell(line, column)
+                    # Whatever it begins with, a text is a text and never a formula.
+                    is_text = isinstance(row[name], str)
+                    cell.value = _allowed(row[name]) if is_text else row[name]
+                    if is_text:
+                        cell.data_type = "s"
+        sheet.freeze_panes = "A2"
+    content = io.BytesIO()
+    book.save(content)
+    write_bytes_atomically(path, content.getvalue())
+
+
+_NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
+_LONGEST_CELL = 32_767
+
+
+def _allowed(text: str) -> str:
+    """Return what a cell of a workbook can hold: no control characters, and no more than so many."""
+    return _NOT_IN_CELLS.sub("\ufffd", text)[:_LONGEST_CELL]
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+
+
+def latex_text(text: str) -> str:
+    """Return a text that LaTeX shows as it is, in one line."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return "".join(_LATEX.get(each, each) for each in line)
+
+
+def latex_table(evaluation: Evaluation) -> str:
+    """Return the figures as a table for LaTeX, by the package booktabs."""
+    several = len(evaluation.named_runs) > 1
+    heads = [*(["dataset"] if several else []), "metric", "value", "95\\% interval", "answers", "by"]
+    lines = [
+        f"% {latex_text(evaluation.head.run_id)}; needs \\usepackage{{booktabs}}",
+        f"\\begin{{tabular}}{{{'l' if several else ''}lrrrl}}",
+        "\\toprule",
+        " & ".join(heads) + r" \\",
+        "\\midrule",
+    ]
+    for name, part in evaluation.named_runs.items():
+        for each in part.metrics.values():
+            cells = [figure(each.value, each.interval), interval_text(each.interval, each.value)]
+            row = [*([name] if several else []), each.metric, *cells, str(each.n_scored), each.method]
+            lines.append(" & ".join(map(latex_text, row)) + r" \\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _latex(evaluation: Evaluation, path: Path) -> None:
+    write_text_atomically(path, latex_table(evaluation))
+
+
+_WRITERS: Mapping[str, Callable[[Evaluation, Path], None]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "xlsx": _xlsx,
+    "latex": _latex,
+}

@@ -1,0 +1,484 @@
+"""One run as a view of a page: what stands in the HTML itself, and the samples that its script draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
+from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
+from rag_evaluation_framework.reports.cases import sample_name
+from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.page_words import KINDS, needed_names, why
+from rag_evaluation_framework.reports.screen import (
+    NOTHING,
+    by,
+    duration,
+    figure,
+    interval_text,
+    meaning,
+    one_line,
+)
+from rag_evaluation_framework.reports.verdict_lines import (
+    MARKS,
+    explanation,
+    sentence,
+    untold_blame,
+    verdict_of,
+)
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.statistics.intervals import wilson_interval
+
+TONES = {"passed": "yes", "failed": "no", "undecided": "un", "not evaluated": "no", "incomplete": "un"}
+_SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Kind of question"}
+_LISTED_VALUES = 12
+_LISTED_GROUPS = 8
+_COLUMNS = 3
+_BINS = 10
+_BIN_HEIGHT = 20
+# The metrics whose claims are the answer's own sentences.
+_OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_consistency")
+
+
+def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
+    """Return the view of one evaluation; the texts of its contexts and documents go to ``texts``."""
+    texts.add_documents(evaluation.documents)
+    rows = list(_rows(evaluation))
+    figures = _figures(evaluation)
+    several = len({part for part, _ in figures}) > 1
+    metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
+    verdict = verdict_of(evaluation)
+    by_threshold = any(row.passes is not None for _, row in rows)
+    samples = [_sample(name, row, list(metrics), texts, several=several) for name, row in rows]
+    samples.sort(key=lambda each: _badness(each, metrics))
+    title = f"{evaluation.head.run_id}, {evaluation.name} – rag-eval"
+    shown = {
+        "kind": "run",
+        "label": label,
+        "title": title,
+        "kicker": _kicker(evaluation),
+        "word": f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "",
+        "tone": TONES.get(verdict.word, ""),
+        "sentence": sentence(evaluation),
+        "leads": list(explanation(evaluation)),
+        "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
+        **_blame(evaluation),
+        **_slices(rows, number),
+        "groups": list(_groups(rows, number)),
+        "latency": _latency(evaluation, rows),
+        "about": list(_about(evaluation, [each for _, each in figures])),
+    }
+    scripted = {
+        "kind": "run",
+        "title": title,
+        "metrics": list(metrics),
+        "columns": _columns(evaluation, figures),
+        "words": ["passes", "fails"] if by_threshold else ["right", "wrong"],
+        "bounds": [[each.metric, each.operator, each.bound] for each in _bounds(evaluation)],
+        "blame": []
+        if evaluation.blame is None
+        else [[each.kind, each.count] for each in evaluation.blame.shares if each.count],
+        "kinds": {kind: [KINDS[kind], PART_OF_KIND[kind]] for kind in BLAME_KINDS},
+        "supportBy": _supported_by(metrics.values()),
+        "notKept": _not_kept(evaluation),
+        "samples": samples,
+    }
+    return {"shown": shown, "scripted": scripted}
+
+
+def _rows(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
+    several = len(evaluation.parts) > 1
+    for name, part in evaluation.named_runs.items():
+        is_golden = part.kind == "golden"
+        for row in part.rows:
+            called = sample_name(row, by_line=not is_golden)
+            yield f"{name}, {called}" if several and not is_golden else called, row
+
+
+def _figures(evaluation: Evaluation) -> list[tuple[str, Figure]]:
+    """Return the figures of all parts with the parts' names, without those that nothing is known of."""
+    return [
+        (name, each)
+        for name, part in evaluation.named_runs.items()
+        for metric, each in part.metrics.items()
+        if each.n_scored or each.n_failed or metric in {bound.metric for bound in part.thresholds}
+    ]
+
+
+def _columns(evaluation: Evaluation, figures: Sequence[tuple[str, Figure]]) -> list[str]:
+    """Return the metrics that the table of samples shows: those with a threshold, then what scores most."""
+    scored: Counter[str] = Counter()
+    for _, each in figures:
+        if each.metric != PASS_RATE:
+            scored[each.metric] += each.n_scored
+    gated = {bound.metric for bound in _bounds(evaluation)}
+    places = {metric: place for place, metric in enumerate(scored)}
+    first = sorted(scored, key=lambda metric: (metric not in gated, -scored[metric], places[metric]))[
+        :_COLUMNS
+    ]
+    return sorted(first, key=places.__getitem__)
+
+
+def _bounds(evaluation: Evaluation) -> list[Threshold]:
+    return list(dict.fromkeys(bound for part in evaluation.runs for bound in part.thresholds))
+
+
+def _kicker(evaluation: Evaluation) -> list[str]:
+    head = evaluation.head
+    started = (head.started_at or "").replace("T", " ")[:16]
+    return [
+        f"Run {head.run_id}",
+        f"{evaluation.name}, {counted(evaluation.counts.finished, 'answer')}",
+        *([f"System {one_line(evaluation.target)}"] if evaluation.target else []),
+        *([f"{started} UTC"] if started else []),
+    ]
+
+
+# The figures.
+
+
+def place(value: float, low: float = 0.0, high: float = 1.0) -> float:
+    """Return where a value stands on a track, in percent of it."""
+    return round(max(0.0, min(1.0, (value - low) / (high - low))) * 100, 2)
+
+
+def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: bool) -> dict[str, Any]:
+    run = evaluation.named_runs[part]
+    bound = next((one for one in run.thresholds if one.metric == each.metric), None)
+    interval, value = each.interval, each.value
+    checks = [one for one in verdict_of(evaluation).checks if one.metric == each.metric]
+    check = next((one for one in checks if one.dataset in (None, run.name)), None)
+    status = "" if check is None else check.status
+    crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
+    is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))
+    is_known = each.metric in run.columns.values
+    values = list(run.columns.scored(each.metric).values()) if is_known else []
+    heights = _heights(values) if is_share else []
+    counts = [each.n_scored, each.n_scored + each.n_skipped + each.n_failed]
+    written, ends = (
+        figure(value, interval, bound=bound.bound if bound else None),
+        interval_text(interval, value),
+    )
+    needs = "" if bound is None else f"{bound.operator} {bound.bound:g}"
+    lacking = [f"{one.count:,} {one.status}: {one.reason}" for one in each.reasons]
+    return {
+        "name": f"{part}: {each.metric}" if several else each.metric,
+        "by": f"by {by(each.method)}",
+        "meaning": meaning(each.metric),
+        "up": each.higher_is_better,
+        "value": written,
+        "interval": ends,
+        "scale": is_share,
+        "at": None if value is None else place(value),
+        "low": None if interval is None or value is None else place(interval.low),
+        "high": None if interval is None else place(interval.high),
+        "limit": None if bound is None else place(bound.bound),
+        "open": crosses,
+        "tone": "bad" if status in ("missed", "not evaluated") else "",
+        "label": f"{each.metric} {written}, interval {ends}" + (f", needs {needs}" if needs else ""),
+        "bins": heights,
+        "spread": _spread(values),
+        "scored": f"{counts[0]:,}" + (f" of {counts[1]:,}" if counts[1] > counts[0] else ""),
+        "lacking": "; ".join(lacking),
+        "needs": needs or NOTHING,
+        "status": status,
+        "mark": {"met": "yes", "missed": "no", "not evaluated": "no"}.get(status, "un"),
+    }
+
+
+def _binned(values: Iterable[float], low: float = 0.0, high: float = 1.0) -> list[int]:
+    counts = [0] * _BINS
+    for value in values:
+        counts[min(_BINS - 1, max(0, int((value - low) / (high - low) * _BINS)))] += 1
+    return counts
+
+
+def _heights(values: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[int]:
+    counts = _binned(values, low, high)
+    most = max(counts)
+    return [max(2, round(_BIN_HEIGHT * count / most)) if count else 0 for count in counts] if most else []
+
+
+def _spread(values: Iterable[float]) -> str:
+    counts = [(f"{step / _BINS:.1f}", count) for step, count in enumerate(_binned(values)) if count]
+    return "Distribution: " + ", ".join(f"{count:,} from {begin}" for begin, count in counts)
+
+
+# Where it fails, and what failures share.
+
+
+def _blame(evaluation: Evaluation) -> dict[str, Any]:
+    summary = evaluation.blame
+    if summary is None or not summary.told:
+        return {
+            "blame": [],
+            "blame_label": "",
+            "untold": untold_blame(evaluation),
+        }
+    listed = [
+        {
+            "kind": share.kind,
+            "words": KINDS[share.kind],
+            "part": "" if share.part == "neither" else share.part,
+            "count": f"{share.count:,}",
+            "share": NOTHING if share.share is None else f"{share.share:.1%}".replace("%", " %"),
+            "interval": NOTHING
+            if share.interval is None
+            else f"[{share.interval.low:.1%}, {share.interval.high:.1%}]".replace("%", " %"),
+        }
+        for share in summary.shares
+        if share.count
+    ]
+    label = ", ".join(f"{each['words']} {each['count']}" for each in listed)
+    return {
+        "blame": listed,
+        "blame_label": f"Where it fails: {label}",
+        "untold": untold_blame(evaluation),
+    }
+
+
+def _passes(row: Row) -> bool | None:
+    """Tell whether an answer counts as good: it passes or, without thresholds, is not known to be wrong."""
+    if row.passes is not None:
+        return row.passes
+    known = row.blame is not None and row.blame.kind != "unknown"
+    return None if not known else not row.is_at_fault
+
+
+def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
+    known = [(row, passed) for _, row in rows if (passed := _passes(row)) is not None]
+    if not known:
+        return {"slices": [], "slice_hint": "", "slice_of": ""}
+    whole = sum(passed for _, passed in known) / len(known)
+    groups: dict[str, dict[str, list[bool]]] = {}
+    for row, passed in known:
+        for name, value in _values_of(row):
+            groups.setdefault(name, {}).setdefault(value, []).append(passed)
+    by_threshold = any(row.passes is not None for row, _ in known)
+    return {
+        "slices": [_slice(name, values, whole, number) for name, values in groups.items() if len(values) > 1],
+        "slice_hint": "Share of answers that pass."
+        if by_threshold
+        else "Share of answers that are not known to be wrong.",
+        "slice_of": "pass" if by_threshold else "right",
+    }
+
+
+def _values_of(row: Row) -> Iterator[tuple[str, str]]:
+    sample = row.sample
+    if sample is None:
+        return
+    for document in dict.fromkeys(needed_names(row)):
+        yield "Document", document
+    for tag in dict.fromkeys(sample.tags):
+        yield _SLICES["tag"], tag
+    for field in ("category", "difficulty", "query_type"):
+        value = getattr(sample, field)
+        if value is not None:
+            yield _SLICES[field], str(value)
+
+
+def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: int) -> dict[str, Any]:
+    ordered = sorted(values.items(), key=lambda each: (sum(each[1]) / len(each[1]), -len(each[1])))
+    rows = []
+    for value, passed in ordered[:_LISTED_VALUES]:
+        good, total = sum(passed), len(passed)
+        interval = wilson_interval(good, total)
+        count = f"{good:,} of {total:,}"
+        search = {"v": number, "t": value} if name == _SLICES["tag"] else {"v": number, "q": value}
+        rows.append(
+            {
+                "value": value,
+                "count": count,
+                "link": "#" + urlencode(search),
+                "at": place(good / total),
+                "low": place(interval.low),
+                "high": place(interval.high),
+                "over": place(whole),
+                "open": False,
+                "tone": "bad" if interval.high < whole else "",
+                "label": f"{value}: {count}, interval {interval_text(interval)}",
+            }
+        )
+    more = len(ordered) - _LISTED_VALUES
+    return {"name": name, "rows": rows, "more": f"{counted(more, 'more')[:-1]}" if more > 0 else ""}
+
+
+def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for _, row in rows:
+        kind = _kind(row)
+        if kind is None or kind in ("ok", "unknown"):
+            continue
+        for document in needed_names(row):
+            found.setdefault((kind, document), []).append(row)
+    largest = sorted(found.items(), key=lambda each: -len(each[1]))
+    for (kind, document), members in largest[:_LISTED_GROUPS]:
+        if len(members) > 1:
+            yield {
+                "count": f"{len(members):,}",
+                "kind": kind,
+                "words": KINDS[kind],  # type: ignore[index]  # one of the kinds
+                "document": document,
+                "link": "#" + urlencode({"v": number, "k": kind, "q": document}),
+                "question": one_line(members[0].question, 200),
+                "first": "#" + urlencode({"v": number, "s": members[0].id}),
+            }
+
+
+def _kind(row: Row) -> str | None:
+    """Return the kind of an answer; of a conversation that of the first turn at fault."""
+    if row.blame is None:
+        return None
+    turns: tuple[Blame, ...] = row.blame.answers
+    return next((each.kind for each in turns if each.is_fault), row.blame.kind)
+
+
+# Latency, and how the figures were made.
+
+
+def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[str, Any] | None:
+    times = sorted(row.response.latency_ms for _, row in rows if row.response.latency_ms is not None)
+    if not times:
+        return None
+    stats = evaluation.performance.figures.get("latency_stats") or {}
+    for part in evaluation.runs:
+        stats = stats or part.performance.figures.get("latency_stats") or {}
+    told = {name: duration(stats[name] / 1000) for name in ("p50", "p95", "p99") if name in stats}
+    said = ", ".join(f"{words} {told[name]}" for name, words in _PERCENTILES.items() if name in told)
+    least, most = duration(times[0] / 1000), duration(times[-1] / 1000)
+    is_spread = times[-1] > times[0]
+    return {
+        "sentence": f"{said}; {least} to {most} over {counted(len(times), 'answer')}.".capitalize(),
+        "bins": _heights(times, times[0], times[-1]) if is_spread else [],
+        "spread": f"Latency from {least} to {most}: "
+        + ", ".join(map(str, _binned(times, times[0], times[-1])))
+        if is_spread
+        else "",
+        "least": least,
+        "most": most,
+    }
+
+
+_PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
+
+
+def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[str, str]]:
+    head = evaluation.head
+    methods = dict.fromkeys(f"{each.metric}: {each.method}" for each in figures)
+    yield "Methods", "; ".join(methods)
+    made = dict.fromkeys(each.interval_method for each in figures if each.interval_method)
+    if made:
+        intervals = evaluation.intervals
+        yield (
+            "Intervals",
+            f"{'; '.join(made)}; {intervals['resamples']:,} resamples, seed {intervals['seed']}",
+        )
+    lacking = [
+        f"{each.metric}: {one.count:,} {one.status}, {one.reason}" for each in figures for one in each.reasons
+    ]
+    if lacking:
+        yield "Not scored", "; ".join(lacking)
+    for warning in evaluation.warnings:
+        yield "Warning", warning
+    if head.dataset_hash:
+        version = f", version {head.dataset_version}" if head.dataset_version else ""
+        yield "Dataset", f"{evaluation.name}{version}, content {head.dataset_hash[:23]}…"
+    if not_kept := _not_kept(evaluation):
+        yield "Documents", not_kept
+    made_with = ", ".join(f"{name} {version}" for name, version in head.packages.items())
+    if made_with:
+        yield "Made with", f"{made_with}, seed {head.seed}"
+    for name, value in head.environment.items():
+        yield str(name).capitalize(), str(value)
+
+
+def _not_kept(evaluation: Evaluation) -> str:
+    kept = evaluation.documents
+    if kept.reason is not None:
+        return f"No texts of documents: {kept.reason}."
+    if not kept.not_kept:
+        return ""
+    many = counted(len(kept.not_kept), "document is", "documents are")
+    return f"The texts of {many} not kept: {next(iter(kept.not_kept.values()))}."
+
+
+def _supported_by(figures: Iterable[Figure]) -> str:
+    for each in figures:
+        if without_parameters(each.metric) in _OF_ANSWERS:
+            return by(each.method)
+    return ""
+
+
+# One sample, as the script reads it: short names, and nothing that is empty.
+
+
+def _sample(
+    name: str, row: Row, metrics: Sequence[str], texts: PageTexts, *, several: bool
+) -> dict[str, Any]:
+    scores = {score.metric: score for score in row.scores}
+    values = [scores.get(metric) for metric in metrics]
+    written = {
+        "id": name if several else row.id,
+        "name": name,
+        "q": row.question,
+        "e": row.expected if not row.expects_refusal else "(to decline)",
+        "a": row.response.text,
+        "err": row.error,
+        "k": _kind(row),
+        "p": None if (passed := _passes(row)) is None else int(passed),
+        "w": why(row),
+        "m": [None if score is None or score.value is None else _rounded(score.value) for score in values],
+        "x": {score.metric: f"{score.status}: {score.reason}" for score in row.scores if score.value is None},
+        "t": [] if row.sample is None else list(row.sample.tags),
+        "n": texts.needed(row),
+        "r": texts.retrieved(row),
+        "none": row.response.retrieved_nothing or None,
+        "c": _claims(row),
+        "turns": [
+            {"n": turn.number, "q": turn.question, "e": turn.expected, "a": turn.answer} for turn in row.turns
+        ],
+    }
+    return {key: value for key, value in written.items() if value not in (None, [], {}) or key == "m"}
+
+
+def _rounded(value: float) -> float | int:
+    short = round(value, 4)
+    return int(short) if short == int(short) else short
+
+
+def _claims(row: Row) -> list[list[Any]]:
+    """Return the claims of the answer: where, which label, the support, the nearest context, new words."""
+    text = row.response.text or ""
+    for score in row.scores:
+        claims = score.details.get("claims")
+        if without_parameters(score.metric) in _OF_ANSWERS and claims and score.method != TIMING_METHOD:
+            return [
+                [
+                    claim["start"],
+                    claim["end"],
+                    claim["label"],
+                    claim.get("probability"),
+                    (claim.get("evidence") or {}).get("number"),
+                    [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
+                ]
+                for claim in claims
+            ]
+    return []
+
+
+def _badness(sample: Mapping[str, Any], metrics: Mapping[str, Figure]) -> tuple[Any, ...]:
+    """Order samples worst first: what fails, then what is wrong, then by the mean of the scores."""
+    shares = [
+        value if each.higher_is_better else 1 - value
+        for each, value in zip(metrics.values(), sample["m"], strict=True)
+        if value is not None and 0 <= value <= 1
+    ]
+    fails = {0: 0, None: 1, 1: 2}[sample.get("p")]
+    is_wrong = sample.get("k") not in (None, "ok", "unknown")
+    return "a" in sample, fails, not is_wrong, sum(shares) / len(shares) if shares else 1.0

@@ -1,0 +1,222 @@
+"""A sweep over retrieval pipelines as a view of a page: what to take, figures, questions found by none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.cases import sample_name
+from rag_evaluation_framework.reports.compared_answers import metric_word
+from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.page_words import SweepAdvice, document_of, sweep_advice
+from rag_evaluation_framework.reports.screen import NOTHING, one_line
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Figure
+
+_WORDS = {"span_recall": "recall", "chunk_recall": "recall", "document_recall": "recall"}
+_STEPS = 5
+_LISTED = 200
+_NEEDED_TEXTS = 2
+_TEXT = 240
+_NOT_FOUND = (
+    "no combination finds anything of what they need. Either the words differ too much, or the question or "
+    "its passage is wrong; read them before you tune."
+)
+
+
+def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, Any]:
+    """Return the view of a sweep."""
+    texts.add_documents(sweep.documents)
+    advice = sweep_advice(sweep)
+    configuration = sweep.head.configuration
+    rank_by = str(configuration["rank_by"])
+    cells = list(_cells(sweep, advice, rank_by))
+    ks = list(dict.fromkeys(cell["k"] for cell in cells))
+    missed = _missed(sweep, rank_by, texts)
+    first, *others = advice.sentences or ("Nothing stands out.",)
+    total = next(iter(sweep.parts.values())).counts.total
+    title = f"{sweep.head.run_id}, {sweep.name} – rag-eval"
+    shown = {
+        "kind": "sweep",
+        "label": label,
+        "title": title,
+        "kicker": [
+            f"Sweep {sweep.head.run_id}",
+            f"{sweep.name}, {counted(total, 'question')}",
+            counted(int(configuration["documents"]), "document"),
+            counted(len(cells), "combination"),
+        ],
+        "word": "",
+        "tone": "",
+        "sentence": first,
+        "leads": others,
+        "rank_by": rank_by,
+        "rank_word": _WORDS.get(rank_by, rank_by).capitalize(),
+        "has_curves": len(ks) > 1,
+        "heats": [_heat(sweep, advice, cells, k, rank_by) for k in ks],
+        "missed": missed[:_LISTED],
+        "missed_more": f"{len(missed) - _LISTED:,} more are not listed." if len(missed) > _LISTED else "",
+        "missed_hint": f"{len(missed):,} of {counted(total, 'question')}: {_NOT_FOUND}",
+        "about": list(_about(sweep)),
+    }
+    taken = next((place for place, cell in enumerate(cells) if cell["id"] in advice.taken[:1]), None)
+    scripted = {
+        "kind": "sweep",
+        "title": title,
+        "rankWord": _WORDS.get(rank_by, rank_by),
+        "taken": taken,
+        "cells": [{name: value for name, value in cell.items() if name != "id"} for cell in cells],
+    }
+    return {"shown": shown, "scripted": scripted}
+
+
+def _cells(sweep: Evaluation, advice: SweepAdvice, rank_by: str) -> Iterator[dict[str, Any]]:
+    for name, part in sweep.parts.items():
+        found = part.metrics.get(rank_by)
+        interval = None if found is None else found.interval
+        chunker, *others = advice.names[name]
+        yield {
+            "id": name,
+            "name": " + ".join(filter(None, advice.names[name])),
+            "chunker": chunker,
+            "retriever": " + ".join(filter(None, others)) or "one retriever",
+            "k": part.head.configuration["k"],
+            "read": None if (read := advice.read.get(name)) is None else round(read),
+            "value": None if found is None or found.value is None else round(found.value, 4),
+            "low": None if interval is None else round(interval.low, 4),
+            "high": None if interval is None else round(interval.high, 4),
+        }
+
+
+# Every figure of one k, in five steps of one hue with the numbers.
+
+
+def _heat(
+    sweep: Evaluation, advice: SweepAdvice, cells: Sequence[Mapping[str, Any]], k: int, rank_by: str
+) -> dict[str, Any]:
+    group = [cell for cell in cells if cell["k"] == k]
+    parts = [sweep.parts[cell["id"]] for cell in group]
+    metrics = [name for name in parts[0].metrics if any(_value(part, name) is not None for part in parts)]
+    columns: list[tuple[str, list[float | None], bool, bool]] = [
+        (name, [_value(part, name) for part in parts], _is_up(parts, name), True) for name in metrics
+    ]
+    columns.append(("characters read", [cell["read"] for cell in group], False, False))
+    chunks = [part.head.configuration.get("chunks") for part in parts]
+    columns.append(("chunks", chunks, False, False))
+    tests = {} if sweep.comparison is None else {each.contender: each for each in sweep.comparison.metrics}
+    rows = []
+    for place, cell in enumerate(group):
+        test = tests.get(cell["id"])
+        is_alike = place == 0 or (test is not None and metric_word(test) in ("undecided", "same"))
+        rows.append(
+            {
+                "name": cell["name"],
+                "taken": cell["id"] in advice.taken,
+                "cells": [
+                    {
+                        "text": _written(values[place], is_share=is_share),
+                        "step": _step(values, place, up=up),
+                        "best": len(group) > 1 and values[place] == _best(values, up=up),
+                        "alike": name == rank_by and is_alike,
+                    }
+                    for name, values, up, is_share in columns
+                ],
+            }
+        )
+    return {"k": k, "columns": [name for name, *_ in columns], "rows": rows}
+
+
+def _value(part: Evaluation, metric: str) -> float | None:
+    found: Figure | None = part.metrics.get(metric)
+    return None if found is None else found.value
+
+
+def _is_up(parts: Sequence[Evaluation], metric: str) -> bool:
+    return next((part.metrics[metric].higher_is_better for part in parts if metric in part.metrics), True)
+
+
+def _written(value: float | None, *, is_share: bool) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value:.3f}" if is_share else f"{round(value):,}"
+
+
+def _best(values: Sequence[float | None], *, up: bool) -> float | None:
+    known = [value for value in values if value is not None]
+    return (max(known) if up else min(known)) if known else None
+
+
+def _step(values: Sequence[float | None], place: int, *, up: bool) -> int:
+    known, value = [each for each in values if each is not None], values[place]
+    if value is None or not known or max(known) == min(known):
+        return 0
+    share = (value - min(known)) / (max(known) - min(known))
+    return min(_STEPS - 1, int((share if up else 1 - share) * (_STEPS - 0.01)))
+
+
+# Questions found by no combination.
+
+
+def _missed(sweep: Evaluation, rank_by: str, texts: PageTexts) -> list[dict[str, Any]]:
+    found: set[str] = set()
+    scored: set[str] = set()
+    for part in sweep.parts.values():
+        values = part.columns.scored(rank_by) if rank_by in part.columns.values else {}
+        scored.update(values)
+        found.update(sample for sample, value in values.items() if value > 0)
+    missing = scored - found
+    best = next(iter(sweep.parts.values()))
+    return [_missing(row, sweep, texts) for row in best.rows if row.id in missing] if missing else []
+
+
+def _missing(row: Row, sweep: Evaluation, texts: PageTexts) -> dict[str, Any]:
+    needed: list[tuple[str, str]] = []
+    for each in texts.needed(row):
+        if len(each) == 3:
+            document = texts.documents[each[0]]
+            place = f"{document['name']} {each[1]}–{each[2]}"
+            needed.append((place, one_line(document["text"][each[1] : each[2]], _TEXT)))
+        else:
+            needed.append(
+                (str(each[0]) if isinstance(each[0], str) else texts.documents[each[0]]["name"], "")
+            )
+    hit = next(iter(row.response.hits), None)
+    instead = ""
+    if (
+        hit is not None
+        and hit.span is not None
+        and (kept := sweep.documents.find(hit.span.doc_id)) is not None
+    ):
+        instead = one_line(kept.content[hit.span.start : hit.span.end], _TEXT)
+    more = len(needed) - _NEEDED_TEXTS
+    return {
+        "name": sample_name(row, by_line=False),
+        "question": row.question,
+        "needed": needed[:_NEEDED_TEXTS],
+        "more": f"and {more:,} more" if more > 0 else "",
+        "came": "nothing" if hit is None else document_of(hit),
+        "instead": instead,
+    }
+
+
+def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
+    head = sweep.head
+    yield "Level", str(head.configuration.get("level"))
+    if sweep.comparison is not None and sweep.comparison.metrics:
+        tests = "; ".join(dict.fromkeys(each.test for each in sweep.comparison.metrics))
+        yield "Tests", f"{tests}; each combination against the best of its k, corrected by Holm’s method"
+    made = dict.fromkeys(
+        each.interval.method
+        for part in sweep.parts.values()
+        for each in part.metrics.values()
+        if each.interval
+    )
+    yield "Intervals", f"{'; '.join(made)}; seed {head.seed}"
+    for warning in sweep.warnings:
+        yield "Warning", warning
+    if head.dataset_hash:
+        yield "Questions", f"{sweep.name}, content {head.dataset_hash[:23]}…"
+    yield "Made with", ", ".join(f"{name} {version}" for name, version in head.packages.items())
+    for name, value in head.environment.items():
+        yield str(name).capitalize(), str(value)

@@ -1,0 +1,437 @@
+"""A sweep over retrieval pipelines: what to take and why, every combination, and what none of them finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.extensions import Specification, parse_specification
+from rag_evaluation_framework.reports.screen import (
+    BAR,
+    BOLD,
+    COUNT,
+    DIFFERENCE,
+    DIM,
+    DOUBT,
+    GOOD,
+    NOTHING,
+    SIZE,
+    STYLES,
+    USUAL,
+    WIDEST,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    aligned,
+    difference,
+    figure,
+    interval_header,
+    interval_text,
+    listed,
+    money,
+    one_line,
+    right,
+)
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Figure
+
+_NEAR = 0.01
+_READ_ROWS = 200
+_SHOWN_ROWS = 12
+_PARTS = ("chunker", "retriever", "reranker")
+_NEEDED = {"span_recall": "the needed text", "chunk_recall": "the needed passages"}
+_USEFUL = ("span_precision", "chunk_precision")
+
+
+def sweep_screen(
+    screen: Screen, sweep: Evaluation, *, unread: Sequence[str] = (), glob: str = "", details: bool = False
+) -> None:
+    """Add what to take and why, then the combinations, then questions that none of them finds.
+
+    ``unread`` are the files of the folder that ``glob`` leaves out.
+    """
+    cells, configuration = sweep.parts, sweep.head.configuration
+    if not sweep.outcome.completed:
+        of = counted(len(configuration["cells"]), "combination")
+        screen.say(
+            Styled("INCOMPLETE" if screen.plain else "… INCOMPLETE", f"{BOLD} {DOUBT}"),
+            f"  {len(cells):,} of {of} begun: {one_line(sweep.outcome.reason or '', 300)}",
+            hang=4,
+        )
+    names = _names(list(cells.values()))
+    by_k = [
+        {name: cell for name, cell in cells.items() if cell.head.configuration["k"] == k}
+        for k in dict.fromkeys(cell.head.configuration["k"] for cell in cells.values())
+    ]
+    read = {name: _characters_read(cell) for name, cell in cells.items()}
+    taken = [_recommended(sweep, group, read) for group in by_k]
+    if sweep.outcome.completed:
+        for group, take in zip(by_k, taken, strict=True):
+            _recommendation(screen, sweep, group, take, names=names, read=read, several=len(by_k) > 1)
+    screen.gap()
+    _counts(screen, sweep, unread, glob)
+    for group, take in zip(by_k, taken, strict=True):
+        screen.gap()
+        if len(by_k) > 1:
+            screen.say(f"{_results(next(iter(group.values())))} a question")
+        _combinations(screen, sweep, group, take, names=names, read=read, details=details)
+    screen.gap()
+    for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
+        screen.say(line, hang=2)
+    _show_found_by_none(screen, sweep)
+    screen.gap()
+    if sweep.folder is not None and sweep.outcome.completed:
+        screen.say(Styled(f"kept in {sweep.folder}", DIM))
+        screen.steps([("rag-eval show --missed", "each with the passage it needs and what came instead")])
+
+
+def _results(cell: Evaluation) -> str:
+    return counted(cell.head.configuration["k"], "result")
+
+
+def _rank_figure(sweep: Evaluation, cell: Evaluation) -> Figure | None:
+    return cell.metrics.get(sweep.head.configuration["rank_by"])
+
+
+def _compared(sweep: Evaluation) -> dict[str, MetricComparison]:
+    return {} if sweep.comparison is None else {each.contender: each for each in sweep.comparison.metrics}
+
+
+def _recommended(sweep: Evaluation, group: Mapping[str, Evaluation], read: Mapping[str, float | None]) -> str:
+    """Return the combination to take: of those about as good as the best, the one that reads least."""
+    compared, best = _compared(sweep), next(iter(group))
+    top = _rank_figure(sweep, group[best])
+    near = [best]
+    for name, cell in group.items():
+        found, test = _rank_figure(sweep, cell), compared.get(name)
+        if name == best or found is None or found.value is None or top is None or top.value is None:
+            continue
+        if (
+            test is not None
+            and test.finding in ("undecided", "same")
+            and top.value - found.value <= _NEAR + 1e-12
+        ):
+            near.append(name)
+    least = read[best]
+    take = best
+    for name in near[1:]:
+        if least is not None and (amount := read[name]) is not None and amount < least:
+            take, least = name, amount
+    return take
+
+
+def _recommendation(
+    screen: Screen,
+    sweep: Evaluation,
+    group: Mapping[str, Evaluation],
+    take: str,
+    *,
+    names: Mapping[str, tuple[str, ...]],
+    read: Mapping[str, float | None],
+    several: bool,
+) -> None:
+    best, configuration = next(iter(group)), sweep.head.configuration
+    of_k = f"With {_results(group[take])} a question, take" if several else "Take"
+    called = " + ".join(filter(None, names[take]))
+    if len(group) == 1:
+        screen.say("Only one combination: nothing to compare.")
+        return
+    screen.say(Styled(f"{of_k} {called}.", BOLD))
+    found, top = _rank_figure(sweep, group[take]), _rank_figure(sweep, group[best])
+    if found is None or found.value is None or top is None or top.value is None:
+        return
+    what = _NEEDED.get(configuration["rank_by"], f"{configuration['rank_by']}")
+    of = f"of {what}" if configuration["rank_by"] in _NEEDED else f"by {what}"
+    if take == best:
+        undecided = sum(
+            each.finding == "undecided" for name, each in _compared(sweep).items() if name in group
+        )
+        rest = f"; {counted(undecided, 'other')} may be as good" if undecided else ""
+        screen.say(f"It finds the most ({figure(top.value, top.interval)} {of}){rest}.", indent=2)
+        return
+    test, less = _compared(sweep).get(take), _less(read[take], read[best])
+    ends = ""
+    if test is not None and test.interval is not None:
+        low, high = difference(test.interval.low), difference(test.interval.high)
+        ends = f"; the true difference lies between {low} and {high}"
+    against = f"{figure(found.value)} {of} against {figure(top.value)}{ends}"
+    screen.say(f"It finds about as much as the best ({against}) and reads {less}.", indent=2)
+
+
+def _less(amount: float | None, most: float | None) -> str:
+    if not amount or not most:
+        return "less"
+    share = amount / most
+    words = {
+        0.25: "a quarter as much",
+        1 / 3: "a third as much",
+        0.5: "half as much",
+        2 / 3: "two thirds as much",
+        0.75: "three quarters as much",
+    }
+    nearest = min(words, key=lambda each: abs(each - share))
+    word = words[nearest] if abs(nearest - share) < 0.06 else "less"
+    return f"{word}: {_hundreds(amount)} characters a question against {_hundreds(most)}"
+
+
+def _hundreds(amount: float) -> str:
+    return f"{round(amount, -2):,.0f}" if amount >= 1000 else f"{amount:,.0f}"
+
+
+def _counts(screen: Screen, sweep: Evaluation, unread: Sequence[str], glob: str) -> None:
+    configuration, cells = sweep.head.configuration, list(sweep.parts.values())
+    ks = dict.fromkeys(cell.head.configuration["k"] for cell in cells)
+    counts = [
+        counted(cells[0].counts.total, "question"),
+        counted(configuration["documents"], "document"),
+        f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} a question",
+        counted(len(cells), "combination"),
+    ]
+    screen.say(", ".join(counts))
+    shared = [
+        f"{part} {value}"
+        for part in _PARTS
+        for value in [cells[0].head.configuration.get(part)]
+        if value and len({cell.head.configuration.get(part) for cell in cells}) == 1
+    ]
+    if shared and len(cells) > 1:
+        screen.say(f"all with {', '.join(shared)}", hang=2)
+    if unread:
+        total = configuration["documents"] + len(unread)
+        more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+        named = ", ".join(unread[:3]) + more if more else listed(list(unread))
+        screen.say(
+            f"read {configuration['documents']:,} of {counted(total, 'file')}; skipped {named} (not {glob})",
+            hang=2,
+        )
+
+
+def _names(cells: Sequence[Evaluation]) -> dict[str, tuple[str, ...]]:
+    """Return what differs between combinations: the short name of each part that does."""
+    called: dict[str, tuple[str, ...]] = {}
+    values = {part: [cell.head.configuration.get(part) or "" for cell in cells] for part in _PARTS}
+    varying = [part for part in _PARTS if len(set(values[part])) > 1] or ["chunker"]
+    for place, cell in enumerate(cells):
+        called[str(cell.head.target)] = tuple(
+            short_name(values[part][place], values[part]) for part in varying
+        )
+    return called
+
+
+def short_name(specification: str, others: Sequence[str]) -> str:
+    """Return the name of a component with those of its settings that differ: ``recursive 1000/200``."""
+    read = _read(specification)
+    if read is None:
+        return specification or "none"
+    settings = dict(read.arguments)
+    alike = [
+        each.arguments for each in map(_read, set(others)) if each is not None and each.name == read.name
+    ]
+    told = []
+    if "chunk_size" in settings:
+        overlap = settings.pop("overlap", 0)
+        told.append(f"{settings.pop('chunk_size')}{f'/{overlap}' if overlap else ''}")
+    for key, value in settings.items():
+        values = [str(each.get(key, "")) for each in alike]
+        if len(set(values)) > 1:
+            is_number = isinstance(value, int | float)
+            told.append(f"{key}={value}" if is_number else short_name(str(value), values))
+    return " ".join([read.name, *told])
+
+
+def _read(specification: str) -> Specification | None:
+    try:
+        return parse_specification(specification)
+    except UsageError:
+        return None
+
+
+def _characters_read(cell: Evaluation) -> float | None:
+    """Return how many characters came back for a question, on average of the first so many."""
+    sizes = [
+        sum(hit.span.end - hit.span.start for hit in row.response.hits if hit.span is not None)
+        for row in islice(cell.rows, _READ_ROWS)
+        if row.response.hits
+    ]
+    return sum(sizes) / len(sizes) if sizes and any(sizes) else None
+
+
+def _combinations(
+    screen: Screen,
+    sweep: Evaluation,
+    group: Mapping[str, Evaluation],
+    take: str,
+    *,
+    names: Mapping[str, tuple[str, ...]],
+    read: Mapping[str, float | None],
+    details: bool,
+) -> None:
+    compared, best = _compared(sweep), next(iter(group))
+    varying = [
+        part
+        for part in _PARTS
+        if len({cell.head.configuration.get(part) for cell in sweep.parts.values()}) > 1
+    ]
+    rank_by = sweep.head.configuration["rank_by"]
+    useful = next((name for name in _USEFUL if name in group[best].metrics), None)
+    rows: list[list[Piece]] = []
+    folded: list[str] = []
+    for place, (name, cell) in enumerate(group.items(), start=1):
+        found, test = _rank_figure(sweep, cell), compared.get(name)
+        word = "the best" if name == best else NOTHING if test is None else test.finding
+        if word == "worse" and not details and place > 3 and name != take:
+            folded.append(name)
+            continue
+        value, ends = (found.value, found.interval) if found else (None, None)
+        amount, share = read[name], cell.metrics.get(useful) if useful else None
+        rows.append(
+            [
+                f"{place}{' ▸' if name == take and len(group) > 1 else '  '}",
+                *names[name],
+                figure(value, ends),
+                screen.bar(value or 0.0, size=17 if screen.width >= WIDEST else 12),
+                interval_text(ends, value),
+                "" if share is None or share.value is None else f"{100 * share.value:.1f} %",
+                "" if amount is None else _hundreds(amount),
+                f"{cell.head.configuration['chunks']:,}",
+                _seconds(cell),
+                money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else "",
+                "" if test is None else aligned(difference(test.difference, test.interval)),
+                Styled(word, STYLES.get(word, GOOD if name == best else "")),
+            ]
+        )
+    top = _rank_figure(sweep, group[best])
+    ends = None if top is None else top.interval
+    found_header = "found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by
+    screen.table(
+        [
+            Column(""),
+            *(Column(part, flexible=True) for part in varying or ["chunker"]),
+            Column(found_header),
+            Column("", leaves=BAR, joins=USUAL),
+            Column(interval_header(ends.confidence if ends else 0.95)),
+            right("useful", leaves=COUNT),
+            right("read", leaves=COUNT + 1),
+            right("chunks", leaves=SIZE, joins=WIDEST),
+            right("seconds", leaves=SIZE, joins=WIDEST),
+            right("cost", leaves=SIZE),
+            Column("difference", leaves=DIFFERENCE, joins=WIDEST),
+            Column("verdict"),
+        ],
+        rows,
+    )
+    if folded:
+        first, last = folded[0], folded[-1]
+        told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
+        said = f"from {told[0]} down to {told[1]}" if len(folded) > 1 else told[0]
+        screen.say(
+            f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}", indent=2, hang=4
+        )
+
+
+def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
+    found = _rank_figure(sweep, cell)
+    return None if found is None else found.value
+
+
+def _legend(sweep: Evaluation) -> Iterator[str]:
+    rank_by = sweep.head.configuration["rank_by"]
+    figures = next(iter(sweep.parts.values())).metrics
+    told = []
+    if rank_by in _NEEDED:
+        told.append(f"found: share of {_NEEDED[rank_by]} that came back")
+    if any(name in figures for name in _USEFUL):
+        told.append("useful: share of what came back that was needed")
+    if told:
+        yield "; ".join(told)
+    shown = [each.visible_from for each in _compared(sweep).values() if each.visible_from is not None]
+    if shown and max(shown) >= 0.005:
+        questions = counted(next(iter(sweep.parts.values())).counts.total, "question")
+        yield f"With {questions}, differences below about {max(shown):.2f} mostly stay undecided."
+
+
+def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
+    configuration = sweep.head.configuration
+    found = _rank_figure(sweep, next(iter(sweep.parts.values())))
+    if found is not None and found.n_skipped:
+        skipped = counted(found.n_skipped, "question is", "questions are")
+        yield f"{skipped} left out: without truth at this level in the dataset"
+    if configuration["moved_spans"]:
+        moved = counted(configuration["moved_spans"], "relevant span was", "relevant spans were")
+        yield f"{moved} found elsewhere: documents have changed"
+    recalls = {
+        cell.head.configuration["retriever"]: cell.performance.figures.get("store_recall")
+        for cell in sweep.parts.values()
+    }
+    for retriever, recall in recalls.items():
+        if recall is not None and recall < 1:
+            yield f"{one_line(retriever)}: its store found {recall:.2%} of the true nearest chunks"
+    if _has_costs(sweep):
+        spent = "how much was spent is not known"
+        if "spent_usd" in sweep.performance.figures:
+            spent = f"{money(sweep.performance.figures['spent_usd'])} was spent in all"
+        yield f"cost: of each combination by itself, nothing shared and nothing cached; {spent}"
+    yield from (f"warning: {warning}" for warning in sweep.warnings)
+    if not details:
+        return
+    yield f"ranked by {configuration['rank_by']}, by {configuration['level']}s"
+    if found is not None and found.interval:
+        yield f"intervals: {found.interval.method}, seed {sweep.head.seed}"
+    tests = list(_compared(sweep).values())
+    if tests:
+        yield (
+            f"tests: {tests[0].test}, question by question against the best with as many results; Holm's "
+            f"correction over {len(tests):,}; the best was chosen on these same questions"
+        )
+    yield "seconds: chunking, embedding, indexing and searching were done once for those that share them"
+
+
+def found_by_none(sweep: Evaluation) -> list[str]:
+    """Return the questions for which no combination finds anything that is needed."""
+    rank_by = sweep.head.configuration.get("rank_by", "")
+    columns = [
+        cell.columns.scored(rank_by) for cell in sweep.parts.values() if rank_by in cell.columns.values
+    ]
+    if not columns:
+        return []
+    return [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
+
+
+def _show_found_by_none(screen: Screen, sweep: Evaluation) -> None:
+    """Add how many questions no combination finds anything for, and two of them."""
+    missed = found_by_none(sweep)
+    if not missed:
+        return
+    screen.gap()
+    are = counted(len(missed), "question is", "questions are")
+    screen.say(
+        f"{are} found by no combination, for example" if len(missed) > 2 else f"{are} found by no combination"
+    )
+    wanted = set(missed[:2])
+    first = next(iter(sweep.parts.values()))
+    shown = list(islice((row for row in first.rows if row.id in wanted), len(wanted)))
+    hang = 4 + max((len(row.id) for row in shown), default=0)
+    for row in shown:
+        needed = _needed(row)
+        screen.labelled(
+            row.id, row.question + (f"    {needed}" if needed else ""), indent=2, hang=min(hang, 24)
+        )
+
+
+def _needed(row: Row) -> str:
+    if row.sample is None:
+        return ""
+    names = (*row.sample.relevant_documents, *(span.file for span in row.sample.relevant_spans))
+    return ", ".join(list(dict.fromkeys(names))[:2])
+
+
+def _seconds(cell: Evaluation) -> str:
+    spent = cell.performance.figures.get("stage_seconds")
+    return NOTHING if spent is None else f"{sum(spent.values()):.2f}"
+
+
+def _has_costs(sweep: Evaluation) -> bool:
+    return any("cost_usd" in cell.performance.figures for cell in sweep.parts.values())

@@ -1,0 +1,293 @@
+"""Several systems side by side: ranked runs and models, each with how it stands to the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.screen import (
+    BY,
+    COUNT,
+    NOTHING,
+    STYLES,
+    WIDEST,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    aligned,
+    by,
+    difference,
+    figure,
+    interval_header,
+    interval_text,
+    listed,
+    number_word,
+    one_line,
+    probability_text,
+    right,
+)
+from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.evaluations import Evaluation
+
+# Each metric of each system, and how the others stand to the baseline.
+
+
+def systems_screen(screen: Screen, evaluation: Evaluation, *, unit: str = "answer") -> None:
+    """Add the figures of systems; of two, both and their difference on one line."""
+    comparison = evaluation.comparison
+    if comparison is not None and comparison.metrics:
+        _compared_table(screen, evaluation.parts, comparison)
+        _comparison_notes(screen, comparison, unit)
+        return
+    rows: list[list[Piece]] = []
+    for metric in dict.fromkeys(name for part in evaluation.parts.values() for name in part.metrics):
+        for place, (name, part) in enumerate(evaluation.parts.items()):
+            found = part.metrics.get(metric)
+            rows.append(
+                [
+                    metric if not place else "",
+                    name,
+                    figure(found.value if found else None, found.interval if found else None),
+                    interval_text(found.interval, found.value) if found else NOTHING,
+                    f"{found.n_scored if found else 0:,}",
+                    by(found.method) if found else "",
+                ]
+            )
+    several = len(evaluation.parts) > 1
+    columns: list[Column | str] = ["metric", Column("system", flexible=True), right("value")]
+    columns += [interval_header(_confidence(evaluation)), right(f"{unit}s", leaves=COUNT)]
+    columns.append(Column("by", leaves=BY))
+    if not several:
+        columns, rows = [columns[0], *columns[2:]], [[row[0], *row[2:]] for row in rows]
+    screen.table(columns, rows)
+
+
+def _confidence(evaluation: Evaluation) -> float:
+    figures = (each for part in evaluation.parts.values() for each in part.metrics.values())
+    return next((each.interval.confidence for each in figures if each.interval is not None), 0.95)
+
+
+def _compared_table(screen: Screen, parts: Mapping[str, Evaluation], comparison: Comparison) -> None:
+    """Add a row for each metric and contender, the baseline's figure beside it."""
+    several = len({each.contender for each in comparison.metrics}) > 1
+    rows: list[list[Piece]] = []
+    last = None
+    for each in comparison.metrics:
+        word = each.finding
+        made = parts[each.contender].metrics.get(each.metric) if each.contender in parts else None
+        rows.append(
+            [
+                "" if several and each.metric == last else each.metric,
+                *([each.contender] if several else []),
+                figure(each.baseline_mean),
+                figure(each.contender_mean),
+                aligned(difference(each.difference, each.interval)),
+                f"{each.wins:,}",
+                f"{each.ties:,}",
+                f"{each.losses:,}",
+                Styled(word, STYLES.get(word, "")),
+                figure(each.visible_from),
+                "" if made is None else by(made.method),
+            ]
+        )
+        last = each.metric
+    contender = "it" if several else one_line(comparison.metrics[0].contender, 24)
+    screen.table(
+        [
+            Column("metric"),
+            *([Column("system", flexible=True)] if several else []),
+            right(one_line(comparison.baseline, 24)),
+            right("value" if several else contender),
+            Column(_difference_header(comparison)),
+            right("better", leaves=COUNT),
+            right("same", leaves=COUNT),
+            right("worse", leaves=COUNT),
+            Column("verdict" if several else f"{contender} is"),
+            right("visible from", leaves=BY),
+            Column("by", leaves=BY, joins=WIDEST),
+        ],
+        rows,
+    )
+
+
+def _difference_header(comparison: Comparison) -> str:
+    confidence = 1 - comparison.metrics[0].alpha
+    return (
+        "difference"
+        if round(confidence, 9) == 0.95
+        else f"difference, {interval_header(round(confidence, 9))}"
+    )
+
+
+def _comparison_notes(screen: Screen, comparison: Comparison, unit: str) -> None:
+    most = max(each.n for each in comparison.metrics)
+    screen.say(
+        f"visible from: the smallest difference that {counted(most, unit)} show four times in five",
+        indent=2,
+        hang=4,
+    )
+    tested = sum(each.p_value is not None for each in comparison.metrics)
+    if tested > 1:
+        metrics = len({each.metric for each in comparison.metrics})
+        one, many = ("metric", number_word(tested)) if tested == metrics else ("comparison", f"{tested:,}")
+        allows = f"the verdict allows for {many} being tested at once"
+        screen.say(f"An interval is for one {one} alone; {allows}.", indent=2, hang=4)
+    for each in {each.contender: each for each in comparison.metrics}.values():
+        if each.n_unpaired:
+            left = f"{each.n_unpaired:,}, scored on one side only, left out"
+            paired = f"compared over the {counted(each.n, unit)} scored on both sides"
+            screen.say(f"{one_line(each.contender)}: {paired}; {left}", indent=2, hang=4)
+
+
+def _comparison_details(screen: Screen, comparison: Comparison) -> None:
+    """Add the tests behind the verdicts."""
+    screen.gap()
+    rows: list[list[Piece]] = [
+        [
+            each.metric,
+            each.contender,
+            f"{each.n:,}",
+            probability_text(each.p_value),
+            probability_text(each.p_adjusted),
+            NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}",
+        ]
+        for each in comparison.metrics
+    ]
+    columns: list[Column | str] = ["metric", Column("system", flexible=True), right("pairs")]
+    columns += [right("p"), right("p (Holm)"), right("effect d")]
+    screen.table(columns, rows)
+    tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
+    corrected = sum(each.p_value is not None for each in comparison.metrics)
+    screen.say(f"tests: {tests}; Holm's correction over {corrected}", indent=2, hang=4)
+
+
+def claimed(comparison: Comparison) -> str:
+    """Say of each contender on how many metrics it is better, worse, undecided."""
+    said = []
+    baseline = one_line(comparison.baseline)
+    for name in dict.fromkeys(each.contender for each in comparison.metrics):
+        found = [each.finding for each in comparison.metrics if each.contender == name]
+        worse, better, total = found.count("worse"), found.count("better"), len(found)
+        first, second, count = (
+            (baseline, one_line(name), worse) if worse >= better else (one_line(name), baseline, better)
+        )
+        rest = _rest(found.count("undecided"), found.count("same"))
+        on = (
+            f"all {counted(total, 'metric')}"
+            if count == total > 1
+            else f"{count:,} of {counted(total, 'metric')}"
+        )
+        if worse and better:
+            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
+            said.append(f"{one_line(name)} is {both} of {counted(total, 'metric')}{rest}")
+        elif count:
+            said.append(f"{first} is better than {second} on {on}{rest}")
+        else:
+            on_all = "the one metric" if total == 1 else f"all {total:,} metrics"
+            said.append(
+                f"{one_line(name)} and {baseline} are the same on {on_all}"
+                if found.count("same") == total
+                else f"{one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
+            )
+    return "; ".join(said)
+
+
+def _rest(undecided: int, same: int) -> str:
+    told = [(undecided, "undecided"), (same, "the same")]
+    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
+    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""
+
+
+# Ranked runs.
+
+# By how ties are broken, in which the two sets of rules differ.
+_RULES = {
+    "trec_eval": "those of trec_eval",
+    "document_ascending": (
+        "ties by document id; judged queries missing from a run count 0; "
+        "queries without a relevant document are skipped"
+    ),
+}
+
+
+def ranking_screen(screen: Screen, ranking: Evaluation, *, rows: bool = False, details: bool = False) -> None:
+    """Add how ranked runs compare, their figures and, if asked for, every query."""
+    comparison = ranking.comparison
+    questions = max(
+        (each.n_scored for part in ranking.parts.values() for each in part.metrics.values()), default=0
+    )
+    if comparison is not None and comparison.metrics:
+        screen.say(f"{claimed(comparison)} ({counted(questions, 'question')})")
+    else:
+        screen.say(f"{listed([one_line(name) for name in ranking.parts])}: {counted(questions, 'question')}")
+    screen.gap()
+    systems_screen(screen, ranking, unit="question")
+    for name, part in ranking.parts.items():
+        skipped = max((each.n_skipped for each in part.metrics.values()), default=0)
+        if skipped:
+            screen.say(f"{one_line(name)}: {counted(skipped, 'question')} skipped", indent=2, hang=4)
+        for note in part.warnings:
+            screen.say(f"{one_line(name)}: {note}", indent=2, hang=4)
+    _totals(screen, ranking)
+    if details:
+        _ranking_details(screen, ranking)
+    if rows:
+        for name, part in ranking.parts.items():
+            _per_query(screen, name, part)
+    if len(ranking.parts) > 1 and not rows:
+        screen.gap()
+        screen.steps([("rag-eval rank … --per-query", "the questions behind it")])
+
+
+def _ranking_details(screen: Screen, ranking: Evaluation) -> None:
+    configuration = ranking.head.configuration
+    if ranking.comparison is not None and ranking.comparison.metrics:
+        screen.gap()
+        rows: list[list[Piece]] = [
+            [
+                name,
+                metric,
+                figure(each.value, each.interval),
+                interval_text(each.interval, each.value),
+                f"{each.n_scored:,}",
+            ]
+            for name, part in ranking.parts.items()
+            for metric, each in part.metrics.items()
+        ]
+        columns: list[Column | str] = [Column("run", flexible=True), "metric", right("value")]
+        screen.table([*columns, interval_header(configuration["confidence"]), right("questions")], rows)
+        _comparison_details(screen, ranking.comparison)
+    methods = dict.fromkeys(
+        each.interval.method
+        for part in ranking.parts.values()
+        for each in part.metrics.values()
+        if each.interval
+    )
+    screen.say(f"rules: {_RULES[configuration['rules']['ties']]}", indent=2, hang=4)
+    if methods:
+        screen.say("intervals: " + "; ".join(methods), indent=2, hang=4)
+
+
+def _totals(screen: Screen, ranking: Evaluation) -> None:
+    """Add what was counted over all queries, where it was asked for."""
+    totals = {name: (part.document or {}).get("totals", {}) for name, part in ranking.parts.items()}
+    names = list(next(iter(totals.values())))
+    if names:
+        screen.gap()
+        rows: list[list[Piece]] = [
+            [name, *(f"{n:.4f}" if isinstance(n, float) else f"{n:,}" for n in each.values())]
+            for name, each in totals.items()
+        ]
+        screen.table([Column("run", flexible=True), *(right(name) for name in names)], rows)
+
+
+def _per_query(screen: Screen, name: str, part: Evaluation) -> None:
+    columns = {metric: part.columns.scored(metric) for metric in part.metrics}
+    queries = next(iter(columns.values()), {})
+    screen.gap()
+    screen.say(f"{one_line(name)}, question by question")
+    screen.table(
+        [Column("question", flexible=True), *(right(metric) for metric in columns)],
+        [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries],
+    )

@@ -1,0 +1,162 @@
+"""Shards of a run: the same datasets, other samples, asked of the same system apart, joined to one."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.results.breakdowns import blame_of_all
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
+from rag_evaluation_framework.results.gate import PassCounter, sample_bounds, with_pass_rate
+from rag_evaluation_framework.results.run_folder import content_hash
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
+
+
+def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
+    """Join shards of a run; the figures are those of one run over all samples, to the last digit.
+
+    Whatever keeps them from being one run is a :class:`UsageError`: another dataset, system, method or
+    threshold, a sample in two of them, a shard that is not complete. Nothing is decided anew: the whole has
+    no verdict.
+    """
+    shards = (first, *others)
+    if not others:
+        raise UsageError("merge: expected two shards or more, got one")
+    names = dict.fromkeys(part.name for shard in shards for part in shard.runs)
+    by_name = {name: [part for shard in shards for part in shard.runs if part.name == name] for name in names}
+    reasons = [reason for shard in shards for reason in _unlike(first, shard)]
+    reasons += [reason for parts in by_name.values() for reason in _reasons_against(parts)]
+    if reasons:
+        raise UsageError(f"cannot merge: {'; '.join(dict.fromkeys(reasons))}")
+    parts = {name: _joined(parts, shards) for name, parts in by_name.items()}
+    if not first.parts:
+        return next(iter(parts.values()))
+    only = next(iter(parts.values())) if len(parts) == 1 else None
+    counts = [part.counts for part in parts.values()]
+    summed = {name: sum(getattr(each, name) for each in counts) for name in _SUMMED}
+    blames = [part.blame for part in parts.values() if part.blame is not None]
+    return Evaluation(
+        kind=first.kind,
+        head=_head(first.head, shards),
+        metrics={} if only is None else only.metrics,
+        counts=Counts(**summed) if only is None else only.counts,
+        outcome=next(iter(parts.values())).outcome,
+        columns=NO_COLUMNS if only is None else only.columns,
+        parts=parts,
+        parts_are=first.parts_are,
+        blame=blame_of_all(blames),
+        warnings=tuple(dict.fromkeys(warning for shard in shards for warning in shard.warnings)),
+        target=first.target,
+    )
+
+
+_SUMMED = ("total", "finished", "failed", "errors")
+
+
+def _unlike(first: Evaluation, shard: Evaluation) -> Iterator[str]:
+    names = [part.name for part in shard.runs]
+    if shard.kind == "systems":
+        yield f"{shard.head.run_id} is of several systems"
+    elif sorted(names) != sorted(part.name for part in first.runs):
+        known = ", ".join(part.name for part in first.runs)
+        yield f"{shard.head.run_id} is over {', '.join(names)}, {first.head.run_id} over {known}"
+    if not shard.outcome.completed:
+        yield f"{shard.head.run_id} is incomplete"
+
+
+def _reasons_against(parts: Sequence[Evaluation]) -> Iterator[str]:
+    """Yield what keeps runs of a dataset from being one."""
+    first, *others = parts
+    places: dict[str, int] = {}
+    again: dict[str, tuple[int, int]] = {}
+    for number, part in enumerate(parts):
+        for sample in part.columns.ids:
+            owner = places.setdefault(sample, number)
+            if owner != number:
+                again[sample] = (owner, number)
+    if again:
+        sample, both = next(iter(again.items()))
+        one, other = (parts[number].head.run_id for number in both)
+        twice = counted(len(again), "sample is", "samples are")
+        yield f"{twice} in two of them, such as {sample} in {one} and {other}"
+    for part in others:
+        one, other = first.head.run_id, part.head.run_id
+        if part.head.target != first.head.target:
+            yield f"{one} asked {first.head.target}, {other} {part.head.target}"
+        methods = [{name: each.method for name, each in run.metrics.items()} for run in (first, part)]
+        if differing := sorted(
+            name for name in methods[0].keys() | methods[1].keys() if _differ(name, methods)
+        ):
+            yield f"{', '.join(differing)}: scored otherwise in {other} than in {one}"
+        if set(map(str, part.thresholds)) != set(map(str, first.thresholds)):
+            yield f"{other} has other thresholds than {one}"
+        versions = (first.head.metric_versions, part.head.metric_versions)
+        if changed := sorted(
+            name for name in versions[0].keys() & versions[1].keys() if _differ(name, versions)
+        ):
+            yield f"{', '.join(changed)}: of another version in {other} than in {one}"
+
+
+def _differ(name: str, sides: Sequence[Mapping[str, Any]]) -> bool:
+    return sides[0].get(name) != sides[1].get(name)
+
+
+def _joined(parts: Sequence[Evaluation], shards: Sequence[Evaluation]) -> Evaluation:
+    """Return the runs of one dataset as one, in the order of its file where that is known."""
+    first = parts[0]
+
+    is_in_order = all(map(_is_in_order, parts))
+
+    def rows() -> Iterator[Row]:
+        several = [part.rows for part in parts]
+        ordered = heapq.merge(*several, key=_line) if is_in_order else chain.from_iterable(several)
+        return (replace(row, index=index) for index, row in enumerate(ordered))
+
+    passes = PassCounter(sample_bounds(first.thresholds, first.metrics))
+    blames = [part.blame for part in parts if part.blame is not None]
+    head = _head(first.head, parts)
+    if all(row.sample is not None for row in rows()):
+        head = replace(head, dataset_hash=content_hash(lambda: (row.sample for row in rows() if row.sample)))
+    merged = summed_up(
+        head,
+        passes.counted(rows()),
+        kind=first.kind,
+        outcome=_outcome([part.outcome for part in parts]),
+        rows=rows,
+        total=sum(part.counts.total for part in parts),
+        order=list(first.metrics),
+        directions={name: each.higher_is_better for name, each in first.metrics.items()},
+        thresholds=first.thresholds,
+        unmeasured=first.unmeasured,
+        blame=blame_of_all(blames) if len(blames) == len(parts) else None,
+        target=first.target,
+    )
+    return with_pass_rate(merged, passes) if PASS_RATE in first.metrics else merged
+
+
+def _line(row: Row) -> float:
+    origin = None if row.sample is None else row.sample.origin
+    return math.inf if origin is None or origin.line is None else origin.line
+
+
+def _is_in_order(part: Evaluation) -> bool:
+    lines = [_line(row) for row in part.rows]
+    return math.inf not in lines and lines == sorted(lines)
+
+
+def _outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
+    done, failed = sum(each.done for each in outcomes), sum(each.failed for each in outcomes)
+    return RunOutcome(completed=True, interrupted=False, done=done, failed=failed, remaining=0)
+
+
+def _head(head: RunHead, shards: Sequence[Evaluation]) -> RunHead:
+    names = [shard.head.run_id for shard in shards]
+    configuration = {**head.configuration, "merged_from": names}
+    return replace(head, run_id=f"merged_{names[0]}", configuration=configuration, dataset_hash=None)

@@ -1,0 +1,161 @@
+"""Pages in a real browser: every view at phone and desk width, light and dark, typed and clicked through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+Opened: TypeAlias = Callable[..., Any]
+WIDTHS = (380, 1440)
+
+
+def texts(tab: Any, query: str) -> list[str]:
+    return [" ".join(each.split()) for each in tab.locator(query).all_inner_texts()]
+
+
+def check_access(tab: Any) -> None:
+    """Hold a view against axe-core's rules; serious faults fail, with the elements that have them."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(tab).response["violations"]
+    serious = {
+        each["id"]: [node["html"][:200] for node in each["nodes"][:3]]
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    }
+    assert serious == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("run", ""), ("run", "sample"), ("comparison", ""), ("comparison", "#v=1"), ("sweep", "")],
+)
+def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
+    pages: dict[str, Path], opened: Opened, name: str, address: str, width: int, scheme: str
+) -> None:
+    tab = opened(pages[name], "" if address == "sample" else address, width=width, scheme=scheme)
+    if address == "sample":
+        tab.locator(".view:not([hidden]) .samples tbody a").first.click()
+        tab.wait_for_selector(".sample:not([hidden]) h1")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert tab.locator("h1:visible").count() == 1
+    check_access(tab)
+
+
+def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
+    pages: dict[str, Path], opened: Opened
+) -> None:
+    tab = opened(pages["run"])
+    total = tab.locator(".samples .count").inner_text()
+    assert total.split(" of ")[0] == total.split(" of ")[1]
+    tab.keyboard.press("/")
+    tab.keyboard.type("mobile number")
+    assert tab.locator(".samples .count").inner_text().startswith("1 of")
+    assert "q=mobile" in tab.url
+    tab.keyboard.press("Escape")
+    tab.get_by_role("button", name="not retrieved").click()
+    assert set(texts(tab, ".samples tbody td:nth-child(4)")) == {"not retrieved"}
+    tab.get_by_role("button", name="faithfulness").click()
+    values = [float(each) for each in texts(tab, ".samples tbody td.num:nth-child(6)") if each != "–"]
+    assert values == sorted(values)
+    assert tab.locator("th[aria-sort=ascending]").inner_text() == "faithfulness"
+    tab.get_by_role("button", name="faithfulness").click()
+    values = [float(each) for each in texts(tab, ".samples tbody td.num:nth-child(6)") if each != "–"]
+    assert values == sorted(values, reverse=True)
+    again = opened(pages["run"], tab.url.partition(".html")[2])
+    assert texts(again, ".samples tbody tr") == texts(tab, ".samples tbody tr")
+    again.fill(".samples input", "zzz")
+    assert again.locator(".samples .empty").inner_text().startswith("No sample has “zzz” with these filters.")
+    again.get_by_role("button", name="show all").click()
+    assert again.locator(".samples .count").inner_text() == total
+
+
+def test_a_sample_is_opened_by_key_and_its_document_shows_what_was_read_and_needed(
+    pages: dict[str, Path], opened: Opened
+) -> None:
+    tab = opened(pages["run"], "#k=not_used%2Cok")
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".sample:not([hidden]) .doc")
+    question = tab.locator(".sample h1").inner_text()
+    assert tab.evaluate("document.activeElement.tagName") == "H1"
+    needed, read = (
+        tab.evaluate(f"[...document.querySelectorAll('.doc {kind}')].map(e => e.lastChild.data).join('')")
+        for kind in (".n", ".r.n")
+    )
+    assert needed
+    assert read
+    marks = tab.evaluate("[...document.querySelectorAll('.doc mark:not(.n)')].map(e => e.textContent)")
+    assert not any(text.startswith("0") for text in marks)
+    assert (
+        f"Needed {len(needed):,} characters, {len(read):,} of them read."
+        in tab.locator(".docpane").inner_text()
+    )
+    tab.keyboard.press("1")
+    assert tab.locator(".ctx.on .rank").inner_text() == "1"
+    tab.keyboard.press("j")
+    assert tab.locator(".sample h1").inner_text() != question
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector(".samples tbody tr.at")
+    assert tab.locator(".overview:visible").count() == 1
+
+
+def test_unsupported_sentences_are_marked_with_their_reason(pages: dict[str, Path], opened: Opened) -> None:
+    tab = opened(pages["run"], "#q=handling+charge&o=faithfulness")
+    tab.locator(".samples tbody a").first.click()
+    marked = tab.locator(".unsup").last
+    assert "A handling charge of 3.50 is kept back." in marked.inner_text()
+    assert "3.50" in tab.locator(".notes li").last.inner_text()
+
+
+def test_movers_are_chosen_by_key_and_metrics_by_name(pages: dict[str, Path], opened: Opened) -> None:
+    tab = opened(pages["comparison"])
+    assert tab.locator("h1:visible").inner_text().startswith(("Worse", "Undecided"))
+    worse = tab.locator(".mover").count()
+    assert worse > 0
+    assert tab.get_by_role("button", name="got worse").inner_text() == f"got worse {worse}"
+    tab.keyboard.press("b")
+    assert tab.locator(".moves .chip[aria-pressed=true]").inner_text().startswith("got better")
+    tab.keyboard.press("m")
+    assert "m=faithfulness" in tab.url
+    tab.select_option(".which-metric", "span_recall")
+    moved = tab.locator(".slopes tbody tr:not(:has(td[colspan]))").count()
+    assert tab.locator(".sums").inner_text().startswith(f"{moved} moved")
+    tab.locator("header nav a").nth(2).click()
+    tab.wait_for_selector("#view-2:not([hidden]) .samples tbody tr")
+
+
+def test_a_sweep_shows_a_mark_for_each_combination_and_curves_over_k(
+    pages: dict[str, Path], opened: Opened
+) -> None:
+    tab = opened(pages["sweep"])
+    tab.wait_for_selector(".scatter svg")
+    assert tab.locator(".scatter .pt").count() == 8
+    assert tab.locator(".kc svg").count() == 2
+    least = tab.locator(".against output").inner_text()
+    tab.locator(".against input").press("Home")
+    assert tab.locator(".against output").inner_text() != least
+    tab.get_by_role("button", name="k = 5").click()
+    assert "k=5" in tab.url
+    assert tab.locator(".heat:visible tbody tr").count() == 4
+
+
+def test_without_scripts_verdict_and_figures_are_there(pages: dict[str, Path], browser: Any) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(pages["run"].as_uri())
+    assert tab.locator("h1").first.inner_text().startswith("✗ FAILED")
+    assert tab.locator(".figures tbody tr").count() == 5
+    assert tab.locator(".figures svg circle").count() >= 5
+    context.close()
+
+
+def test_print_is_light_and_whole(pages: dict[str, Path], opened: Opened) -> None:
+    tab = opened(pages["run"], scheme="dark")
+    tab.emulate_media(media="print")
+    assert tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.locator(".samples .chips").is_hidden()

@@ -1,0 +1,205 @@
+"""What commands print at 80, 100 and 140 columns, kept; no line is longer than the width.
+
+``ACCEPT_WRITE=1 pytest tests/reports/test_kept_screens.py`` writes the kept screens anew, so that a change
+shows as a diff.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command_lines import rag_eval, rag_eval_process
+from rag_evaluation_framework import load
+from rag_evaluation_framework.reports.screen import Screen, cells
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCREENS = Path(__file__).with_name("screens")
+WIDTHS = (80, 100, 140)
+FERRY = ("--target", "ferry_agent:answer", "--allow-missing")
+# What differs between two times: the day, the hour, how long it took.
+MASKS = {r"eval_run_\d{8}_": "eval_run_20261116_", r"\b\d\d:\d\d\b": "12:00"}
+
+
+@pytest.fixture(scope="module")
+def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five runs of the ferry desk: faulty, fixed, new, part, and three answers of part."""
+    folder = tmp_path_factory.mktemp("desk") / "ferry"
+    shutil.copytree(EXAMPLES / "ferry", folder)
+    for state, options in (
+        ("faulty", ("agent.yaml", *FERRY)),
+        ("fixed", ("agent.yaml", *FERRY)),
+        ("new", ("floor.yaml", *FERRY, "--baseline", "002")),
+        ("part", ("floor.yaml", *FERRY, "--baseline", "002")),
+        ("part", ("floor.yaml", *FERRY, "--baseline", "002", "--sample-size", "3")),
+    ):
+        done = rag_eval_process(
+            "evaluate", *options, folder=folder, environment={**os.environ, "FERRY": state}
+        )
+        (folder / f"{state}{len(options)}.txt").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+def masked(text: str) -> str:
+    for pattern, mask in MASKS.items():
+        text = re.sub(pattern, mask, text)
+    return text
+
+
+def check(name: str, width: int, text: str) -> None:
+    """Hold a screen against the one that is kept, and its lines against the width."""
+    too_long = [line for line in text.splitlines() if cells(line) > width]
+    assert too_long == []
+    kept = SCREENS / f"{name}.{width}.txt"
+    if os.environ.get("ACCEPT_WRITE"):
+        SCREENS.mkdir(exist_ok=True)
+        kept.write_text(masked(text), encoding="utf-8")
+    assert masked(text) == kept.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (1, "failed"),
+        (2, "passed"),
+        (3, "got-worse"),
+        (4, "undecided"),
+        (5, "not-evaluated"),
+    ],
+)
+def test_each_verdict_has_its_screen(
+    ferry: Path, monkeypatch: pytest.MonkeyPatch, number: int, name: str, width: int
+) -> None:
+    monkeypatch.chdir(ferry)
+    (run,) = ferry.glob(f"runs/*_00{number}")
+    evaluation = load(run)
+    text = evaluation.render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
+    check(name, width, text)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int) -> None:
+    shutil.copytree(EXAMPLES / "ferry", tmp_path / "desk")
+    nobody = ("--url", "http://127.0.0.1:9", "--allow-missing")
+    done = rag_eval_process(
+        "evaluate", "agent.yaml", *nobody, "--width", str(width), folder=tmp_path / "desk"
+    )
+    assert done.returncode == 3
+    check("incomplete", width, done.stdout)
+
+
+def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
+    ferry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ferry)
+    for number, name in ((1, "faulty4"), (3, "new6"), (4, "part6"), (5, "part8")):
+        (run,) = ferry.glob(f"runs/*_00{number}")
+        assert f"{load(run)}\n" == (ferry / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("show-failed", ("show", "001", "--failed")),
+        ("show-worst", ("show", "002", "--worst", "1", "--metric", "claim_recall")),
+        ("results", ("results",)),
+        ("runs", ("runs",)),
+        ("score", ("score", "001", "-m", "token_f1", "--details")),
+        (
+            "rank",
+            (
+                "rank",
+                *(EXAMPLES / "handbook/ranking" / each for each in ("qrels.trec", "bm25.run", "ngrams.run")),
+            ),
+        ),
+        ("stats", ("stats", "evals/passengers.jsonl")),
+        ("validate", ("validate", "evals/passengers.jsonl")),
+    ],
+)
+def test_commands_that_look_at_what_is_there(
+    ferry: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str | Path, ...], width: int
+) -> None:
+    monkeypatch.chdir(ferry)
+    done = rag_eval(*arguments, "--width", str(width))
+    assert done.exception is None
+    check(name, width, done.stdout)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "metrics"),
+        ("list", "methods"),
+        ("runs",),
+        ("show", "003"),
+        ("show", "001", "--sample", "11"),
+        ("compare", "002", "003"),
+    ],
+)
+def test_no_line_is_longer_than_the_width(
+    ferry: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.chdir(ferry)
+    done = rag_eval(*arguments, "--width", str(width))
+    assert done.exception is None
+    assert [line for line in done.stdout.splitlines() if cells(line) > width] == []
+    assert done.stdout.strip()
+
+
+def test_a_sweep_recommends_and_names_what_nothing_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(EXAMPLES / "handbook" / "documents", "documents")
+    (tmp_path / "documents" / "map.png").write_bytes(b"\x89PNG")
+    chunkers = ("--chunker", "recursive(chunk_size=1000, overlap=200)", "--chunker", "markdown")
+    retrievers = ("--retriever", "bm25", "--retriever", "dense", "--store", "exact")
+    questions = EXAMPLES / "handbook" / "questions.eval.json"
+    done = rag_eval("retrieval", "documents", "--dataset", questions, *chunkers, *retrievers)
+    assert done.stdout.startswith(
+        "Take markdown 1000 + bm25.\n  It finds about as much as the best (0.55 of "
+    )
+    assert "and reads half as much: " in done.stdout
+    assert "read 45 of 46 files; skipped map.png (not **/*.md)\n" in done.stdout
+    (sweep,) = Path("runs").iterdir()
+    for width in WIDTHS:
+        text = load(sweep).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
+        seconds = re.compile(r"(?<= %  .{13}) +\d+\.\d\d(?=  )")  # in the widest table
+        check("retrieval", width, seconds.sub("     0.00", text))
+    missed = rag_eval("show", "--missed").stdout
+    found = f"{sweep.name}: 39 of 168 questions found by no combination"
+    assert missed.startswith(f"{found}\n\nq006  Which vessel ")
+    assert "  needed     timetable.md 1138–1245: From 1 to 14 October" in missed
+
+
+def test_what_a_run_may_be_called(ferry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ferry)
+    by_end, by_id = rag_eval("show", "001"), rag_eval("show", next(ferry.glob("runs/*_001")).name)
+    assert by_end.stdout == by_id.stdout
+    assert by_end.stdout.split(": ")[1].startswith("2 of 13 answers failed\n")
+    several = rag_eval("show", "_20")  # no end of an id
+    assert "no run '_20'" in str(several.exception)
+    (ferry / "runs" / "eval_run_20990101_001").mkdir()
+    try:
+        assert "001 is the end of 2 runs (" in str(rag_eval("show", "001").exception)
+    finally:
+        (ferry / "runs" / "eval_run_20990101_001").rmdir()
+
+
+def test_answers_are_chosen_by_line_id_slice_and_metric(ferry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ferry)
+    assert rag_eval("show", "001", "--sample", "11").stdout.startswith(
+        "line 11  灯塔有多少级台阶？   museum\n"
+    )
+    assert "line 6" not in rag_eval("show", "001", "--failed", "--metric", "hit@1").stdout
+    assert "line 3" not in rag_eval("show", "001", "--failed", "--slice", "tag=refunds").stdout
+    assert "did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
+    assert "expected one of tag, category" in str(rag_eval("show", "001", "--slice", "fares").exception)
+    assert "expected one of --failed" in str(rag_eval("show", "--failed", "--missed").exception)

@@ -1,0 +1,88 @@
+"""Shards of a run are joined to what one run over all samples would be, or refused with all the reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework import Evaluation, UsageError, evaluate, load
+
+WISH: dict[str, Any] = {"metrics": ["string_match", "token_f1"], "gate": {"string_match": 1.0}}
+
+
+def answer(question: str) -> str:
+    number = int(question.split()[-1])
+    return f"The answer is {number}" if number % 3 else "nonsense"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Forty samples, odd and even in turn."""
+    path = tmp_path / "numbers.jsonl"
+    lines = [
+        f'{{"id": "n{n}", "input": "What is {n}", "expected": "The answer is {n}", "tags": ["{tag}"]}}\n'
+        for n in range(40)
+        for tag in [("even", "odd")[n % 2]]
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def run(data: Path, tag: str | None = None, **changes: Any) -> Evaluation:
+    wish = {**WISH, "target": answer, "tags": () if tag is None else (tag,), **changes}
+    return evaluate(data, runs_directory=data.parent / "runs", **wish)
+
+
+def test_shards_are_the_whole_to_the_last_digit(data: Path) -> None:
+    whole, odd, even = run(data), run(data, "odd"), run(data, "even")
+    merged = odd.merge(even)
+    assert {name: each.to_dict() for name, each in merged.metrics.items()} == {
+        name: each.to_dict() for name, each in whole.metrics.items()
+    }
+    assert merged.columns.ids == whole.columns.ids  # in the order of the file
+    (part,) = merged.runs
+    assert part.head.dataset_hash == whole.head.dataset_hash
+    assert part.head.configuration["merged_from"] == [odd.head.run_id, even.head.run_id]
+    assert (merged.counts.total, merged.counts.finished) == (40, 40)
+    assert [row.passes for row in merged.rows] == [row.passes for row in whole.rows]
+    assert merged.verdict is None
+    compared = whole.compare(merged)
+    assert (compared.verdict, compared.warnings, len(compared.answers[0].worse)) == ("no worse", (), 0)
+
+
+def test_shards_in_files_are_joined_like_runs(data: Path, tmp_path: Path) -> None:
+    shards = [run(data, tag) for tag in ("odd", "even")]
+    paths = [each.save(tmp_path / f"{n}.results.json") for n, each in enumerate(shards)]
+    first, second = (load(path) for path in paths)
+    assert isinstance(first, Evaluation)
+    assert isinstance(second, Evaluation)
+    merged = first.merge(second)
+    assert merged.metrics["token_f1"].value == run(data).metrics["token_f1"].value
+    kept = load(merged.save(tmp_path / "whole.results.json"))
+    assert isinstance(kept, Evaluation)
+    assert (kept.counts.total, kept.metrics["string_match"].n_scored) == (40, 40)
+
+
+def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_path: Path) -> None:
+    odd = run(data, "odd")
+    with pytest.raises(UsageError, match="20 samples are in two of them, such as n1 in"):
+        odd.merge(run(data, "odd"))
+    with pytest.raises(UsageError, match="20 samples are in two of them"):
+        odd.merge(odd)
+    other = run(data, "even", target=lambda question: "x", metrics=["token_f1"], gate={"token_f1": 0.1})
+    with pytest.raises(UsageError) as refused:
+        odd.merge(other)
+    told = str(refused.value)
+    assert told.startswith("cannot merge: ")
+    for reason in ("asked ", "string_match: scored otherwise", "has other thresholds"):
+        assert reason in told, reason
+    elsewhere = tmp_path / "letters.jsonl"
+    elsewhere.write_text(
+        '{"id": "a", "input": "What is 1", "expected": "The answer is 1"}\n', encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match=r"is over letters, .* over numbers"):
+        odd.merge(run(elsewhere))
+    with pytest.raises(UsageError, match="expected two shards or more"):
+        odd.merge()
