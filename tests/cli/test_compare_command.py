@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cases import tables_beside
+from cases import FERRIES, tables_beside
 from command_lines import Command, Ended
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.cli.main import main
@@ -196,6 +196,27 @@ def test_text_of_a_run_is_never_markup_nor_an_escape(project: Path, compare: Any
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[bold]" in text
+
+
+def test_a_sweep_stands_for_its_combinations(project: Path, compare: Any, to_the_end: Command) -> None:
+    folder = project / "documents"
+    folder.mkdir()
+    (folder / "ferries.md").write_text(FERRIES, encoding="utf-8")
+    start = FERRIES.index("A bicycle costs 3 pounds")
+    question = {
+        "query_id": "q1",
+        "query_text": "What does a bicycle cost?",
+        "relevant_documents": ["ferries.md"],
+        "citations": [{"file_name": "ferries.md", "start_char": start, "end_char": start + 24}],
+    }
+    dataset = {"dataset_id": "d", "name": "D", "version": "1.0.0", "queries": [question]}
+    (project / "d.eval.json").write_text(json.dumps(dataset), encoding="utf-8")
+    chunkers = ("--chunker", "recursive(chunk_size=80)", "--chunker", "recursive(chunk_size=400)")
+    assert to_the_end(main, "retrieval", folder, "--dataset", "d.eval.json", *chunkers, "-k", "1").code == 0
+    ended = compare(next(Path("runs").iterdir()).name)
+    assert ended.code == 0
+    assert ended.out.startswith("before  recursive(chunk_size=")
+    assert "next:" not in ended.out  # no command would find them by such names
 
 
 # A/B experiments.

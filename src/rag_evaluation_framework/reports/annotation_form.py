@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import counted, invalid
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import QUALITY_SCORES
 
@@ -67,7 +67,8 @@ def text_of(change: Mapping[str, Any], name: str, *, most: int | None = None) ->
     """Return a text that was sent; nothing where there is none."""
     value = change.get(name, "")
     if not isinstance(value, str) or (most is not None and len(value) > most):
-        raise invalid(name, "text" if most is None else f"text of at most {most:,} characters", value)
+        limit = "" if most is None else f" of at most {counted(most, 'character')}"
+        raise invalid(name, f"text{limit}", value)
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.reports.cases import KINDS
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BOLD,
@@ -35,15 +36,6 @@ from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnsw
 
 _IN_FULL, _ASKED, _NAMED = 3, 3, 20
 _STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DOUBT}
-_KINDS = {
-    "retrieval_missed": "not retrieved",
-    "not_used": "retrieved but not used",
-    "contradicted": "contradicted by what was retrieved",
-    "invented": "invented",
-    "wrong_citation": "cited wrongly",
-    "refused_wrongly": "declined though it could be answered",
-    "answered_wrongly": "answered where it should be declined",
-}
 
 
 # What may be claimed, in a sentence.
@@ -117,7 +109,7 @@ def trait_sentence(trait: SharedTrait) -> str:
     was = {
         "document": f"were answered from {value}",
         "needed": f"need {value}",
-        "why": f"{'are' if trait.moved == 'worse' else 'were'} {_KINDS.get(trait.value, value)}",
+        "why": f"{'are' if trait.moved == 'worse' else 'were'} {_kind(trait.value)}",
         "tag": f"have the tag {value}",
         "category": f"are of the category {value}",
         "difficulty": f"are {value} questions",
@@ -125,6 +117,10 @@ def trait_sentence(trait: SharedTrait) -> str:
     }[trait.kind]
     beside = "" if is_all else f" ({_count(trait.others)} of the {counted(trait.of_others, 'other')})"
     return f"{who} {was}{beside}."
+
+
+def _kind(kind: str) -> str:
+    return next((words for known, words in KINDS.items() if known == kind), one_line(kind))
 
 
 def sorts_sentence(changes: AnswerChanges) -> str:
@@ -175,13 +171,21 @@ def called(answer: ChangedAnswer) -> str:
     return answer.id if answer.line is None else f"line {answer.line}"
 
 
+_LONGEST_NAME = 24
+
+
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return the shortest ends of the ids of runs that tell them apart: ``001``."""
+    """Return the shortest ends of the ids of runs that tell them apart: ``001``.
+
+    Of two that are called by anything long the first is *before*, the second *now*.
+    """
     for number in range(1, 5):
         ends = ["_".join(name.split("_")[-number:]) for name in names]
         is_told = len(set(ends)) == len(names) and all(len(end) >= 3 for end in ends)
         if is_told and all(name.startswith("eval_run_") for name in names):
             return dict(zip(names, ends, strict=True))
+    if len(names) == 2 and max(map(len, names)) > _LONGEST_NAME:
+        return dict(zip(names, ("before", "now"), strict=True))
     return {name: name for name in names}
 
 
@@ -205,6 +209,9 @@ def show_comparison(
         return
     names = short_names([comparison.baseline, *comparison.contenders])
     several = len(comparison.contenders) > 1
+    for name, called_here in names.items():
+        if called_here in ("before", "now") and called_here != name:
+            screen.labelled(called_here, name, hang=8)
     for changes in comparison.answers or (None,):
         before = f"{names[changes.contender]}: " if several and changes is not None else ""
         said = comparison_sentence(comparison, changes)
@@ -271,7 +278,11 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
             first = Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
             space = " " * (hang - 10 - cells(name))
             screen.say(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
-            if place < full:
+            if place < full and each.before is None and each.now is None:
+                scores = each.scores.get(changes.decided_by, (None, None))
+                before, now = map(figure, scores)
+                screen.say(f"{changes.decided_by}  {before} → {now}", indent=hang)
+            elif place < full:
                 for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
                     label = shortened(names[name], 18)
                     screen.labelled(label, text or NOTHING, indent=hang, hang=hang + width, lines=4)
@@ -429,6 +440,8 @@ def _show_slices(
 
 def _way_on(comparison: Comparison, names: dict[str, str], *, everything: bool) -> Iterator[tuple[str, str]]:
     first, others = names[comparison.baseline], [names[each] for each in comparison.contenders]
+    if any(each in ("before", "now") or " " in each for each in (first, *others)):
+        return  # not what a command would find them by
     if len(others) > 1:
         yield f"rag-eval compare {first} {others[0]}", "two of them, answer by answer"
     elif not everything and any(each.worse or each.better for each in comparison.answers):

@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.reports.cases import sample_name
+from rag_evaluation_framework.reports.cases import sample_name, why
 from rag_evaluation_framework.reports.compared_answers import (
     comparison_sentence,
     left_out_sentences,
@@ -17,7 +17,6 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
-from rag_evaluation_framework.reports.page_words import why
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, probability_text
 from rag_evaluation_framework.results.changes import compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison

@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.reports.compared_answers import short_names
@@ -192,7 +192,7 @@ _CHARACTER = 6.6
 def badge(evaluation: Evaluation) -> str:
     """Return the verdict as an SVG badge: the word, and how many answers pass where that is known."""
     word = verdict_of(evaluation).word
-    said = f"{evaluation.counts.finished:,} answers" if word == "no gate" else word
+    said = counted(evaluation.counts.finished, "answer") if word == "no gate" else word
     left, right = "rag-eval", said
     widths = [round(_CHARACTER * len(text) + 12) for text in (left, right)]
     total = sum(widths)

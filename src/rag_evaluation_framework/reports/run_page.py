@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
-from rag_evaluation_framework.reports.cases import sample_name
+from rag_evaluation_framework.reports.cases import KINDS, needed_names, sample_name, why
 from rag_evaluation_framework.reports.page_texts import PageTexts
-from rag_evaluation_framework.reports.page_words import KINDS, needed_names, why
 from rag_evaluation_framework.reports.screen import (
     NOTHING,
     by,
@@ -28,6 +27,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     sentence,
     untold_blame,
     verdict_of,
+    wrong_though_passing,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
@@ -65,7 +65,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "word": f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "",
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
-        "leads": list(explanation(evaluation)),
+        "leads": [*explanation(evaluation), *filter(None, [wrong_though_passing(evaluation)])],
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         **_blame(evaluation),
         **_slices(rows, number),
@@ -377,7 +377,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
         intervals = evaluation.intervals
         yield (
             "Intervals",
-            f"{'; '.join(made)}; {intervals['resamples']:,} resamples, seed {intervals['seed']}",
+            f"{'; '.join(made)}; {counted(intervals['resamples'], 'resample')}, seed {intervals['seed']}",
         )
     lacking = [
         f"{each.metric}: {one.count:,} {one.status}, {one.reason}" for each in figures for one in each.reasons

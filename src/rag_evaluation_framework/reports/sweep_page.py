@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.cases import sample_name
-from rag_evaluation_framework.reports.compared_answers import metric_word
+from rag_evaluation_framework.reports.cases import document_of, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
-from rag_evaluation_framework.reports.page_words import SweepAdvice, document_of, sweep_advice
 from rag_evaluation_framework.reports.screen import NOTHING, one_line
+from rag_evaluation_framework.reports.sweep_screen import SweepAdvice, found_by_none, sweep_advice
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 
@@ -33,8 +32,10 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
     rank_by = str(configuration["rank_by"])
     cells = list(_cells(sweep, advice, rank_by))
     ks = list(dict.fromkeys(cell["k"] for cell in cells))
-    missed = _missed(sweep, rank_by, texts)
-    first, *others = advice.sentences or ("Nothing stands out.",)
+    missed = _missed(sweep, texts)
+    first, *others = [
+        line for take, why in reversed(list(advice.sentences.values())) for line in (take, *why)
+    ]
     total = next(iter(sweep.parts.values())).counts.total
     title = f"{sweep.head.run_id}, {sweep.name} – rag-eval"
     shown = {
@@ -60,7 +61,7 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
         "missed_hint": f"{len(missed):,} of {counted(total, 'question')}: {_NOT_FOUND}",
         "about": list(_about(sweep)),
     }
-    taken = next((place for place, cell in enumerate(cells) if cell["id"] in advice.taken[:1]), None)
+    taken = next((place for place, cell in enumerate(cells) if cell["id"] in advice.taken[-1:]), None)
     scripted = {
         "kind": "sweep",
         "title": title,
@@ -108,7 +109,7 @@ def _heat(
     rows = []
     for place, cell in enumerate(group):
         test = tests.get(cell["id"])
-        is_alike = place == 0 or (test is not None and metric_word(test) in ("undecided", "same"))
+        is_alike = place == 0 or (test is not None and test.finding in ("undecided", "same"))
         rows.append(
             {
                 "name": cell["name"],
@@ -158,14 +159,8 @@ def _step(values: Sequence[float | None], place: int, *, up: bool) -> int:
 # Questions found by no combination.
 
 
-def _missed(sweep: Evaluation, rank_by: str, texts: PageTexts) -> list[dict[str, Any]]:
-    found: set[str] = set()
-    scored: set[str] = set()
-    for part in sweep.parts.values():
-        values = part.columns.scored(rank_by) if rank_by in part.columns.values else {}
-        scored.update(values)
-        found.update(sample for sample, value in values.items() if value > 0)
-    missing = scored - found
+def _missed(sweep: Evaluation, texts: PageTexts) -> list[dict[str, Any]]:
+    missing = set(found_by_none(sweep))
     best = next(iter(sweep.parts.values()))
     return [_missing(row, sweep, texts) for row in best.rows if row.id in missing] if missing else []
 

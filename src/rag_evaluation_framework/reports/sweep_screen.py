@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from rag_evaluation_framework.errors import UsageError, counted
@@ -61,23 +62,19 @@ def sweep_screen(
             f"  {len(cells):,} of {of} begun: {one_line(sweep.outcome.reason or '', 300)}",
             hang=4,
         )
-    names = _names(list(cells.values()))
-    by_k = [
-        {name: cell for name, cell in cells.items() if cell.head.configuration["k"] == k}
-        for k in dict.fromkeys(cell.head.configuration["k"] for cell in cells.values())
-    ]
-    read = {name: _characters_read(cell) for name, cell in cells.items()}
-    taken = [_recommended(sweep, group, read) for group in by_k]
-    if sweep.outcome.completed:
-        for group, take in zip(by_k, taken, strict=True):
-            _recommendation(screen, sweep, group, take, names=names, read=read, several=len(by_k) > 1)
+    advice = sweep_advice(sweep)
+    for take, why in advice.sentences.values() if sweep.outcome.completed else ():
+        screen.say(Styled(take, BOLD if len(cells) > 1 else ""))
+        for line in why:
+            screen.say(line, indent=2)
     screen.gap()
     _counts(screen, sweep, unread, glob)
-    for group, take in zip(by_k, taken, strict=True):
+    for group in _by_k(sweep):
         screen.gap()
-        if len(by_k) > 1:
+        if len(advice.taken) > 1:
             screen.say(f"{_results(next(iter(group.values())))} a question")
-        _combinations(screen, sweep, group, take, names=names, read=read, details=details)
+        take = next(name for name in group if name in advice.taken)
+        _combinations(screen, sweep, group, take, names=advice.names, read=advice.read, details=details)
     screen.gap()
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
         screen.say(line, hang=2)
@@ -86,6 +83,36 @@ def sweep_screen(
     if sweep.folder is not None and sweep.outcome.completed:
         screen.say(Styled(f"kept in {sweep.folder}", DIM))
         screen.steps([("rag-eval show --missed", "each with the passage it needs and what came instead")])
+
+
+@dataclass(frozen=True, slots=True)
+class SweepAdvice:
+    """What to take of a sweep: for each k a sentence and why; names of combinations, and what each reads."""
+
+    sentences: Mapping[int, tuple[str, tuple[str, ...]]]
+    taken: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]
+    read: Mapping[str, float | None]
+
+
+def sweep_advice(sweep: Evaluation) -> SweepAdvice:
+    """Return which combination of each k to take: of those about as good as the best, what reads least."""
+    names = _names(list(sweep.parts.values()))
+    read = {name: _characters_read(cell) for name, cell in sweep.parts.items()}
+    groups = _by_k(sweep)
+    taken = [_recommended(sweep, group, read) for group in groups]
+    sentences: dict[int, tuple[str, tuple[str, ...]]] = {}
+    for group, take in zip(groups, taken, strict=True):
+        first, *why = _recommendation(sweep, group, take, names=names, read=read, several=len(groups) > 1)
+        sentences[group[take].head.configuration["k"]] = first, tuple(why)
+    return SweepAdvice(sentences, tuple(taken), names, read)
+
+
+def _by_k(sweep: Evaluation) -> list[dict[str, Evaluation]]:
+    ks = dict.fromkeys(cell.head.configuration["k"] for cell in sweep.parts.values())
+    return [
+        {name: cell for name, cell in sweep.parts.items() if cell.head.configuration["k"] == k} for k in ks
+    ]
 
 
 def _results(cell: Evaluation) -> str:
@@ -124,7 +151,6 @@ def _recommended(sweep: Evaluation, group: Mapping[str, Evaluation], read: Mappi
 
 
 def _recommendation(
-    screen: Screen,
     sweep: Evaluation,
     group: Mapping[str, Evaluation],
     take: str,
@@ -132,14 +158,14 @@ def _recommendation(
     names: Mapping[str, tuple[str, ...]],
     read: Mapping[str, float | None],
     several: bool,
-) -> None:
+) -> Iterator[str]:
     best, configuration = next(iter(group)), sweep.head.configuration
     of_k = f"With {_results(group[take])} a question, take" if several else "Take"
     called = " + ".join(filter(None, names[take]))
     if len(group) == 1:
-        screen.say("Only one combination: nothing to compare.")
+        yield "Only one combination: nothing to compare."
         return
-    screen.say(Styled(f"{of_k} {called}.", BOLD))
+    yield f"{of_k} {called}."
     found, top = _rank_figure(sweep, group[take]), _rank_figure(sweep, group[best])
     if found is None or found.value is None or top is None or top.value is None:
         return
@@ -150,7 +176,7 @@ def _recommendation(
             each.finding == "undecided" for name, each in _compared(sweep).items() if name in group
         )
         rest = f"; {counted(undecided, 'other')} may be as good" if undecided else ""
-        screen.say(f"It finds the most ({figure(top.value, top.interval)} {of}){rest}.", indent=2)
+        yield f"It finds the most ({figure(top.value, top.interval)} {of}){rest}."
         return
     test, less = _compared(sweep).get(take), _less(read[take], read[best])
     ends = ""
@@ -158,7 +184,7 @@ def _recommendation(
         low, high = difference(test.interval.low), difference(test.interval.high)
         ends = f"; the true difference lies between {low} and {high}"
     against = f"{figure(found.value)} {of} against {figure(top.value)}{ends}"
-    screen.say(f"It finds about as much as the best ({against}) and reads {less}.", indent=2)
+    yield f"It finds about as much as the best ({against}) and reads {less}."
 
 
 def _less(amount: float | None, most: float | None) -> str:

@@ -184,7 +184,7 @@ def claimed(comparison: Comparison) -> str:
         elif count:
             said.append(f"{first} is better than {second} on {on}{rest}")
         else:
-            on_all = "the one metric" if total == 1 else f"all {total:,} metrics"
+            on_all = "the one metric" if total == 1 else f"all {counted(total, 'metric')}"
             said.append(
                 f"{one_line(name)} and {baseline} are the same on {on_all}"
                 if found.count("same") == total
