@@ -1,10 +1,11 @@
 """Questions made without a model, drawn from documents of a Debian machine to be read by people.
 
-    python -m benchmarks.free_questions B --seed 2 -o read.jsonl
+    python -m benchmarks.free_questions B --seed 3 --without read.jsonl -o read_next.jsonl
 
-The documents are what the machine has: licences, changelogs, manual pages as text, READMEs, and the Chinese
-texts of the tests. Half of them, by the hash of their content, is **A**: what the rules are worked out on.
-The other half, **B**, is read once. Documents with a question that was read before are all in A.
+The documents are what the machine has: licences, changelogs, manual pages as text, READMEs, the Chinese
+texts of the tests and, where the shared data is, passages of the Chinese encyclopedia. Half of them, by the
+hash of their content, is **A**: what the rules are worked out on. The other half, **B**, is read once:
+documents with a question that was read before are in A, or left out with ``--without``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rag_evaluation_framework.synthesis.extractive import generate_extractively
 from rag_evaluation_framework.synthesis.passages import passages_of
 
 TESTS = Path(__file__).parents[1] / "tests" / "synthesis"
+ENCYCLOPEDIA = Path(__file__).parents[2] / "shared" / "data" / "nomiracl" / "zh.jsonl"
 PER_DOCUMENT = 3
 AROUND = 400
 SHARES = {"man": 60, "readme": 50, "changelog": 30, "licence": 30, "chinese": 30}
@@ -40,7 +42,8 @@ _NO_TEXT = re.compile(
 _MANUAL = re.compile(r"/man/man[1-8]/(?!gcloud)[^/]+\.[1-8][a-z]*\.gz\Z")
 _RECORD = re.compile(r"of the Debian package|when was version|the files? \S+ of", re.I)
 _LONGEST, _SHORTEST = 300_000, 300
-_MOST_OF_A_KIND = 700
+_MOST = {"man": 300, "readme": 700, "changelog": 150, "licence": 150, "chinese": 700}
+"""How many documents are enough for the share of their kind."""
 
 
 def main() -> None:
@@ -49,13 +52,16 @@ def main() -> None:
     parser.add_argument("half", choices=["A", "B"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--all", action="store_true", help="every question, not only the share of its kind")
+    parser.add_argument("--without", type=Path, help="questions read before: their documents are left out")
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
     drawn = random.Random(arguments.seed)
+    read = _read_before(arguments.without) if arguments.without else frozenset()
     lines: list[dict[str, str]] = []
     for kind, share in SHARES.items():
         documents = [each for each in _documents(kind) if _half(each.content) == arguments.half]
-        documents = drawn.sample(documents, min(_MOST_OF_A_KIND, len(documents)))
+        documents = [each for each in documents if _hash(each.content) not in read]
+        documents = drawn.sample(documents, min(_MOST[kind], len(documents)))
         corpus = Corpus(documents)
         samples = generate_extractively(corpus, queries_per_doc=PER_DOCUMENT, seed=arguments.seed)
         made = list(samples.drafts.kept)
@@ -97,12 +103,35 @@ def _documents(kind: str) -> Iterator[Document]:
     """Yield the documents of a kind, those with the same text once, in an order that the machine's is not."""
     seen: set[str] = set()
     paths = (TESTS / "chinese").glob("*.md") if kind == "chinese" else _files(kind)
+    if kind == "chinese" and ENCYCLOPEDIA.exists():
+        yield from _encyclopedia()
     for path in sorted(paths, key=lambda path: hashlib.sha256(str(path).encode()).hexdigest())[:1500]:
         text = _manual(path) if kind == "man" else _text(path)
         same = re.sub(r"\W+", "", text[:20_000]).casefold()[:3000]
         if (_SHORTEST if kind != "chinese" else 0) <= len(text) <= _LONGEST and same not in seen:
             seen.add(same)
             yield Document(DocumentId(str(path)), text)
+
+
+def _encyclopedia() -> Iterator[Document]:
+    """Yield the passages of the Chinese encyclopedia, the first of each article."""
+    seen: set[str] = set()
+    for line in ENCYCLOPEDIA.read_text(encoding="utf-8").splitlines():
+        for title, _, text in (context.partition(": ") for context in json.loads(line)["contexts"]):
+            if text and title not in seen:
+                seen.add(title)
+                yield Document(DocumentId(f"{title}.md"), f"# {title}\n\n{text}\n")
+
+
+def _read_before(path: Path) -> frozenset[str]:
+    """Return the hashes of the documents that had a question."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    asked = {(line["kind"], Path(line["document"])) for line in lines}
+    return frozenset(_hash(_manual(path) if kind == "man" else _text(path)) for kind, path in asked)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(" ".join(text.split())[:5000].encode()).hexdigest()
 
 
 def _files(kind: str) -> Iterator[Path]:
@@ -154,7 +183,7 @@ def _half(text: str) -> str:
     squeezed = " ".join(text.split())
     if any(passage in squeezed for passage in _READ):
         return "A"
-    return "AB"[int(hashlib.sha256(squeezed[:5000].encode()).hexdigest(), 16) % 2]
+    return "AB"[int(_hash(text), 16) % 2]
 
 
 _READ = {

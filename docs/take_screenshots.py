@@ -39,9 +39,9 @@ def main() -> None:
 
 
 def take(browser: Any, path: Path, name: str) -> None:
-    """Open a page and take its picture; of a sample one that was given only a part of what it needs."""
+    """Open a page and take its picture; of a sample one that was given what it needs."""
     tab = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
-    tab.goto(path.as_uri() + ("#k=retrieval_missed&o=-span_recall" if name == "sample" else ""))
+    tab.goto(path.as_uri() + ("#k=wrong_citation&o=-span_recall" if name == "sample" else ""))
     tab.wait_for_selector("html[data-ready]", state="attached")
     if name == "sample":
         tab.locator(".samples tbody a").first.click()

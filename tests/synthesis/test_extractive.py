@@ -22,8 +22,9 @@ from rag_evaluation_framework.synthesis.extractive import (
     SPARE,
     extractive_drafts,
     generate_extractively,
+    structure_questions,
 )
-from rag_evaluation_framework.synthesis.passages import passages_of, structure_questions
+from rag_evaluation_framework.synthesis.passages import passages_of
 
 TABLES = tables_beside(__file__)
 
@@ -87,6 +88,7 @@ def made_of(text: str) -> dict[str, str]:
         "--diagnose, --no-diagnose\n    Create an archive of all warnings.",  # one does the opposite
         "--progname NAME\n    Name of the program file to profile.",  # nothing is done
         "--version\n    Print the version of ferry and exit.",  # says no more than its name
+        "--ignore-case\n    Ignore case differences between the names of boats.",  # the name says it
         "--size size\n    Use a buffer of size to query the harbour office.",  # an argument like a word
     ],
 )
@@ -95,11 +97,17 @@ def test_option_that_does_not_tell_what_it_does_is_not_asked_for(option: str) ->
 
 
 def test_records_of_known_form_are_asked_about_by_their_names() -> None:
-    manual = "NAME\n  ferry - carry files across the bay\n\nDESCRIPTION\n  Ferries.\n"
-    assert made_of(manual) == {"what does ferry do": "carry files across the bay"}
+    manual = "NAME\n  ferry - carry files across the bay\n\n"
+    for synopsis, question in (
+        ("SYNOPSIS\n  ferry [files]\n", "what does the command ferry do"),
+        ("SYNOPSIS\n  int ferry(char *files);\n", "what does the function ferry do"),
+        ("DESCRIPTION\n  Ferries.\n", "what does ferry do according to its manual page"),
+    ):
+        assert made_of(manual + synopsis) == {question: "carry files across the bay"}
     changes = "ferry (1.2-3) unstable; urgency=low\n\n  * Fix the crane of the outer pier.\n\n"
     changes += " -- Ada Lund <a@b.c>  Sat, 20 Jan 2024 10:27:07 +0100\n"
     package = "version 1.2-3 of the Debian package ferry"
+    assert made_of(changes * 2) == {}  # the version is there twice
     assert made_of(changes) == {
         f"what changed in {package}": "Fix the crane of the outer pier.",
         f"when was {package} released": "Sat, 20 Jan 2024",
@@ -112,6 +120,47 @@ def test_records_of_known_form_are_asked_about_by_their_names() -> None:
         "who holds the copyright of the files debian/* of ferry": "2014, Ada Lund",
         "under which licence are the files debian/* of ferry distributed": "GPL-2+",
     }
+
+
+@pytest.mark.parametrize(
+    ("holders", "joined"),
+    [
+        (
+            "1991, 1992, 1996, 1997, 1999, 2004, 2005, 2006 Free Software\n Foundation",
+            "Free Software Foundation",
+        ),
+        ("2014, Ada Lund\n 2015, Bo Lund", "2014, Ada Lund; 2015, Bo Lund"),
+        ("Ada Lund\n Bo Lund", "Ada Lund; Bo Lund"),
+        ("2014, Ada Lund\n Bo Lund", None),  # somebody else, or the same name
+        ("unknown", None),
+    ],
+)
+def test_holders_of_a_copyright_are_whole(holders: str, joined: str | None) -> None:
+    made = made_of(
+        f"Upstream-Name: ferry\n\n# but modified since\n\nFiles: a.c\nCopyright: {holders}\nLicense: MIT\n"
+    )
+    assert (joined or "") in made.get("who holds the copyright of the file a.c of ferry", "")
+    assert (joined is None) == (made == {})
+
+
+def test_word_that_lacks_a_letter_of_a_frequent_one_is_not_asked_about() -> None:
+    text = "# Boats\n\nThere are two {} of boats. A type is big. A type is old. A type is blue.\n"
+    asked = [bool(extractive_drafts(corpus_of(text.format(word))).kept) for word in ("tpes", "types")]
+    assert asked == [False, True]
+
+
+def test_remnant_of_a_comment_is_no_title_and_a_name_is_one() -> None:
+    def title(text: str) -> str:
+        return passages_of(document(text)).title
+
+    assert title("# but modified significantly\n\nText.\n") == title("# Static Analysis\n\nText.\n") == ""
+    assert title("# setup.py (legacy)\n\nText.\n") == "setup.py (legacy)"
+
+
+def test_sentence_below_an_option_of_a_manual_page_is_asked_about_only_if_it_names_it() -> None:
+    text = "NAME\n       ferry - carry\n\nOPTIONS\n       md5\n           {}\n"
+    for sentence, count in (("The MD5 hash is used for storing old cards.", 0), ("The md5 is old.", 1)):
+        assert len(passages_of(document(text.format(sentence))).statements) == count
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CHINESE.iterdir()))

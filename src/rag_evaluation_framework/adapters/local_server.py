@@ -63,7 +63,8 @@ class Reply:
     @classmethod
     def of_json(cls, value: Any, *, status: int = 200) -> Reply:
         """Return a value as JSON."""
-        return cls(json.dumps(value, ensure_ascii=False).encode(), JSON, status=status)
+        # Escaped, since a system may answer with half a surrogate pair, which UTF-8 cannot hold.
+        return cls(json.dumps(value).encode(), JSON, status=status)
 
 
 Read = Callable[[str, Mapping[str, str]], Reply | None]

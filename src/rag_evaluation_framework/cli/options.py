@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -27,8 +28,25 @@ CONTEXT: dict[str, Any] = {
 }
 """The settings of every program."""
 
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+class _There(click.Path):
+    """A path that must be there; the error offers what is there under nearly the same name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            path = Path(value)
+            beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = () if path.exists() else get_close_matches(path.name, beside, n=1)
+            for name in near:
+                message = f"{error.message} Did you mean {path.parent / name}?"
+                raise click.BadParameter(message, ctx=ctx, param=param) from None
+            raise
+
+
+EXISTING_FILE = _There(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FOLDER = _There(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -13,14 +13,21 @@ from collections.abc import Iterable, Iterator
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
 
-_DIGITS = "零〇一二两三四五六七八九十百千万亿"
+_DIGITS = "零〇一二两兩三四五六七八九十百千万萬亿億"
 _ONE_NUMBER = rf"(?:[0-9０-９][0-9０-９.,．]*[{_DIGITS}]*|[{_DIGITS}]+(?:点[{_DIGITS}]+)?)[多余半]?"
 _NUMBER = rf"(?:{_ONE_NUMBER}[至到~～—-])?{_ONE_NUMBER}"
 _ABOUT = r"(?:约|大约|(?<!最)近|超过|不超过|至少|最多|不足|不到|将近|低于|高于)?"
 _MONTH = r"(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})月份?(?:[上中下]旬|底|初)?"
 _YEAR = r"(?:[0-9０-９]{4}|[零〇一二三四五六七八九]{4})年"
 _DAY = rf"(?:{_ONE_NUMBER}[日号])?"
-_DATE = rf"(?:{_YEAR}(?:{_MONTH})?{_DAY}|{_MONTH}{_DAY})"
+# 明万历二十三年: a year of a reign is a date, and no length of time.
+_REIGN = (
+    r"(?:[唐宋元明清]代?|日本)?(?:贞观|永徽|开元|天宝|元和|会昌|太平兴国|咸平|景德|大中祥符|天圣|庆历|嘉祐|熙宁|元丰|元祐|崇宁|政和"
+    r"|宣和|绍兴|乾道|淳熙|庆元|嘉定|淳祐|咸淳|至元|大德|至正|洪武|建文|永乐|洪熙|宣德|正统|景泰|天顺|成化|弘治|正德|嘉靖|隆庆|万历"
+    r"|泰昌|天启|崇祯|顺治|康熙|雍正|乾隆|嘉庆|道光|咸丰|同治|光绪|宣统|民国|明治|大正|昭和|平成|令和)"
+    rf"(?:元年|[{_DIGITS}0-9]{{1,3}}年)"
+)
+_DATE = rf"(?:{_REIGN}(?:{_MONTH})?{_DAY}|{_YEAR}(?:{_MONTH})?{_DAY}|{_MONTH}{_DAY})"
 _HOUR = (
     r"(?:上午|下午|早上|晚上|中午|凌晨)?(?:(?!一点[^钟半整])(?:[0-9０-９]{1,2}|[一二两三四五六七八九十]{1,3})点"
     rf"(?:半|钟|一刻|三刻|整|{_ONE_NUMBER}分)?(?![{_DIGITS}0-9])|[0-9]{{1,2}}[:：][0-9]{{2}})"
@@ -44,7 +51,7 @@ _ASKED = {
 }
 _MEASURES = (
     "平方公里|平方千米|平方米|立方米|摄氏度|公里|海里|公斤|千克|厘米|毫米|英里|便士|美元|欧元|人民币|百分点|个百分点|人次"
-    "|人|名|位|张|个|班|米|里|斤|克|镑|元|块|节|吨|毫升|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
+    "|人(?!口)|名|位|张|个|班|米|里|斤|克|镑|元|块|节|吨|毫升|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
     "|匹|周岁|岁|公顷|亩|倍|瓶|杯|件|门|所|场|篇|句|字|瓦|千瓦|伏|安|根|册|棵|株|枚|卷|行|列|℃|兆帕|GB|MB|TB"
 )
 _QUANTITY = re.compile(
@@ -81,20 +88,47 @@ _SUPPOSED = re.compile(
 )
 _POINTING = re.compile(
     r"它|他(?!们?国)|她|其(?!实|他)|该|該|此|这|這|那|本(?!身|地|科|土)|上述|以下|如下|下列|前者|后者|同年|同时|同日|当[时天年日]"
-    r"|[之随其]后|另|相反|也|还|又|再|则|仍|您|我|你|咱|今年|去年|明年|目前|如今|现在|同样|均|都|最后|首先|然后|于是|因此|所以|但|[两二三]人|双方|两者"
+    r"|[之随其]后|最近|近年|[上下]次|另|相反|也|还|又|再|则|仍|您|我|你|咱|今年|去年|明年|目前|如今|现在|同样|均|都|最后|首先|然后|于是|因此|所以|但|[两二三]人|双方|两者"
 )
 # What opens a sentence without being a statement by itself, or ends without having said anything.
 _ADVERBIAL = re.compile(
-    r"\A(?:截至|截止|自从|根据|按照|据|随着|为了|为|由于|因为|因|对于|关于|除|每逢|当|在[^，]{0,20}[中上下里间时]\Z|从[^，]*起\Z|请|可|应|须|需|已|并|只|就|有|曾|现有|直到)"
-    r"|请|(?:时|后|之后|之前|的时候|以来|方面|而言|来说|底|起|中|期间|的|表明|显示|指出|认为|表示|介绍)\Z"
+    r"\A(?:截至|截止|自从|根据|按照|据|随着|为了|为|由于|因为|因|对于|关于|除|每逢|当(?!地)|在[^，]{0,20}[中上下里间时]\Z|从[^，]*起\Z|请|可|应|须|需|已|并|只|就|有|曾|现有|直到|由於|因為|碍于|礙於|鉴于|共|各类|各种|而|但)"
+    r"|请|(?:时|后|之后|之前|的时候|以来|方面|而言|来说|底|起|中|期间|的|表明|显示|指出|认为|表示|介绍|後|時|[考量情况形势]下|决定|宣布|规定|提议|建议|了)\Z"
+    r"|[碍礙][于於]"
 )
 # 一天两次, 千年古树: a way of speaking.
 _SPOKEN = re.compile(r"一[天日年周夜晚]|[百千万]+年")
+# 什么时候任校长: whoever did it is not said.
+_NO_SUBJECT = re.compile(
+    r"任|获|獲|與|与|被|当选|當選|升|调|成为|成為|由|又|改|在|从|從|开始|加入|毕业|担任|擔任|出任|进入|前往|迁|转|参加|參加|创办|建立"
+    r"|成立|设立|更名|首次|正式|把|并|再|因|为|拆|划|隶|出版|发表|发行|推出|主演|执导|晋升|退|辞|去世|逝世|出生|考入|赴|回|离|完成|建成"
+    r"|竣工|通车|开通|启用|投入|荣获|经过|以[^色]|将|共|入选|扩"
+)
+# 二月九日至二十八日, 大门、二门、大堂: what follows belongs to the answer.
+_GOES_ON = re.compile(r"[至到及和与、~～—-]|[早晚夜]|上午|下午|凌晨")
+_FROM = re.compile(r"[由从從自、]\Z")
+_HEDGED = re.compile(
+    r"(?:之一|大多|大都|多|主要|一般|通常|仅|只|可能|即|則|则|就|[东西南北中]部)\Z|[和与及、]"
+)
+_SOMEBODY = re.compile(r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员)\Z")
+_ANSWERS_POINTING = re.compile(
+    r"它|她|他(?!们?国)|该|該|此|这|這|那[个些]|本(?!身|地|科|土|田|人|质)|其(?!他|实|它)"
+)
 _DATED_BY = re.compile(r"(?:于|在|自|从|到|至|为)\Z")
 # 风速超过三十节，环廊关闭: the first clause is the condition of the second.
 _IS_LIMIT = re.compile(r"(?:满|超过|高于|低于|不足|不到)[^，]{1,8}\Z")
 _ERA = re.compile(rf"世纪|年代|年间|{_YEAR}|{_MONTH}|[时期天夜]\Z")
+# 六年 after anything else may be the sixth year.
+_LASTING = re.compile(
+    r"(?:历时|历经|为期|期限|长达|达|需|需要|有效期|保存|保留|保修|质保|寿命|使用|持续|任期|学制|工期|年限|存放|提前|超过|已有|每届|为)\Z"
+)
+_LASTED = re.compile(r"[以之]?[内上后久]|左右")
 _FEWEST, _MOST = 6, 34
+
+
+def _is_lasting(before: str, after: str) -> bool:
+    """Tell whether a number of years between two texts is a length of time, and not a date."""
+    return _LASTING.search(before) is not None or _LASTED.match(after) is not None
 
 
 def chinese_questions(statements: Iterable[Statement]) -> Iterator[MadeQuestion]:
@@ -125,6 +159,8 @@ class _Sentence:
         opening = _TIME.fullmatch(first)
         if opening is not None and others and opening.lastgroup in ("year", "date"):
             main = others[0].strip()
+            if _ADVERBIAL.search(main) or _NO_SUBJECT.match(main):
+                return
             yield from self._made(f"{_ASKED[opening.lastgroup]}{main}", first, "time", "temporal")
             if len(others) == 1:
                 yield from self._quantities(main, f"{first}，")
@@ -140,21 +176,31 @@ class _Sentence:
                 _ERA.search(match["subject"])
                 or match["what"][0].isdigit()
                 or match["subject"].endswith(("约", "約", "就", "于", "便", "正"))
+                or _HEDGED.search(match["subject"])
             ):
                 return
-            is_person = _PERSON.search(match["subject"]) or (
-                "·" in match["what"][:6] and len(match["what"]) < 12
+            if re.search("最|之一", match["what"]) and not self._is_titled(match["subject"]):
+                return  # one of many things that can be said of it
+            is_role = _PERSON.search(match["subject"]) is not None
+            if is_role and re.search("[的最]", match["what"]):
+                return  # what the office is, and not who holds it
+            is_named = "·" in match["what"][:6] and len(match["what"]) < 12
+            is_person = (
+                is_role
+                or is_named
+                or bool(_SOMEBODY.search(match["what"]) or re.search("[·・]", match["subject"]))
             )
-            text = f"{match['subject']}是{'谁' if is_person else '什么'}"
+            text = f"{match['subject'].strip()}是{'谁' if is_person else '什么'}"
             yield from self._made(text, match["what"], "definition")
+
+    def _is_titled(self, subject: str) -> bool:
+        """Tell whether the title of the document, or of the section, has a subject in it."""
+        bare = subject.strip("《》 ")
+        return any(bare in heading or heading in bare for heading in self._place.headings)
 
     def _where(self, clause: str) -> Iterator[MadeQuestion]:
         match = _PLACED.fullmatch(clause)
-        if (
-            match is not None
-            and not match["subject"].endswith("是")
-            and not _DONE_THERE.search(match["place"])
-        ):
+        if match is not None and "是" not in match["subject"] and not _DONE_THERE.search(match["place"]):
             yield from self._made(f"{match['subject']}{match['verb']}哪里", match["place"], "place")
 
     def _who(self, clause: str) -> Iterator[MadeQuestion]:
@@ -173,10 +219,13 @@ class _Sentence:
             len(before) < 2
             or after[:2].endswith("的")
             or after.startswith("之间")
+            or _GOES_ON.match(after)
             or (is_date and not _DATED_BY.search(before))
         ):
             return
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
+            return
+        if form == "spell" and match[0].endswith("年") and not _is_lasting(before, after):
             return
         # 押金为一个月租金: the length belongs to what is counted.
         if before.endswith("为") and after:
@@ -196,6 +245,8 @@ class _Sentence:
             return
         if after[:1].isdigit() or before[-1:] == "号":  # a number of a house, of a room
             return
+        if _GOES_ON.match(after) or _FROM.search(before) or after.endswith("之一"):
+            return
         asked = "百分之多少" if match["share"] else f"多少{match['measure']}"
         yield from self._made(f"{opening}{before}{match['about']}{asked}{after}", match[0], "quantity")
 
@@ -207,7 +258,13 @@ class _Sentence:
         is_whole = (
             text.count("“") == text.count("”") and text.count("《") == text.count("》") and "《》" not in text
         )
-        if _FEWEST <= len(text) <= _MOST and is_whole and not _POINTING.search(text) and "  " not in text:
+        if (
+            _FEWEST <= len(text) <= _MOST
+            and is_whole
+            and not _POINTING.search(text)
+            and "  " not in text
+            and not _ANSWERS_POINTING.search(answer)
+        ):
             yield MadeQuestion(
                 text=text, place=self._place, answer=answer, form=form, kind=kind, needs_topic=True
             )

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from string import ascii_lowercase
 from typing import Literal
 
 from rag_evaluation_framework.synthesis import english_clauses
@@ -22,7 +23,9 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     ASKED,
     BE,
     CONJUNCTIONS,
+    GENERIC,
     MODALS,
+    OPEN,
     PARTICIPLES,
     PAST,
     PERSON,
@@ -54,6 +57,8 @@ _SMALL = re.compile(r"\b[a-z][a-z'-]*\b")
 _CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 _LONGEST_EVENT = 4
 _NEARBY = 40
+_OFTEN = 3
+_SHORTEST_MISSPELT = 4
 _LONGEST_NOUN = 4
 _SHORTEST_MEANING = 3
 _SHORTEST_OBJECT = 4
@@ -130,6 +135,7 @@ class _Source:
         self.known, self._title = known, title.casefold()
         self._many = frozenset(_INDEFINITE.findall(section.casefold()))
         self._names = frozenset(_CAPITAL_WITHIN.findall(text))
+        self._times = Counter(_ANY_WORD.findall(text.casefold()))
         self._first: dict[str, int] = {}
         for match in _ANY_WORD.finditer(text.casefold()):
             self._first.setdefault(match[0], match.start())
@@ -137,6 +143,23 @@ class _Source:
     def is_one(self, noun: str) -> bool:
         """Tell whether a noun means one thing here: never "a", "each" or "this" and the noun."""
         return noun not in self._many
+
+    def is_titled(self, subject: str) -> bool:
+        """Tell whether the title names a subject, in whatever words around it."""
+        words = [word for word in _ANY_WORD.findall(subject.casefold()) if word not in ("the", "a", "an")]
+        words = [word for word in words if word not in GENERIC] or words
+        return bool(words) and set(words).issubset(_ANY_WORD.findall(self._title))
+
+    def is_misspelt(self, question: str) -> bool:
+        """Tell whether a word that is here once lacks a letter of one that is here often: ``tpes``."""
+        return any(
+            max(self._times[guess], self._times[guess.removesuffix("s")]) >= _OFTEN
+            for word in _ANY_WORD.findall(question.casefold())
+            if self._times[word] == 1 and len(word) >= _SHORTEST_MISSPELT
+            for place in range(1, len(word))
+            for letter in ascii_lowercase
+            for guess in [f"{word[:place]}{letter}{word[place:]}"]
+        )
 
     def is_introduced(self, noun: str, place: int) -> bool:
         """Tell whether a noun is in the title, or first mentioned at a place: nothing before says which."""
@@ -208,8 +231,8 @@ class _Sentence:
             # A comma before the verb belongs to what opens the sentence.
             if before is not None:
                 main = sentence[: joint.start()]
-                if joint["comma"] is None and sentence.count(joint[0]) > 1 and not joint[0].strip().isalpha():
-                    return main, "unclear"  # an insertion between dashes
+                if joint[0].strip() in (":", "–", "—", "-"):
+                    return main, "unclear"  # what follows says which: "a new type: Symbol"
                 if joint["comma"] is None or _GOES_ON.match(goes_on) or _opens_clause(goes_on, self._known):
                     return main, "clause"
                 if goes_on.startswith("and "):
@@ -237,6 +260,8 @@ class _Sentence:
             return "kind" if rest and english_clauses.subject_kind(f"the {rest}", self._known) else None
         kind = english_clauses.subject_kind(subject, self._known)
         noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
+        if kind == "thing" and noun in GENERIC and not self._source.is_titled(noun):
+            return None  # "the project": which one, neither document nor section says
         if not clause.auxiliary and subject.split()[0] in VERBS:
             return None  # an order
         if kind != "thing" or self._section:
@@ -393,6 +418,8 @@ class _Sentence:
                 yield from self._made(f"what {clause.auxiliary} {clause.subject}", whole, "definition")
         elif not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end == "addition":
             return
+        elif (clause.verb or first) in OPEN and (clause.auxiliary or self._source.is_titled(clause.subject)):
+            return  # many things may be provided, and the whole document tells what its title does
         elif not clause.auxiliary and clause.verb in ASKED and _is_object(whole):
             yield from self._made(clause.question("what", rest=""), whole, "object", rank=1)
         elif clause.auxiliary in ("can", "may", "must") and first in ASKED and _is_object(" ".join(others)):
@@ -409,7 +436,8 @@ class _Sentence:
         enables = (
             english_clauses.ENABLES.match(whole) if clause.verb in ("allow", "enable", "permit") else None
         )
-        if enables and enables["what"].split()[0] in VERBS:
+        is_open = self._source.is_titled(clause.subject)
+        if enables and not is_open and enables["what"].split()[0] in VERBS:
             text = clause.question("what", rest=f"{enables['whom']} to do")
             yield from self._made(text, enables["what"], "purpose")
 
@@ -434,6 +462,7 @@ class _Sentence:
             and not english_clauses.SPEAKING.search(text)
             and not _HEDGED.search(text)
             and not _MISSPELT.search(answer)
+            and not self._source.is_misspelt(text)
             and answer.count('"') % 2 == 0
             and (form not in _TOLD or _is_told(text, answer))
             and english_clauses.is_clear_answer(answer)

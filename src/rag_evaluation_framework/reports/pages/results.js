@@ -8,9 +8,9 @@ function headline() {
   const counts = {};
   for (const each of DATA.results) if (NOUNS[each.verdict]) counts[each.verdict] = (counts[each.verdict] || 0) + 1;
   const told = Object.entries(counts).map(([word, n]) => `${whole(n)} ${word}`);
-  if (DATA.running.length) told.unshift(`${whole(DATA.running.length)} running`);
-  $('#headline').textContent = !DATA.results.length && !DATA.running.length ? 'Nothing is stored yet.'
-    : `${counted(DATA.results.length, 'result')}${told.length ? ': ' + told.join(', ') : ''}.`;
+  const stored = DATA.results.length ? `${counted(DATA.results.length, 'result')}${told.length ? ': ' + told.join(', ') : ''}. ` : '';
+  const running = DATA.running.length ? `${counted(DATA.running.length, 'run')} under way.` : '';
+  $('#headline').textContent = (stored + running).trim() || 'Nothing is stored yet.';
 }
 const metrics = () => {
   const times = new Map();

@@ -169,7 +169,7 @@ function runView(view, root, number) {
       h('nav', { class: 'pager', 'aria-label': 'Samples' }, h('a', { href: link({ s: null }) }, '← All samples'), h('span', { class: 'mono dim' }, sample.name), h('span', { class: 'dim small' }, [...(sample.t || []), index >= 0 ? `${whole(index + 1)} of ${whole(shown.length)}` : null].filter(Boolean).join(', ')),
         h('span', { class: 'end noprint' }, h('button', { class: 'quiet', type: 'button', disabled: index < 1, onclick: () => step(-1) }, 'previous ', h('kbd', {}, 'k')), h('button', { class: 'quiet', type: 'button', disabled: index < 0 || index >= shown.length - 1, onclick: () => step(1) }, 'next ', h('kbd', {}, 'j')))),
       h('h1', { tabindex: -1, ...own(sample.q) }, sample.q),
-      h('p', { class: 'lead' }, sample.p == null ? null : [verdict(sample.p, view.words), sample.w ? ': ' : '. '], sample.w ? h('span', { class: 'dim', dir: 'auto' }, sample.w + '.') : null),
+      h('p', { class: 'lead' }, sample.p == null ? null : [verdict(sample.p, view.words), sample.w ? ': ' : '. '], sample.w ? h('span', { class: 'dim', dir: 'auto' }, /[.…!?。]$/.test(sample.w) ? sample.w : sample.w + '.') : null),
       h('div', { class: 'sgrid' }, h('div', {},
         (sample.turns || []).map(turn => h('div', { class: 'blk' }, h('h2', {}, `Turn ${turn.n}`), h('p', { class: 'read', ...own(turn.q) }, turn.q), turn.e == null ? null : h('p', { class: 'small dim' }, 'expected: ', h('span', own(turn.e), turn.e)), h('p', { class: 'read', ...own(turn.a || '') }, turn.a ?? '–'))),
         h('div', { class: 'blk' }, h('h2', {}, 'Answer given'), sample.a == null ? h('p', { class: 'empty' }, sample.err || 'No answer in words: only what was retrieved.') : h('p', { class: 'read', ...own(sample.a) }, given),
