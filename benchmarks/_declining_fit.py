@@ -2,16 +2,20 @@
 
 Run `python -m benchmarks._declining_fit`. It learns from texts of our own (the sets to work with, answers
 written for the purpose, the older sets, the tables of the tests) and from answers whose licence allows it:
-right ones of EVOUNA, and of MTRAG-UN and NoMIRACL the half that does not report. The set that was opened
-once, XSTest, RAGTruth and ALCE take no part.
+right ones of EVOUNA and BEGIN, and of MTRAG-UN and NoMIRACL the half that does not report. Long texts that
+only tell something keep it from taking length for declining: turns of MTRAG-UN, passages of NoMIRACL, pages
+cited in WiCE. The set that was opened once, XSTest, RAGTruth and ALCE take no part.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,30 +27,38 @@ from benchmarks._refusals import _records as _unpacked
 from benchmarks._refusals import is_for_writing, prescribed
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.judging import declining as package
+from rag_evaluation_framework.judging.answer_classes import classify_by_patterns
 from rag_evaluation_framework.judging.declining import FAMILY, signs_of, words_of
 from rag_evaluation_framework.text.normalisation import folded_with_places
 
 FOLDER = Path(__file__).parent / "data"
 TABLES = Path(__file__).parents[1] / "tests" / "judging" / "answer_classes.yaml"
 WEIGHTS = Path(package.__file__).parent / "data" / "declining_weights.json"
-WORK_SETS = ("refusals_work_1.jsonl", "refusals_work_2.jsonl", "refusals_work_3.jsonl")
+WORK_SETS = tuple(f"refusals_work_{number}.jsonl" for number in (1, 2, 3, 4))
 DECLINED = ("refused", "dont_know")
 
 # What a text counts for: others' answers are many and easy.
-WORK, OWN, WRITTEN, TABLE, RIGHT, REFERENCE, ASKS_BACK = 1.0, 0.7, 0.8, 0.8, 0.1, 0.4, 0.3
+WORK, OWN, WRITTEN, TABLE, RIGHT, TOLD, REFERENCE, ASKS_BACK = 1.0, 0.7, 0.8, 0.8, 0.1, 0.25, 0.4, 0.3
 RIGHT_ANSWERS, RIGHT_SCRAPS, LONG = 1500, 200, 40
-# Penalties of weights, chosen by leaving sets out in turn; rarer words and smaller weights go.
-OF_SIGNS, OF_WORDS, OF_CHARACTERS, OF_FAMILIES, OF_PLACES, OF_PAIRS = 10.0, 2.0, 3.0, 5.0, 8.0, 10.0
+# Long texts: from so many characters on (Chinese ones say more with fewer), so many of a source.
+TURN, PASSAGE, PASSAGE_IN_CHINESE, PAGE, REPLY, PAGES, REPLIES = 150, 150, 60, 120, 60, 250, 80
+SENTENCE, PAGE_LENGTHS = 60, (300, 500, 700, 850)
+SWAPPED, SWAPPED_TEXTS = 0.2, 1200
+# Penalties of weights, chosen by leaving sets out in turn; rarer words and smaller weights go. What the
+# question says weighs less than what the answer does: a topic is no sign of declining.
+OF_SIGNS, OF_WORDS, OF_CHARACTERS, OF_FAMILIES = 10.0, 2.0, 3.0, 5.0
+OF_QUESTION_SIGNS, QUESTION = 15.0, 4.0
 LEAST_TEXTS, LEAST_WEIGHT = 2, 0.04
-# From which probability on an answer declines, chosen on sets left out for false alarms of at most .04.
+# From which probability on an answer declines, chosen on sets left out. Without a sign more is asked for:
+# what the question is about must not make an answer beside the point a declining one.
 THRESHOLDS = {
-    "threshold": 0.62,
+    "threshold": 0.65,
     "without_signs": 0.7,
-    "of_questions": 0.85,
-    "of_answers": 0.75,
-    "of_patterns": 0.1,
-    "of_late_patterns": 0.55,
-    "of_long_answers": 0.93,
+    "of_questions": 0.8,
+    "of_answers": 0.7,
+    "of_patterns": 0.12,
+    "of_late_patterns": 0.5,
+    "of_long_answers": 0.75,
 }
 READ = 800
 
@@ -107,6 +119,7 @@ def other_texts(data: Path = DATA) -> Iterator[Text]:
     yield from [each for each in right if len(each.answer) > LONG][:RIGHT_ANSWERS]
     yield from [each for each in right if len(each.answer) <= LONG][:RIGHT_SCRAPS]
     yield from _outside_texts(data)
+    yield from _long_texts(data)
 
 
 def _outside_texts(data: Path) -> Iterator[Text]:
@@ -124,21 +137,65 @@ def _outside_texts(data: Path) -> Iterator[Text]:
                     yield Text(answer, each["query"], False, RIGHT)
 
 
+def _long_texts(data: Path) -> Iterator[Text]:
+    """Yield what people and models tell at length, with the question where there is one."""
+    turns = {
+        answer["text"]: asked["text"]
+        for each in _unpacked(data / "mtrag" / "mtragun_reference.jsonl.gz")
+        if is_for_writing(each["conversation_id"])
+        for asked, answer in pairwise(each["input"])
+        if answer["speaker"] == "agent" and len(answer["text"]) >= TURN
+    }
+    for text, question in turns.items():
+        if classify_by_patterns(text, question).kind == "answered":
+            yield Text(text, question, False, TOLD)
+    random = Random(0)
+    for language, least in (("en", PASSAGE), ("zh", PASSAGE_IN_CHINESE)):
+        (path,) = (data / "nomiracl").glob(f"{language}.jsonl*")
+        for each in filter(lambda record: is_for_writing(record["query_id"]), _unpacked(path)):
+            passage = random.choice(each["contexts"][:3]).partition(": ")[2]
+            if len(passage) > least:
+                yield Text(passage, each["query"], False, TOLD)
+    pages = {each["meta"]["claim_title"]: each for each in _unpacked(data / "wice" / "claim_dev.jsonl.gz")}
+    for each in [*pages.values()][:PAGES]:
+        sentences = [one for one in each["evidence"] if len(one) > SENTENCE and one.rstrip().endswith(".")]
+        page = " ".join(sentences)[: random.choice(PAGE_LENGTHS)].rpartition(". ")[0]
+        if len(page) > PAGE:
+            yield Text(f"{page}.", "", False, TOLD)
+    for source in ("cmu", "tc", "wow"):
+        text = (data / "begin" / f"begin_dev_{source}.tsv").read_text(encoding="utf-8")
+        rows = csv.DictReader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
+        replies = [row for row in rows if row["begin_label"] == "Fully attributable"]
+        for row in [row for row in replies if len(row["response"]) > REPLY][:REPLIES]:
+            yield Text(row["response"], row["message"], False, TOLD)
+
+
+def _swapped(texts: Sequence[Text]) -> Iterator[Text]:
+    """Yield answers to other questions, those that were declined: asking for it does not make it declined."""
+    random = Random(1)
+    questions = [text.question for text in texts if text.declines and text.question]
+    others = [text for text in texts if not text.declines and text.question and text.weight != ASKS_BACK]
+    for question in random.sample(questions, min(SWAPPED_TEXTS, len(questions))):
+        yield Text(random.choice(others).answer, question, False, SWAPPED)
+
+
 def fitted(texts: Sequence[Text]) -> dict[str, Any]:
     """Return the weights that fit the texts, as the package reads them."""
-    folded = [(_folded(text.answer), _folded(text.question)) for text in texts]
-    signs = [signs_of(*pair).values for pair in folded]
-    words = [words_of(*pair) for pair in folded]
+    texts = [*texts, *_swapped(texts)]
+    shown = [_shown(text.answer, text.question) for text in texts]
+    signs, words = [each[0] for each in shown], [each[1] for each in shown]
     counted = Counter(word for each in words for word in each)
     known = sorted(word for word, number in counted.items() if number >= LEAST_TEXTS)
     names = sorted({name for each in signs for name in each})
     declines = np.array([text.declines for text in texts], dtype=float)
     weights = np.array([text.weight for text in texts])
     dense = np.array([[each.get(name, 0.0) for name in names] for each in signs])
-    found = _logistic(dense, _sparse(words, known), declines, weights, [_penalty(word) for word in known])
+    asked = frozenset(signs_of(".", "what?").values) - frozenset(signs_of(".", "").values)
+    penalties = [_penalty_of_sign(name, asked) for name in names], [_penalty(word) for word in known]
+    found = _logistic(dense, _sparse(words, known), declines, weights, penalties)
     kinds = [place for place, text in enumerate(texts) if text.kind in DECLINED]
     unknowing = np.array([texts[place].kind == "dont_know" for place in kinds], dtype=float)
-    of_kind = _logistic(dense[kinds], None, unknowing, weights[kinds], ())
+    of_kind = _logistic(dense[kinds], None, unknowing, weights[kinds], (penalties[0], []))
     own, others = found[1 : len(names) + 1], found[len(names) + 1 :]
     return {
         "bias": round(float(found[0]), 4),
@@ -159,24 +216,27 @@ def fitted(texts: Sequence[Text]) -> dict[str, Any]:
 
 def _penalty(word: str) -> float:
     """Return what holds the weight of a word, a character or a family near 0."""
-    if FAMILY not in word:
-        return OF_CHARACTERS if len(word.lstrip("?")) == 1 else OF_WORDS
-    if "+" in word or "!" in word:
-        return OF_PAIRS
-    return OF_PLACES if "@" in word else OF_FAMILIES
+    bare = word.lstrip("?")
+    own = OF_FAMILIES if FAMILY in word else OF_CHARACTERS if len(bare) == 1 else OF_WORDS
+    return own if bare == word else QUESTION * own
 
 
-def _logistic(dense: Any, sparse: Any, labels: Any, weights: Any, of_words: Sequence[float]) -> Any:
+def _penalty_of_sign(name: str, asked: frozenset[str]) -> float:
+    return OF_QUESTION_SIGNS if name in asked else OF_SIGNS
+
+
+def _logistic(
+    dense: Any, sparse: Any, labels: Any, weights: Any, penalties: tuple[list[float], list[float]]
+) -> Any:
     """Return the bias and the weights of a penalised logistic regression."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_matrix, hstack
 
     columns = [np.ones((len(labels), 1)), dense]
-    penalty = np.concatenate([[0.01], np.full(dense.shape[1], OF_SIGNS)])
+    penalty = np.concatenate([[0.01], *penalties])
     matrix = csr_matrix(np.hstack(columns))
     if sparse is not None:
         matrix = hstack([matrix, sparse]).tocsr()
-        penalty = np.concatenate([penalty, of_words])
 
     def loss(found: Any) -> Any:
         odds = matrix @ found
@@ -197,8 +257,10 @@ def _sparse(words: Sequence[set[str]], known: Sequence[str]) -> Any:
     return csr_matrix((np.ones(len(cells)), (rows, columns)), shape=(len(words), len(known)))
 
 
-def _folded(text: str) -> str:
-    return folded_with_places(text[:READ])[0]
+@cache  # models are fitted without one set after the other
+def _shown(answer: str, question: str) -> tuple[Mapping[str, float], set[str]]:
+    pair = tuple(folded_with_places(text[:READ])[0] for text in (answer, question))
+    return signs_of(*pair).values, words_of(*pair)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.judging.declining import LONG, LONGEST, SHORT, declining, declining_model
+from rag_evaluation_framework.judging.declining import LONG, LONGEST, declining, declining_model
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -476,7 +476,7 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     least = model.threshold if other.sign else model.without_signs
     if found.kind == "asks_back" or answers:
         least = model.of_questions if found.kind == "asks_back" else model.of_answers
-    if len(text) > (LONG if other.sign else SHORT):
+    if len(text) > LONG:
         least = max(least, model.of_long_answers)
     if other.probability < least:
         return found

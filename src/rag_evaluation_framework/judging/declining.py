@@ -16,15 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Literal
 
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.tokens import content_keys
 
-SHORT, LONG = 60, 450
-"""Of longer answers, without any sign and with one, the model must be surer."""
+LONG = 450
+"""Of longer answers the model must be surer."""
 LONGEST = 900
 """Longer answers are not asked: who writes that much has answered, or declines in plain words."""
 
@@ -89,8 +89,6 @@ _STEPS = re.compile(r"(?m)^\s*(?:[0-9]+[.)]|[-*•])\s")
 _TOKEN = re.compile(rf"[a-z][a-z'-]*|[0-9]+|[{HAN}]+|[^\s\w]")
 _CLAUSE = re.compile(r"[^,;:.!?\n—…。、]+")
 _LEAST_STEM, _REMEMBERED = 3, 20_000
-# So many words after a "not" are denied by it.
-_DENIED = 6
 # Few words: a scrap of an answer, and one that is brief for a question that asks for something bad.
 _SCRAP, _BRIEF = 8, 30
 # Shorter matches are words that questions and answers share anyway.
@@ -129,7 +127,7 @@ class DecliningModel:
     of_late_patterns: float
     """The same of one that declines after its first sentence as patterns see it."""
     of_long_answers: float
-    """At least that of an answer of more than ``LONG`` characters, or ``SHORT`` ones without a sign."""
+    """At least that of an answer of more than ``LONG`` characters."""
 
 
 class _Families:
@@ -383,30 +381,16 @@ def words_of(answer: str, question: str) -> set[str]:
         *_CHARACTER.findall(answer),
         *(f"?{word}" for word in asked),
         *_families_of(answer),
-        *(f"?{FAMILY}{name}" for each in cues().families.in_clause(question) for name in each),
+        *(f"?{name}" for name in _families_of(question)),
     }
 
 
-def _families_of(answer: str) -> set[str]:
-    """Return the families in an answer, in its first and last sentence, in a clause together, and denied."""
-    sentences = [match[0] for match in _SENTENCE.finditer(answer) if _WORD.search(match[0])] or [answer]
-    found: set[str] = set()
-    for place, sentence in enumerate(sentences):
-        here: set[str] = set()
-        for clause in _CLAUSE.findall(sentence):
-            words = cues().families.in_clause(clause)
-            together = sorted(frozenset[str]().union(*words))
-            here.update(together)
-            found.update(f"{FAMILY}{one}+{other}" for one, other in combinations(together, 2))
-            for at, each in enumerate(words):
-                if "neg" in each or "unable" in each:
-                    found.update(f"{FAMILY}!{name}" for later in words[at : at + _DENIED] for name in later)
-        found.update(f"{FAMILY}{name}" for name in here)
-        if place == 0:
-            found.update(f"{FAMILY}{name}@first" for name in here)
-        if place == len(sentences) - 1:
-            found.update(f"{FAMILY}{name}@last" for name in here)
-    return found
+def _families_of(text: str) -> set[str]:
+    """Return the families that the words of a text belong to; a phrase does not go beyond its clause."""
+    clauses = _CLAUSE.findall(text)
+    return {
+        f"{FAMILY}{name}" for clause in clauses for each in cues().families.in_clause(clause) for name in each
+    }
 
 
 def _pairs(text: str) -> list[str]:
