@@ -60,7 +60,7 @@ def main() -> None:
     lines: list[dict[str, str]] = []
     for kind, share in SHARES.items():
         documents = [each for each in _documents(kind) if _half(each.content) == arguments.half]
-        documents = [each for each in documents if _hash(each.content) not in read]
+        documents = [each for each in documents if not {_hash(each.content), str(each.id)} & read]
         documents = drawn.sample(documents, min(_MOST[kind], len(documents)))
         corpus = Corpus(documents)
         samples = generate_extractively(corpus, queries_per_doc=PER_DOCUMENT, seed=arguments.seed)
@@ -124,10 +124,11 @@ def _encyclopedia() -> Iterator[Document]:
 
 
 def _read_before(path: Path) -> frozenset[str]:
-    """Return the hashes of the documents that had a question."""
+    """Return the names and hashes of the documents that had a question; those of articles have no file."""
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     asked = {(line["kind"], Path(line["document"])) for line in lines}
-    return frozenset(_hash(_manual(path) if kind == "man" else _text(path)) for kind, path in asked)
+    texts = (_manual(path) if kind == "man" else _text(path) for kind, path in asked if path.exists())
+    return frozenset([*map(_hash, texts), *(str(path) for _, path in asked)])
 
 
 def _hash(text: str) -> str:

@@ -72,10 +72,12 @@ def test_what_does_not_survive_the_turning_is_not_asked_about(sentence: str, _wh
 
 
 def test_option_of_a_command_is_asked_for_by_its_name() -> None:
-    text = "NAME\n  ferry - carry files\n\nOPTIONS\n  -q, --quiet\n    Print all warnings to the log file.\n"
-    (made,) = structure_questions(passages_of(document(text)), text)
-    assert made.text == "what does the option --quiet of ferry do"
-    assert made.answer == "Print all warnings to the log file."
+    synopsis = "SYNOPSIS\n  ferry [options]\n\n"
+    option = "OPTIONS\n  -q, --quiet\n    Print all warnings to the log file.\n"
+    asked_for = "what does the option --quiet of the command ferry do"
+    made = made_of(f"NAME\n  ferry - carry files\n\n{synopsis}{option}")
+    assert made == {asked_for: "Print all warnings to the log file."}
+    assert made_of(f"NAME\n  ferry - carry files\n\n{option}") == {}  # no command, as far as is said
 
 
 def made_of(text: str) -> dict[str, str]:
@@ -93,7 +95,7 @@ def made_of(text: str) -> dict[str, str]:
     ],
 )
 def test_option_that_does_not_tell_what_it_does_is_not_asked_for(option: str) -> None:
-    assert made_of(f"NAME\n  ferry - carry\n\nOPTIONS\n  {option}\n") == {}
+    assert made_of(f"NAME\n  ferry - carry\n\nSYNOPSIS\n  ferry\n\nOPTIONS\n  {option}\n") == {}
 
 
 def test_records_of_known_form_are_asked_about_by_their_names() -> None:

@@ -323,8 +323,10 @@ def structure_questions(passages: Passages, text: str) -> Iterator[MadeQuestion]
     """Yield what can be asked about a document's definitions, options and headings."""
     for definition in passages.definitions:
         yield from _about_definition(definition, text)
-    for option in passages.options if passages.title else ():
-        yield from _about_option(option, _named_as(passages.title, text))
+    named = _named_as(passages.title, text) if passages.options and passages.title else ""
+    # Only commands have options: what begins with a dash elsewhere may be the end of a name.
+    for option in passages.options if named.startswith("the command ") else ():
+        yield from _about_option(option, named)
     yield from _about_headings(passages)
     if passages.is_manual:
         yield from _about_command(passages.title, text)
