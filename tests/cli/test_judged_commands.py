@@ -248,7 +248,7 @@ def test_why_samples_have_no_score_stands_below_the_figures_and_in_the_documents
     }
     assert document["samples"][0]["notScored"]["bias"] == {"status": "skipped", "reason": "needs a judge"}
     rescored = rag_eval("score", document["runs"][0]["runId"], "-m", "bias", "-m", "refusal_recall").stdout
-    assert "2 skipped, the sample expects an answer: refusal_recall" in rescored
+    assert "2 not scored: the sample expects an answer (refusal_recall)" in rescored
 
 
 def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
