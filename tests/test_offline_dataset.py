@@ -254,7 +254,7 @@ def test_records_are_drawn_at_random_to_be_read(tmp_path: Path) -> None:
     path = write_raw(tmp_path, *records)
     first = rag_eval("sample", str(path), "-n", "5", "--seed", "1", folder=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith("5 of 40 records of ")
+    assert first.stdout.startswith("5 of 40 records of")
     assert "Dogs pay 2 pounds." in first.stdout
     assert first.stdout == rag_eval("sample", str(path), "-n", "5", "--seed", "1", folder=tmp_path).stdout
     drawn = [

@@ -89,4 +89,4 @@ def test_a_head_of_a_run_with_a_value_of_another_kind_is_a_broken_run(base: Path
     head = json.loads((tmp_path / "old" / "head.json").read_text())
     (tmp_path / "old" / "head.json").write_text(json.dumps({**head, "target": {"a": 1}}))
     listed = rag_eval("runs", "--runs-dir", tmp_path)
-    assert "head.json: target: expected a text, got" in listed.output
+    assert "head.json: target: expected a text, got" in " ".join(listed.output.split())

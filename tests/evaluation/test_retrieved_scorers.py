@@ -225,9 +225,11 @@ def test_a_manifest_scores_the_ranking_of_agent_samples_by_the_name_with_paramet
     manifest = tmp_path / "agent.yaml"
     manifest.write_text(json.dumps({"spec": {"evaluation": evaluation}}), encoding="utf-8")
     runs, target = str(tmp_path / "runs"), str(tmp_path / "told.jsonl")
-    done = CliRunner().invoke(program, ["evaluate", str(manifest), "--target", target, "--runs-dir", runs])
+    asking = ["evaluate", str(manifest), "--target", target, "--runs-dir", runs, "--json"]
+    done = CliRunner().invoke(program, asking)
     assert done.exit_code == 0, done.output
-    figures = {line.split()[0]: line.split()[2] for line in done.output.splitlines() if " exact " in line}
+    (run,) = json.loads(done.stdout)["runs"]
+    figures = {name: f"{run['metrics'][name]['value']:.4f}" for name in names}
     # The ranking is x, boats (grade 2); fares (grade 1) is not there.
     # ndcg: (3 / log2 3) / (3 / log2 2 + 1 / log2 3) = 1.8928 / 3.6309; rbp: (1 - 0.5) x 0.5; chunks: 1 of 2.
     assert figures == dict(zip(names, ["0.5213", "0.2500", "0.5000"], strict=True))

@@ -1,6 +1,6 @@
 """Each seed followed from top to bottom, as its author would in an empty folder; what is said is kept.
 
-``ACCEPT_WRITE=1 pytest tests/seeds/test_scripts.py`` writes the kept files anew, so that a change shows as a
+``ACCEPT_WRITE=1 pytest tests/seeds/test_seed_scripts.py`` writes the kept files anew, so that a change shows as a
 diff.
 """
 
