@@ -1,7 +1,7 @@
 """Each seed followed from top to bottom, as its author would in an empty folder; what is said is kept.
 
-``ACCEPT_WRITE=1 pytest tests/seeds/test_seed_scripts.py`` writes the kept files anew, so that a change shows as a
-diff.
+``ACCEPT_WRITE=1 pytest tests/seeds/test_seed_scripts.py`` writes the kept files anew, so that a change shows
+as a diff.
 """
 
 from __future__ import annotations
