@@ -257,7 +257,7 @@ function runView(view, root, number) {
         return;
       }
       if (isTyping(event)) return;
-      if (event.key === '/') { event.preventDefault(); if (isOpen) go({ s: null }); setTimeout(() => find.focus()); }
+      if (event.key === '/') { event.preventDefault(); if (isOpen) { go({ s: null }); setTimeout(() => find.focus()); } else find.focus(); }
       else if (event.key === 'j') isOpen ? step(1) : move(1);
       else if (event.key === 'k') isOpen ? step(-1) : move(-1);
       else if (event.key === 'f' && !isOpen) { change({ f: state.fails ? null : '1' }); say(counted(shown.length, 'sample')); }
