@@ -301,7 +301,6 @@ def _combinations(
         for part in _PARTS
         if len({cell.head.configuration.get(part) for cell in sweep.parts.values()}) > 1
     ]
-    rank_by = sweep.head.configuration["rank_by"]
     useful = next((name for name in _USEFUL if name in group[best].metrics), None)
     rows: list[list[Piece]] = []
     folded: list[str] = []
@@ -329,26 +328,7 @@ def _combinations(
                 Styled(word, STYLES.get(word, GOOD if name == best else "")),
             ]
         )
-    top = _rank_figure(sweep, group[best])
-    ends = None if top is None else top.interval
-    found_header = "found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by
-    screen.table(
-        [
-            Column(""),
-            *(Column(part, flexible=True) for part in varying or ["chunker"]),
-            Column(found_header),
-            Column("", leaves=BAR, joins=USUAL),
-            Column(interval_header(ends.confidence if ends else 0.95)),
-            right("useful", leaves=COUNT),
-            right("read", leaves=COUNT + 1),
-            right("chunks", leaves=SIZE, joins=WIDEST),
-            right("seconds", leaves=SIZE, joins=WIDEST),
-            right("cost", leaves=SIZE),
-            Column("difference", leaves=DIFFERENCE, joins=WIDEST),
-            Column("verdict"),
-        ],
-        rows,
-    )
+    screen.table(_columns(sweep, group[best], varying), rows)
     if folded:
         first, last = folded[0], folded[-1]
         told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
@@ -356,6 +336,25 @@ def _combinations(
         screen.say(
             f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}", indent=2, hang=4
         )
+
+
+def _columns(sweep: Evaluation, best: Evaluation, varying: Sequence[str]) -> list[Column | str]:
+    top, rank_by = _rank_figure(sweep, best), sweep.head.configuration["rank_by"]
+    ends = None if top is None else top.interval
+    return [
+        Column(""),
+        *(Column(part, flexible=True) for part in varying or ["chunker"]),
+        Column("found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by),
+        Column("", leaves=BAR, joins=USUAL),
+        Column(interval_header(ends.confidence if ends else 0.95)),
+        right("useful", leaves=COUNT),
+        right("read", leaves=COUNT + 1),
+        right("chunks", leaves=SIZE, joins=WIDEST),
+        right("seconds", leaves=SIZE, joins=WIDEST),
+        right("cost", leaves=SIZE),
+        Column("difference", leaves=DIFFERENCE, joins=WIDEST),
+        Column("verdict"),
+    ]
 
 
 def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
