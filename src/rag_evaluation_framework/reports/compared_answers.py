@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
-from rag_evaluation_framework.reports.cases import KINDS
+from rag_evaluation_framework.reports.cases import KINDS, names_listed
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BOLD,
@@ -34,7 +34,7 @@ from rag_evaluation_framework.reports.screen import (
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SharedTrait
 
-_IN_FULL, _ASKED, _NAMED = 3, 3, 20
+_IN_FULL, _ASKED = 3, 3
 _STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DOUBT}
 
 
@@ -160,10 +160,7 @@ def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
 
 def names_of(answers: Sequence[ChangedAnswer]) -> str:
     """List answers by name: ``lines 6, 7``; the first few of many."""
-    shown, more = answers[:_NAMED], ", …" if len(answers) > _NAMED else ""
-    if len(shown) > 1 and all(each.line is not None for each in shown):
-        return f"lines {', '.join(str(each.line) for each in shown)}{more}"
-    return ", ".join(one_line(called(each)) for each in shown) + more
+    return names_listed([called(each) for each in answers])
 
 
 def called(answer: ChangedAnswer) -> str:
