@@ -32,7 +32,7 @@ PER_DOCUMENT = 3
 AROUND = 400
 SHARES = {"man": 60, "readme": 50, "changelog": 30, "licence": 30, "chinese": 30}
 """How many questions of each kind are read."""
-_PLACES = ("/usr/share", "/usr/lib", "/usr/local", "/root/.pyenv/versions", "/opt")
+PLACES = ("/usr/share", "/usr/lib", "/usr/local", "/root/.pyenv/versions", "/opt")
 _LICENCE = re.compile(r"(?:licen[cs]e|copying|copyright|notice|eula)[\w.-]*\Z", re.I)
 _CHANGELOG = re.compile(r"(?:change(?:s|log)|news|history|release[-_]?notes)[\w.-]*\Z", re.I)
 _README = re.compile(r"readme[\w.-]*\Z|METADATA\Z|[\w.-]+\.(?:md|rst)\Z", re.I)
@@ -49,17 +49,19 @@ _MOST = {"man": 300, "readme": 700, "changelog": 150, "licence": 150, "chinese":
 def main() -> None:
     """Draw the questions of one half and write them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("half", choices=["A", "B"])
+    parser.add_argument("half", choices=["A", "B", "AB"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--all", action="store_true", help="every question, not only the share of its kind")
     parser.add_argument("--without", type=Path, help="questions read before: their documents are left out")
+    parser.add_argument("--place", type=Path, action="append", help="a folder of documents, not the machine's")
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
     drawn = random.Random(arguments.seed)
     read = _read_before(arguments.without) if arguments.without else frozenset()
     lines: list[dict[str, str]] = []
     for kind, share in SHARES.items():
-        documents = [each for each in _documents(kind) if _half(each.content) == arguments.half]
+        found = _documents(kind, arguments.place)
+        documents = [each for each in found if _half(each.content) in arguments.half]
         documents = [each for each in documents if not {_hash(each.content), str(each.id)} & read]
         documents = drawn.sample(documents, min(_MOST[kind], len(documents)))
         corpus = Corpus(documents)
@@ -99,11 +101,12 @@ def _line(kind: str, draft: Draft, corpus: Corpus) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _documents(kind: str) -> Iterator[Document]:
+def _documents(kind: str, places: Sequence[Path] | None) -> Iterator[Document]:
     """Yield the documents of a kind, those with the same text once, in an order that the machine's is not."""
     seen: set[str] = set()
-    paths = (TESTS / "chinese").glob("*.md") if kind == "chinese" else _files(kind)
-    if kind == "chinese" and ENCYCLOPEDIA.exists():
+    is_own = kind == "chinese" and not places
+    paths = (TESTS / "chinese").glob("*.md") if is_own else _files(kind, places or PLACES)
+    if is_own and ENCYCLOPEDIA.exists():
         yield from _encyclopedia()
     for path in sorted(paths, key=lambda path: hashlib.sha256(str(path).encode()).hexdigest())[:1500]:
         text = _manual(path) if kind == "man" else _text(path)
@@ -135,8 +138,8 @@ def _hash(text: str) -> str:
     return hashlib.sha256(" ".join(text.split())[:5000].encode()).hexdigest()
 
 
-def _files(kind: str) -> Iterator[Path]:
-    for place in _PLACES:
+def _files(kind: str, places: Sequence[str | Path]) -> Iterator[Path]:
+    for place in places:
         for folder, folders, names in os.walk(place):
             folders[:] = [
                 each for each in folders if each not in ("__pycache__", "locale", "examples", "Help")
@@ -153,6 +156,8 @@ def _kind(path: Path) -> str | None:
         return "man" if _MANUAL.search(str(path)) else None
     if _NO_TEXT.search(name):
         return None
+    if name.endswith(".zh.md"):
+        return "chinese"
     patterns = {"licence": _LICENCE, "changelog": _CHANGELOG, "readme": _README}
     is_licence = path.parent.name in ("common-licenses", "licenses")
     return (

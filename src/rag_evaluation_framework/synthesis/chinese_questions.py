@@ -71,7 +71,8 @@ _PLACED = re.compile(
 )
 # 放在中层烘烤: what is done there is no part of the place.
 _DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
-_IS = re.compile(r"(?P<subject>[^，；。是]{2,16})是(?P<what>[^，；。是]{4,40})\Z")
+# 首部电影是…: whose, is not said. 销售额是为…: a word too many.
+_IS = re.compile(r"(?!首|第一)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z")
 _BY = re.compile(
     r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16})"
     r"(?P<does>(?:负责|承担|管理|支付|主持|审核|保管|解决|设计|编写|维护|制定|颁发|提供|运营|组织|建造|发起)[^，；。]{0,8})\Z"
@@ -110,7 +111,7 @@ _FROM = re.compile(r"[由从從自、]\Z")
 _HEDGED = re.compile(
     r"(?:之一|大多|大都|多|主要|一般|通常|仅|只|可能|即|則|则|就|[东西南北中]部)\Z|[和与及、]"
 )
-_SOMEBODY = re.compile(r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员)\Z")
+_SOMEBODY = re.compile(r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员|总统|總統|总理|主席)\Z")
 _ANSWERS_POINTING = re.compile(
     r"它|她|他(?!们?国)|该|該|此|这|這|那[个些]|本(?!身|地|科|土|田|人|质)|其(?!他|实|它)"
 )

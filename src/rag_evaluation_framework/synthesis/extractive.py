@@ -278,6 +278,8 @@ _ASKED = re.compile(
 _FEWEST_NEW_WORDS = 3
 _CALLED = re.compile(r"([\w.:-]+)\(")
 _WORD_GOES_ON = re.compile(r"[\w.(-]")
+# Commands stand in the sections 1, 6 and 8 of the manual; what 4, 5 and 7 describe is files and notions.
+_NO_COMMAND = re.compile(r"\s*\S+\([457]\w*\)")
 _SYNOPSIS = re.compile(r"^SYNOPSIS\s*\n(?P<text>.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _GLUED = re.compile(r"-[A-Z][a-z]+\Z")  # "-Dname": an argument without a space
 _PLACEHOLDER = re.compile(r"<[^>]*>|\b[A-Z]+_[A-Z_]+\b|\[[^\]]*\]")
@@ -359,7 +361,7 @@ def _named_as(title: str, text: str) -> str:
         return f"the function {title}"
     for line in map(str.strip, used.splitlines()):
         is_begun = line.replace("-", " ").startswith(title.replace("-", " "))
-        if is_begun and not _WORD_GOES_ON.match(line[len(title) :]):
+        if is_begun and not _WORD_GOES_ON.match(line[len(title) :]) and not _NO_COMMAND.match(text):
             return f"the command {title}"
     return title
 
