@@ -53,7 +53,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--all", action="store_true", help="every question, not only the share of its kind")
     parser.add_argument("--without", type=Path, help="questions read before: their documents are left out")
-    parser.add_argument("--place", type=Path, action="append", help="a folder of documents, not the machine's")
+    parser.add_argument(
+        "--place", type=Path, action="append", help="a folder of documents instead of the machine"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
     drawn = random.Random(arguments.seed)

@@ -107,7 +107,7 @@ def _difficulty(question: str, passage: str) -> Difficulty:
 
 
 NAME = "extractive"
-VERSION = 6
+VERSION = 7
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
