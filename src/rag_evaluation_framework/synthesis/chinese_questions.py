@@ -38,7 +38,7 @@ _TIME = re.compile(
     rf"|(?P<weekdays>{_WEEKDAY}[至到]{_WEEKDAY})|(?P<weekday>{_WEEKDAY})"
     rf"|(?P<year>{_YEAR}(?![{_DIGITS}0-9]+月|代))|(?P<date>{_DATE}(?:[至到—-]{_DATE})?)"
     rf"|(?<![第当之同后近首头上下{_DIGITS}0-9])(?<!(?<!提)前)(?P<spell>{_ABOUT}{_NUMBER}"
-    r"(?:个)?(?:分钟|小时|秒|天|日(?=内)|个?工作日|周|星期|个月|年|夜|晚))(?![代级岁期制度])"
+    r"(?:个)?(?:分钟|小时|秒|天|日(?=内)|个?工作日|(?<!四)周|星期|个月|年|夜|晚))(?![代级岁期制度])"
 )
 _ASKED = {
     "hours": "几点到几点",
@@ -59,7 +59,7 @@ _QUANTITY = re.compile(
     rf"(?:(?P<share>百分之[{_DIGITS}]+?[至到]百分之{_NUMBER}|百分之{_NUMBER}|[0-9０-９.]+[%％])|(?P<number>{_NUMBER})(?P<measure>{_MEASURES}))"
     rf"(?![月{_DIGITS}性级型制式])"
 )
-_CLAUSE = re.compile(r"[^，,；;：:。！!？?]+")
+_CLAUSE = re.compile(r"(?:[^，,；;：:。！!？?]|(?<=[0-9])[:：](?=[0-9]))+")
 _NOTES = re.compile(r"（[^（）]*）|\([^()]*\)")
 _BECAUSE = re.compile(
     r"(?:因为|由于)(?P<reason>[^，；。]{3,60})，(?:所以|因此|因而)?(?P<main>[^，；。]{4,40})\Z"
@@ -72,7 +72,7 @@ _PLACED = re.compile(
 # 放在中层烘烤: what is done there is no part of the place.
 _DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
 # 首部电影是…: whose, is not said. 销售额是为…: a word too many.
-_IS = re.compile(r"(?!首|第一)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z")
+_IS = re.compile(r"(?!首|第一|最)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z")
 _BY = re.compile(
     r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16})"
     r"(?P<does>(?:负责|承担|管理|支付|主持|审核|保管|解决|设计|编写|维护|制定|颁发|提供|运营|组织|建造|发起)[^，；。]{0,8})\Z"
@@ -112,8 +112,9 @@ _HEDGED = re.compile(
     r"(?:之一|大多|大都|多|主要|一般|通常|仅|只|可能|即|則|则|就|[东西南北中]部)\Z|[和与及、]"
 )
 _SOMEBODY = re.compile(
-    r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员|总统|總統|总理|主席)\Z"
+    r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员|总统|總統|总理|主席|账房|匠|医生|商人)\Z"
 )
+_NAMED_PERSON = re.compile(r"[·・]|(?:父亲|母亲|丈夫|妻子|儿子|女儿|[兄弟姐妹]|先生|女士)[^的]{0,4}\Z")
 _ANSWERS_POINTING = re.compile(
     r"它|她|他(?!们?国)|该|該|此|这|這|那[个些]|本(?!身|地|科|土|田|人|质)|其(?!他|实|它)"
 )
@@ -191,7 +192,7 @@ class _Sentence:
             is_person = (
                 is_role
                 or is_named
-                or bool(_SOMEBODY.search(match["what"]) or re.search("[·・]", match["subject"]))
+                or bool(_SOMEBODY.search(match["what"]) or _NAMED_PERSON.search(match["subject"]))
             )
             text = f"{match['subject'].strip()}是{'谁' if is_person else '什么'}"
             yield from self._made(text, match["what"], "definition")

@@ -511,7 +511,7 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
     if not 1 <= len(core) <= _LONGEST_CORE or (rest and (rest[0] not in _COMPLEMENTS or len(rest) < 2)):
         return None
     is_bare = not article and not is_plural(" ".join(core)) and not is_name(core[-1])
-    if is_bare and (len(core) > 1 or lowered[0].endswith("ing")):
+    if (is_bare and len(core) > 1) or (not article and lowered[0].endswith("ing")):
         return None  # an order, a note without articles, or what somebody does
     if not article and not is_name(core[0]) and any(is_name(word) and word.isalpha() for word in core):
         return None  # "Tweak VMS"
@@ -520,6 +520,7 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
     if any(is_name(word) for word in core):
         # "the arg4 argument": of which function, the sections before say.
         is_inner = core[-1] in _INNER and not any(word[0].isupper() for word in core)
+        is_inner = is_inner or (len(core) == 1 and lowered[0] in RELATIVE_NOUNS)  # "the NAME"
         return None if is_inner else "name"
     if core[-1] in RELATIVE_NOUNS | ABSTRACT and (not rest or rest[-1] in RELATIVE_NOUNS | ABSTRACT):
         return None

@@ -101,6 +101,11 @@ _HEDGED = re.compile(
     re.I,
 )
 _MISSPELT = re.compile(r"\b(\w+) \1\b|\ban [b-dgjkpqtvwyzBCDGJKPQTVWYZ]|\ba (?:[aeio]|un(?!i))\w+", re.M)
+_HUMAN_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][.\w-]*)* [A-Z][\w-]+\Z")
+_ROLE = re.compile(
+    r"(?:\S+ ){1,4}(?:author|chair|creator|designer|developer|director|editor|engineer|founder|inventor"
+    r"|maintainer|manager|president|professor|scientist|writer)\b"
+)
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
@@ -347,8 +352,8 @@ class _Sentence:
         if match["number"].casefold() == "one":
             return  # "lets one see"
         noun, extent, left = _counted_noun(f"{match['noun']}{match['tail']}")
-        if RELATIVE_ADJECTIVES.intersection(noun.split()):
-            return  # "two different types"
+        if RELATIVE_ADJECTIVES.intersection(noun.split()) or noun.rpartition(" ")[2] in PARTICIPLES:
+            return  # "two different types", "9 levels of ZLIB supported"
         if not self._is_left(left) or left.partition(" ")[0] in PARTICIPLES:
             return  # two things are counted, or some of them
         rest = f"{verb} {left}"
@@ -415,7 +420,8 @@ class _Sentence:
             # "The offset is the new offset": nothing is told.
             is_told = len(meant) > _SHORTEST_MEANING and subject.split()[-1] not in meant[:5]
             if is_asked and is_told and meant[-1] not in ABSTRACT and not _runs_on(whole):
-                yield from self._made(f"what {clause.auxiliary} {clause.subject}", whole, "definition")
+                wh = "who" if _HUMAN_NAME.match(clause.subject) and _ROLE.match(whole) else "what"
+                yield from self._made(f"{wh} {clause.auxiliary} {clause.subject}", whole, "definition")
         elif not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end == "addition":
             return
         elif (clause.verb or first) in OPEN and (clause.auxiliary or self._source.is_titled(clause.subject)):

@@ -79,6 +79,8 @@ def worded(made: MadeQuestion, passages: Passages) -> str | None:
         title = ""  # this stands beside what the title heads, not below
     asked = made.text.casefold()
     is_named = bool(title) and f" {title.casefold()} " in f" {asked} "
+    # "How long is the snake?" does not name the game.
+    is_named = is_named and not (passages.is_manual and f" the {title} " in f" {made.text} ")
     if is_named or not is_short(title):
         return _finished(made.text) if is_named or not made.needs_topic else None
     if not title:
@@ -311,13 +313,18 @@ _FILES = re.compile(
 )
 _NO_HOLDER = re.compile(
     r"[<>:/]|HOLDER|rights reserved|\b(?:unknown|various|none|nobody|public domain|same as|see|et al"
-    r"|others|not (?:applicable|claimed)|disclaimed)\b",
+    r"|others|not (?:applicable|claimed)|disclaimed)\b|\b(?:the|of|and|for)\Z",
     re.I,
 )
 # A line of a copyright begins another holder with a year or a sign; without, it may go on with the one above.
 _HOLDER = re.compile(r"(?:©|\(c\)|copyright\b|copr\b)|(?:19|20)\d\d", re.I)
 _FULL_LINE = 55
 _EMAIL = re.compile(r"\s*<[^<>]*>")
+# What stands before a remark is no term.
+_LABELS = frozenset(
+    "note notes tip hint warning caution important example examples remark attention default required optional"
+    " deprecated".split()
+)
 _ABBREVIATION = re.compile(r"[A-Z0-9][A-Z0-9.&/-]+\Z")
 
 
@@ -339,7 +346,12 @@ def structure_questions(passages: Passages, text: str) -> Iterator[MadeQuestion]
 def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestion]:
     term = definition.term.strip(" .:：")
     is_chinese = has_unspaced_script(term)
-    if not term or len(term.split()) > 5 or (len(definition.meaning.split()) < 2 and not is_chinese):
+    if (
+        not term
+        or term.casefold() in _LABELS
+        or len(term.split()) > 5
+        or (len(definition.meaning.split()) < 2 and not is_chinese)
+    ):
         return
     if is_chinese:
         asked = f"“{term}”是什么意思"
@@ -388,8 +400,8 @@ def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
     if manual is None or manual["more"] or BROKEN_WORD.search(manual["what"]):
         return
     what = plain(manual["what"]).rstrip(".")
-    if re.search(r"\bman(?:ual)? page", what):
-        return
+    if re.search(r"\bman(?:ual)? page|\s[—–-]\s", what):
+        return  # a page about pages, or with a second name
     named = _named_as(title, text)
     if _is_deed(what, title, fewest=2) and not _is_said(what, title):
         asked = f"what does {named} do"
