@@ -321,9 +321,9 @@ _HOLDER = re.compile(r"(?:©|\(c\)|copyright\b|copr\b)|(?:19|20)\d\d", re.I)
 _FULL_LINE = 55
 _EMAIL = re.compile(r"\s*<[^<>]*>")
 # What stands before a remark is no term.
-_LABELS = frozenset(
-    "note notes tip hint warning caution important example examples remark attention default required optional"
-    " deprecated".split()
+_LABELS = re.compile(
+    r"(?:notes?|tip|hint|warning|caution|important|examples?|remark|attention|default|required|optional)\Z",
+    re.I,
 )
 _ABBREVIATION = re.compile(r"[A-Z0-9][A-Z0-9.&/-]+\Z")
 
@@ -348,7 +348,7 @@ def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestio
     is_chinese = has_unspaced_script(term)
     if (
         not term
-        or term.casefold() in _LABELS
+        or _LABELS.match(term)
         or len(term.split()) > 5
         or (len(definition.meaning.split()) < 2 and not is_chinese)
     ):
