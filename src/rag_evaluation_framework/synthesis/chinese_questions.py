@@ -51,7 +51,7 @@ _ASKED = {
 }
 _MEASURES = (
     "平方公里|平方千米|平方米|立方米|摄氏度|公里|海里|公斤|千克|厘米|毫米|英里|便士|美元|欧元|人民币|百分点|个百分点|人次"
-    "|人(?!口)|名|位|张|个|班|米|里|斤|克|镑|元|块|节|吨|毫升|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
+    "|人(?!口)|名|位|张|个|班|米|里|斤|克|镑|元|块|节|吨|毫升|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部(?!分)|座|层|步|台|套|批|组|只|头"
     "|匹|周岁|岁|公顷|亩|倍|瓶|杯|件|门|所|场|篇|句|字|瓦|千瓦|伏|安|根|册|棵|株|枚|卷|行|列|℃|兆帕|GB|MB|TB"
 )
 _QUANTITY = re.compile(
@@ -61,6 +61,9 @@ _QUANTITY = re.compile(
 )
 _CLAUSE = re.compile(r"(?:[^，,；;：:。！!？?]|(?<=[0-9])[:：](?=[0-9]))+")
 _NOTES = re.compile(r"（[^（）]*）|\([^()]*\)")
+_NUMBERED = re.compile(r"\A\s*第[0-9一二三四五六七八九十百]+[条章款节]\s*")
+# 尚余多少公里, 每周喂几天: of what, is not said.
+_NOTHING_NAMED = re.compile(r"[尚余剩提经向把加称取喂换停]|每[周月年天]")
 _BECAUSE = re.compile(
     r"(?:因为|由于)(?P<reason>[^，；。]{3,60})，(?:所以|因此|因而)?(?P<main>[^，；。]{4,40})\Z"
 )
@@ -72,7 +75,9 @@ _PLACED = re.compile(
 # 放在中层烘烤: what is done there is no part of the place.
 _DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
 # 首部电影是…: whose, is not said. 销售额是为…: a word too many.
-_IS = re.compile(r"(?!首|第一|最)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z")
+_IS = re.compile(
+    r"(?!首|第一|最|唯一)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z"
+)
 _BY = re.compile(
     r"(?P<subject>[^，；。由]{2,20})由(?P<who>[^，；。由]{2,16})"
     r"(?P<does>(?:负责|承担|管理|支付|主持|审核|保管|解决|设计|编写|维护|制定|颁发|提供|运营|组织|建造|发起)[^，；。]{0,8})\Z"
@@ -146,7 +151,7 @@ class _Sentence:
 
     def __init__(self, statement: Statement) -> None:
         self._place = statement.place
-        self._text = _NOTES.sub("", statement.text).strip("。！!；; ")
+        self._text = _NUMBERED.sub("", _NOTES.sub("", statement.text)).strip("。！!；; ")
 
     def questions(self) -> Iterator[MadeQuestion]:
         """Yield what can be asked; of a sentence that denies or supposes something, nothing."""
@@ -227,6 +232,8 @@ class _Sentence:
             or (is_date and not _DATED_BY.search(before))
         ):
             return
+        if form == "spell" and re.search("每[周月年]|全天", before):
+            return  # 每周喂六天, 全天二十四小时: a count of days, a way of speaking
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
             return
         if form == "spell" and match[0].endswith("年") and not _is_lasting(before, after):
@@ -251,7 +258,13 @@ class _Sentence:
             return
         if _GOES_ON.match(after) or _FROM.search(before) or after.endswith("之一"):
             return
-        asked = "百分之多少" if match["share"] else f"多少{match['measure']}"
+        # 后院二层北间, 分红白两种: a floor by its number, and a count of what was named.
+        if (match["measure"] in ("层", "米") and after and not after.startswith("处")) or (
+            match["measure"] == "种" and before[-1] not in "有共为达"
+        ):
+            return
+        is_thousands = match["measure"] == "瓦" and match["number"].endswith("千")
+        asked = "百分之多少" if match["share"] else f"多少{'千' * is_thousands}{match['measure']}"
         yield from self._made(f"{opening}{before}{match['about']}{asked}{after}", match[0], "quantity")
 
     def _made(
@@ -266,6 +279,7 @@ class _Sentence:
             _FEWEST <= len(text) <= _MOST
             and is_whole
             and not _POINTING.search(text)
+            and not _NOTHING_NAMED.match(text)
             and "  " not in text
             and not _ANSWERS_POINTING.search(answer)
         ):

@@ -517,7 +517,9 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
         return None  # "Tweak VMS"
     if any(word in PARTICIPLES or (word.endswith("ed") and len(word) > 5) for word in lowered[: place - 1]):
         return None
-    if any(is_name(word) for word in core):
+    if len(core) == 2 and core[1].isdigit() and lowered[0] in RELATIVE_NOUNS:
+        return None  # "field 1"
+    if any(is_name(word) and len(word) > 1 for word in core):
         # "the arg4 argument": of which function, the sections before say.
         is_inner = core[-1] in _INNER and not any(word[0].isupper() for word in core)
         is_inner = is_inner or (len(core) == 1 and lowered[0] in RELATIVE_NOUNS)  # "the NAME"

@@ -106,6 +106,8 @@ _ROLE = re.compile(
     r"(?:\S+ ){1,4}(?:author|chair|creator|designer|developer|director|editor|engineer|founder|inventor"
     r"|maintainer|manager|president|professor|scientist|writer)\b"
 )
+# "… and field 2 is the version": another thing is told about.
+_SECOND_CLAUSE = re.compile(r"(?:\band|,) (?!which|that|who|where)(?:\S+ ){1,3}(?:is|are|was|were)\b")
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
@@ -471,6 +473,7 @@ class _Sentence:
             and not self._source.is_misspelt(text)
             and answer.count('"') % 2 == 0
             and (form not in _TOLD or _is_told(text, answer))
+            and not (words[1] == "often" and answer.split()[-1] in words)
             and english_clauses.is_clear_answer(answer)
         ):
             yield MadeQuestion(
@@ -572,7 +575,7 @@ def _runs_on(answer: str) -> bool:
             return True
         if word in BE | MODALS | PRONOUNS or (word.endswith("s") and match["determined"]):
             return True
-    return _CONTENT_CLAUSE.search(answer) is not None
+    return _CONTENT_CLAUSE.search(answer) is not None or _SECOND_CLAUSE.search(answer) is not None
 
 
 def _is_object(rest: str) -> bool:

@@ -38,6 +38,7 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     DETERMINERS,
     MONTH,
     NOUNS_TOO,
+    PARTICIPLES,
     POSSESSIVES,
     PREPOSITIONS,
     SAYING_NOTHING,
@@ -400,8 +401,8 @@ def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
     if manual is None or manual["more"] or BROKEN_WORD.search(manual["what"]):
         return
     what = plain(manual["what"]).rstrip(".")
-    if re.search(r"\bman(?:ual)? page|\s[—–-]\s", what):
-        return  # a page about pages, or with a second name
+    if re.search(r"\bman(?:ual)? page|\s[—–-]\s|:\Z", what) or title.endswith(":"):
+        return  # a page about pages, with a second name, or with a remnant
     named = _named_as(title, text)
     if _is_deed(what, title, fewest=2) and not _is_said(what, title):
         asked = f"what does {named} do"
@@ -425,7 +426,7 @@ def _is_deed(text: str, name: str, *, fewest: int = _FEWEST_NEW_WORDS) -> bool:
         (verb in VERBS or THIRD_PERSON.get(verb) in VERBS)
         and verb not in ("see", "be", "note")
         and (verb not in NOUNS_TOO or following in DETERMINERS | POSSESSIVES | {"or", "and"})
-        and following not in PREPOSITIONS | BE
+        and following not in PREPOSITIONS | BE | PARTICIPLES
         and len(_new_words(others, name)) >= max(fewest, len(set(content_keys(others))) / 2)
         and states(text)
         and not points(others)
