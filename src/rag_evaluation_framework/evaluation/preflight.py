@@ -32,6 +32,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
@@ -42,6 +43,7 @@ from rag_evaluation_framework.records.samples import Entities, Milestones, Refus
 from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
 # Which samples lack what a metric needs, found before the first request and named by their lines.
@@ -297,6 +299,8 @@ class DatasetPlan:
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
+    reading: RowReading | None = None
+    """Where the parts of plain rows were found, and how many there are."""
 
     @property
     def name(self) -> str:
@@ -477,7 +481,7 @@ def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
     if dataset is None and path is not None:
-        dialect, truth = recognise(path, format=entry.format), annotated_truth(path)
+        dialect, truth = _dialect(entry, path), annotated_truth(path)
         return Source(
             (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
             dialect.name,
@@ -493,6 +497,14 @@ def source_of(entry: DatasetEntry) -> Source:
         return replace(methods, corpus=Corpus(dataset.documents))
 
     return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
+
+
+def _dialect(entry: DatasetEntry, path: Path) -> Dialect:
+    if entry.reading is None:
+        return recognise(path, format=entry.format)
+    from rag_evaluation_framework.datasets.rows import PlainRows
+
+    return PlainRows(entry.reading)
 
 
 def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:
@@ -527,9 +539,11 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
     located = () if contexts is None else contexts.truth
     missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
-    calls = input_bytes = output_bytes = 0
+    calls = input_bytes = output_bytes = answers = references = 0
     for sample in replace(selection, repeats=1)():
         missing.look_at(sample)
+        answers += sample.recorded is not None and sample.recorded.answer is not None
+        references += sample.reference is not None or isinstance(sample.expectation, Refusal)
         calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
         expected = [turn.reference for turn in sample.turns] + [sample.reference]
@@ -550,6 +564,8 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         about=_about(entry, source.dialect),
         methods=methods,
         annotations=source.annotations,
+        reading=entry.reading
+        and replace(entry.reading, rows=selection.n_in_file, answers=answers, references=references),
     )
 
 
