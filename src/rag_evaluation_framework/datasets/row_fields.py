@@ -17,9 +17,6 @@ from typing import Any, NamedTuple
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 from rag_evaluation_framework.files.strict_json import JsonPath
 
-ROWS = "rows"
-"""What the format of plain rows is called, and rows in memory that have no other name."""
-
 PARTS = (
     "question",
     "reference",

@@ -22,7 +22,7 @@ from rag_evaluation_framework.datasets.csv_tables import python_list
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
-from rag_evaluation_framework.datasets.row_fields import ROWS, Place, RowReading, reading_of, truth_value
+from rag_evaluation_framework.datasets.row_fields import Place, RowReading, reading_of, truth_value
 from rag_evaluation_framework.datasets.row_sources import (
     Row,
     is_frame,
@@ -44,6 +44,7 @@ from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
 from rag_evaluation_framework.records.samples import (
+    ROWS,
     Dataset,
     Origin,
     Preview,

@@ -45,7 +45,7 @@ from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship_warnings, opened_methods
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
 
-_IN_MEMORY = "rows"
 _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
@@ -258,7 +257,7 @@ def _manifest_of(job: Job) -> Manifest:
     if isinstance(data, str | Path):
         return _manifest_at(Path(data), job)
     dataset, reading = (data, None) if isinstance(data, Dataset) else _rows_in(data, job)
-    name = dataset.name or _IN_MEMORY
+    name = dataset.name or ROWS
     entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
     return _of_one(entry, Path(name), job)
 

@@ -1,5 +1,4 @@
-"""Everything that can be wrong before the first request is found here, and what a run would take is
-counted.
+"""Everything that can be wrong is found here before the first request, and what a run takes is counted.
 
 Token counts are estimates: a token for every four bytes of the questions and of the expected answers.
 What an agent adds by itself (instructions, contexts) is not known and not counted, so they are lower
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
+from rag_evaluation_framework.datasets.rows import PlainRows, RowReading
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -32,7 +32,6 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
@@ -43,7 +42,6 @@ from rag_evaluation_framework.records.samples import Entities, Milestones, Refus
 from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
 # Which samples lack what a metric needs, found before the first request and named by their lines.
@@ -300,7 +298,6 @@ class DatasetPlan:
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
     reading: RowReading | None = None
-    """Where the parts of plain rows were found, and how many there are."""
 
     @property
     def name(self) -> str:
@@ -481,7 +478,8 @@ def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
     if dataset is None and path is not None:
-        dialect, truth = _dialect(entry, path), annotated_truth(path)
+        rows = None if entry.reading is None else PlainRows(entry.reading)
+        dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
         return Source(
             (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
             dialect.name,
@@ -497,14 +495,6 @@ def source_of(entry: DatasetEntry) -> Source:
         return replace(methods, corpus=Corpus(dataset.documents))
 
     return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
-
-
-def _dialect(entry: DatasetEntry, path: Path) -> Dialect:
-    if entry.reading is None:
-        return recognise(path, format=entry.format)
-    from rag_evaluation_framework.datasets.rows import PlainRows
-
-    return PlainRows(entry.reading)
 
 
 def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:

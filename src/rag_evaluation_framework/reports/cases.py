@@ -13,10 +13,10 @@ from textwrap import shorten
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from rag_evaluation_framework.datasets.row_fields import ROWS
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.responses import Hit
+from rag_evaluation_framework.records.samples import ROWS
 from rag_evaluation_framework.records.scores import Blame, BlameKind
 from rag_evaluation_framework.reports.screen import (
     DIM,
@@ -56,13 +56,8 @@ _NAMED = 20
 
 
 def sample_name(row: Row, *, by_line: bool = True) -> str:
-    """Return what a sample is called: the line of its file, counted from 1, or its id; a row by its id."""
-    origin = None if row.sample is None else row.sample.origin
-    if origin is None or origin.line is None or not by_line:
-        return row.id
-    if origin.dialect == ROWS and not row.id.startswith("sample-"):
-        return row.id
-    return f"line {origin.line}" if origin.file is not None else f"row {origin.line}"
+    """Return what a sample is called: the line of its file, counted from 1, or its id."""
+    return row.sample.name if row.sample is not None and by_line else row.id
 
 
 def names_listed(names: Sequence[str]) -> str:
