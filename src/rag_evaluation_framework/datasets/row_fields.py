@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from shlex import quote
 from typing import Any, NamedTuple
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
@@ -39,6 +40,7 @@ SHOWN = ("question", "answer", "contexts", "reference")
 # Where the text of an answer stands in the reply of a model.
 _MESSAGE = ("message.content", "choices[0].message.content", "choices[0].text", "messages[-1].content")
 _DEPTH = 3
+_DIGITS = 6
 _NUMBERED = re.compile(r"(.*?)[ _.\-]?\[?([0-9]+)\]?")
 _NAME_ONLY = re.compile(r"[A-Za-z0-9_./:#@%+\-]{1,200}")
 _SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
@@ -116,23 +118,26 @@ class Place:
         self.container, star, inner = text.partition("[*]")
         self.item = inner.removeprefix(".") if star else ""
         self.is_each = bool(star)
-        self._numbered = (
-            None if star or "*" not in text else re.compile(re.escape(text).replace(r"\*", "([0-9]+)"))
-        )
-        self._path = None if self._numbered else _path(self.container)
+        self._around = None if star or "*" not in text else text.split("*", 1)
+        self._path = None if self._around else _path(self.container)
         self._inner = _path(self.item) if self.item else None
 
     def find(self, row: Mapping[str, Any]) -> Any:
         """Return what stands there: of a path through a list the list; ``None`` where there is nothing."""
-        if self._numbered is not None:
-            found = [(int(match[1]), row[name]) for name in row if (match := self._numbered.fullmatch(name))]
-            several = [
-                value for _, value in sorted(found, key=lambda each: each[0]) if value not in (None, "")
-            ]
+        if self._around is not None:
+            found = sorted((number, name) for name in row if (number := self._number(name)) is not None)
+            several = [row[name] for _, name in found if row[name] not in (None, "")]
             return several if found else None
         if self.container in row:
             return row[self.container]
         return None if self._path is None else self._path.find(row)
+
+    def _number(self, column: str) -> int | None:
+        """Return the number in the name of a numbered column; ``None`` of another column."""
+        before, after = self._around or ("", "")
+        number = column.removeprefix(before).removesuffix(after)
+        is_one = column == f"{before}{number}{after}" and number.isascii() and number.isdigit()
+        return int(number) if is_one and len(number) < _DIGITS else None
 
     def within(self, item: Any) -> Any:
         """Return what stands in one item of the list."""
@@ -444,8 +449,6 @@ def _which(
 
 
 def _argument(part: str, place: str) -> str:
-    from shlex import quote
-
     return quote(f"{part}={place}") if place != "FIELD" else f"{part}=FIELD"
 
 

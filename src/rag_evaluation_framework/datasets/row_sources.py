@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
@@ -99,9 +101,6 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:
     """Yield the rows of the first sheet that has any, by the names in its first row."""
-    from importlib import import_module
-    from zipfile import BadZipFile, ZipFile
-
     try:
         openpyxl = import_module("openpyxl")
     except ImportError as error:

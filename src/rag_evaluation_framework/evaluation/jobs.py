@@ -18,6 +18,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
+from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
     MissingDatasetError,
     RagEvalError,
@@ -54,7 +55,6 @@ from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.run_groups import RunGroup
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.retrieval.sweep import Grid
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
@@ -256,16 +256,14 @@ def _manifest_of(job: Job) -> Manifest:
         return data
     if isinstance(data, str | Path):
         return _manifest_at(Path(data), job)
-    dataset, reading = (data, None) if isinstance(data, Dataset) else _rows_in(data, job)
+    dataset, reading = (data, None) if isinstance(data, Dataset) else rows_in(data, **_wish(job))
     name = dataset.name or ROWS
     entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
     return _of_one(entry, Path(name), job)
 
 
-def _rows_in(data: object, job: Job) -> tuple[Dataset, RowReading | None]:
-    from rag_evaluation_framework.datasets.rows import rows_in
-
-    return rows_in(data, map=job.map, needs_answer=job.target is None)
+def _wish(job: Job) -> dict[str, Any]:
+    return {"map": job.map, "needs_answer": job.target is None}
 
 
 def _manifest_at(path: Path, job: Job) -> Manifest:
@@ -283,9 +281,7 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if not path.exists():
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    from rag_evaluation_framework.datasets.rows import rows_at
-
-    _, reading = rows_at(path, format=format_, map=job.map, needs_answer=job.target is None)
+    _, reading = rows_at(path, format=format_, **_wish(job))
     entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading)
     return _of_one(entry, path, job)
 

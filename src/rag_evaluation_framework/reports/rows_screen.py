@@ -20,9 +20,10 @@ _MOST_NAMED = 1000
 _NOT_COUNTED = {"refused": "declined", "dont_know": "does not know", "asks_back": "asks back"}
 
 
-def reading_of_run(evaluation: Evaluation) -> RowReading | None:
-    """Return what was read of plain rows; ``None`` where the data have a format of their own."""
-    return RowReading.from_dict(evaluation.head.configuration.get("reading"))
+def reading_of_run(evaluation: Evaluation) -> RowReading:
+    """Return what was read of plain rows."""
+    reading = RowReading.from_dict(evaluation.head.configuration.get("reading"))
+    return RowReading("rows", {}) if reading is None else reading
 
 
 def show_reading(screen: Screen, reading: RowReading) -> None:

@@ -119,8 +119,8 @@ def render(
     elif thing.kind == "systems" and RULES in thing.head.configuration:
         ranking_screen(screen, thing, rows=rows, details=details)
     else:
-        if reading and (fields := reading_of_run(thing)) is not None:
-            show_reading(screen, fields)
+        if reading and holds_rows(thing):
+            show_reading(screen, reading_of_run(thing))
             screen.gap()
         _evaluation(screen, thing, samples=samples, details=details)
     return str(screen)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.files import strict_json
@@ -103,8 +104,6 @@ def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
     source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
     if source is None:
         return None
-    from rag_evaluation_framework.datasets.rows import dialect_of_run
-
     return partial(dialect_of_run(folder.head.configuration, source).stream, Path(source))
 
 
