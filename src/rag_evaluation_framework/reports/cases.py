@@ -54,8 +54,7 @@ _NAMED = 20
 
 def sample_name(row: Row, *, by_line: bool = True) -> str:
     """Return what a sample is called: the line of its file, counted from 1, or its id."""
-    origin = None if row.sample is None else row.sample.origin
-    return row.id if origin is None or origin.line is None or not by_line else f"line {origin.line}"
+    return row.sample.name if row.sample is not None and by_line else row.id
 
 
 def names_listed(names: Sequence[str]) -> str:

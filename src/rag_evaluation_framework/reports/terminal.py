@@ -101,18 +101,16 @@ def render(
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
-    short: bool = False,
 ) -> str:
     """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
 
     ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored. A comparison has each answer that changed with ``everything``, the groups it is
-    ``slice_by``, or is ``short``.
+    what was not scored. A comparison has each answer that changed with ``everything``, and the groups it is
+    ``slice_by``.
     """
     screen = screen or Screen()
     if isinstance(thing, Comparison):
-        wish = {"details": details, "everything": everything, "short": short}
-        show_comparison(screen, thing, slice_by=slice_by, **wish)
+        show_comparison(screen, thing, details=details, everything=everything, slice_by=slice_by)
     elif CELLS in thing.head.configuration:
         sweep_screen(screen, thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:
