@@ -31,22 +31,25 @@ def check_access(tab: Any) -> None:
     assert serious == {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("name", "address"),
     [("run", ""), ("run", "sample"), ("comparison", ""), ("comparison", "#v=1"), ("sweep", "")],
 )
 def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
-    pages: dict[str, Path], opened: Opened, name: str, address: str, width: int, scheme: str
+    pages: dict[str, Path], opened: Opened, name: str, address: str
 ) -> None:
-    tab = opened(pages[name], "" if address == "sample" else address, width=width, scheme=scheme)
+    tab = opened(pages[name], "" if address == "sample" else address)
     if address == "sample":
         tab.locator(".view:not([hidden]) .samples tbody a").first.click()
         tab.wait_for_selector(".sample:not([hidden]) h1")
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    assert tab.locator("h1:visible").count() == 1
-    check_access(tab)
+    for scheme, widths in (("light", WIDTHS), ("dark", WIDTHS[::-1])):
+        tab.emulate_media(color_scheme=scheme)
+        for width in widths:
+            tab.set_viewport_size({"width": width, "height": 900})
+            fits = tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert fits, f"at {width} the page scrolls sideways"
+            assert tab.locator("h1:visible").count() == 1
+        check_access(tab)  # wide and light, then narrow and dark
 
 
 def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
