@@ -45,7 +45,13 @@ from rag_evaluation_framework.evaluation.targets import (
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.strict_json import write_lines
-from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship_warnings, opened_methods
+from rag_evaluation_framework.judging.methods import (
+    JudgeLike,
+    Methods,
+    beyond_reach,
+    kinship_warnings,
+    opened_methods,
+)
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
@@ -167,7 +173,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
-    plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
+    doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
+    plan = replace(plan, warnings=(*plan.warnings, *doubts))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = directory is not None or resumed is not None or is_live
@@ -189,6 +196,17 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         kept=kept,
         repository=repository_state(Path.cwd()),
     )
+
+
+def _reach_warnings(plan: Plan) -> list[str]:
+    """Return a warning for each threshold that its method does not reach on right answers."""
+    found: dict[str, None] = {}
+    for dataset in plan.datasets:
+        methods = {scorer.name: scorer.method for scorer in dataset.scorers}
+        for threshold in dataset.thresholds:
+            if warning := beyond_reach(threshold, methods.get(threshold.metric)):
+                found[warning] = None
+    return list(found)
 
 
 def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:

@@ -31,7 +31,7 @@ from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
@@ -130,7 +130,11 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         # Results have the tests that were made, so they are written again.
         parts = {name: _written(replace(part, regressions=found)) for name, part in parts.items()}
         whole = replace(_whole(suite, parts), regressions=found)
-    return replace(whole, verdict=suite.gate.decide(whole))
+    verdict = suite.gate.decide(whole)
+    # What was met could be reached here, whatever was measured elsewhere.
+    reached = {beyond_reach(each, each.method) for each in verdict.checks if each.status == "met"}
+    kept = tuple(warning for warning in whole.warnings if warning not in reached)
+    return replace(whole, verdict=verdict, warnings=kept)
 
 
 def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> Regressions:
