@@ -185,7 +185,7 @@ def test_what_a_run_may_be_called(ferry: Path, monkeypatch: pytest.MonkeyPatch) 
     assert by_end.stdout == by_id.stdout
     assert by_end.stdout.split(": ")[1].startswith("2 of 13 answers failed\n")
     several = rag_eval("show", "_20")  # no end of an id
-    assert "no run '_20'" in str(several.exception)
+    assert 'there is no run "_20"' in str(several.exception)
     (ferry / "runs" / "eval_run_20990101_001").mkdir()
     try:
         assert "001 is the end of 2 runs (" in str(rag_eval("show", "001").exception)
