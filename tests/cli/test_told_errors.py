@@ -6,6 +6,8 @@ import errno
 import re
 import shlex
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ ASKED = ("evaluate", "agent.yaml", "--target", "ferry_agent:answer", "--allow-mi
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The ferry desk with one run, called as on 16 November 2026."""
     folder = tmp_path_factory.mktemp("told") / "ferry"
     shutil.copytree(HERE.parents[1] / "examples" / "ferry", folder)
@@ -33,7 +35,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert rag_eval(*ASKED).return_value == 1
     (run,) = (folder / "runs").iterdir()
     run.rename(run.with_name("eval_run_20261116_001"))
-    return folder
+    yield folder
+    sys.modules.pop("ferry_agent")  # others ask the same agent in another state
 
 
 @pytest.fixture

@@ -196,6 +196,6 @@ def test_answers_are_chosen_by_line_id_slice_and_metric(ferry: Path, monkeypatch
     )
     assert "line 6" not in rag_eval("show", "001", "--failed", "--metric", "hit@1").stdout
     assert "line 3" not in rag_eval("show", "001", "--failed", "--slice", "tag=refunds").stdout
-    assert "did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
+    assert "Did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
     assert "expected one of tag, category" in str(rag_eval("show", "001", "--slice", "fares").exception)
     assert "expected one of --failed" in str(rag_eval("show", "--failed", "--missed").exception)
