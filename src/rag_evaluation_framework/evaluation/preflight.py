@@ -596,6 +596,5 @@ def _thresholds_of(
 def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         for issue in plan.incomplete:
-            is_context = issue.path == "context"
-            effect = "those that the system returns count" if is_context else "they are skipped"
+            effect = "those that the system returns count" if issue.path == "context" else "they are skipped"
             yield f"{issue}; {effect} (--allow-missing)"
