@@ -54,7 +54,10 @@ def _say(lines: Sequence[str], *, name: str) -> None:
     """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
     with suppress(OSError):
         for line in lines:
-            click.echo(f"{name}: {line}", err=True)
+            before = (
+                " " * (len(name) + 2) if line.startswith("  ") else f"{name}: "
+            )  # what goes on is indented
+            click.echo(before + line.removeprefix("  "), err=True)
 
 
 def drop_output() -> None:
@@ -113,7 +116,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "retrieval": _Command(
             "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
         ),
-        "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
+        "score": _Command(
+            "score", "Score a file of answers, or a saved run by other metrics; nobody is asked."
+        ),
         "calibrate": _Command(
             "calibrate", "Check the metrics of a run against human labels, and correct its figures."
         ),

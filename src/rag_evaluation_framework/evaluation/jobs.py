@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
-    InputError,
     MissingDatasetError,
     RagEvalError,
     UsageError,
@@ -44,7 +43,6 @@ from rag_evaluation_framework.evaluation.targets import (
 )
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
-from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.judging.methods import (
     JudgeLike,
     Methods,
@@ -54,7 +52,7 @@ from rag_evaluation_framework.judging.methods import (
 )
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
 
-_IN_MEMORY = "rows"
 _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
@@ -155,7 +152,10 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         tags=job.tags,
         sample_size=job.sample_size,
         seed=job.seed,
-        allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        allow_missing=options.allow_missing
+        or is_chosen_by_data
+        or manifest.kind == "golden"
+        or any(entry.reading is not None for entry in manifest.datasets),
         repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
@@ -274,10 +274,14 @@ def _manifest_of(job: Job) -> Manifest:
         return data
     if isinstance(data, str | Path):
         return _manifest_at(Path(data), job)
-    rows = cast("Iterable[Any]", data)
-    dataset = data if isinstance(data, Dataset) else _dataset_of(list(rows), job.map or {})
-    name = dataset.name or _IN_MEMORY
-    return _of_one(DatasetEntry(name=name, path=None, metrics=(), dataset=dataset), Path(name), job)
+    dataset, reading = (data, None) if isinstance(data, Dataset) else rows_in(data, **_wish(job))
+    name = dataset.name or ROWS
+    entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
+    return _of_one(entry, Path(name), job)
+
+
+def _wish(job: Job) -> dict[str, Any]:
+    return {"map": job.map, "needs_answer": job.target is None}
 
 
 def _manifest_at(path: Path, job: Job) -> Manifest:
@@ -295,7 +299,9 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if not path.exists():
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_), path, job)
+    _, reading = rows_at(path, format=format_, **_wish(job))
+    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading)
+    return _of_one(entry, path, job)
 
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
@@ -303,6 +309,12 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     metrics = _borne_by(entry) if job.metrics is None else job.metrics
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
+        if entry.reading is not None:
+            say = 'map={"contexts": FIELD}' if entry.reading.in_memory else "--map contexts=FIELD"
+            raise UsageError(
+                f"{entry.reading.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
+                f"  Say which field holds them: {say}, or by which metric to score: -m METRIC"
+            )
         raise UsageError(
             f"dataset {entry.name}: expected metrics, got none, and its samples bear none by themselves"
         )
@@ -317,7 +329,7 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 def _borne(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
-        yield from ("chunk_recall", "chunk_precision")
+        yield from ("chunk_recall", "chunk_precision") if sample.relevant_chunk_ids else ("hit@1",)
         return
     if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"
@@ -350,26 +362,6 @@ def catalogue_path(name: str) -> Path:
     if not found:
         raise MissingDatasetError(f"no dataset {shown(name)}: neither a path nor an id of the catalogue")
     return found[-1]
-
-
-def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
-    """Return rows as a dataset; ``columns`` says which of theirs holds what our dialects call otherwise."""
-    if not rows:
-        raise UsageError("data: expected at least one row, got none")
-    if all(isinstance(row, Sample) for row in rows):
-        return Dataset(samples=tuple(rows), dialect="")
-    if not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(f"data: expected samples or dictionaries, got {shown(rows[0])}")
-    names = {theirs: ours for ours, theirs in columns.items()}
-    records = [{names.get(name, name): value for name, value in row.items()} for row in rows]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.jsonl"
-        write_lines(path, records)
-        try:
-            read = read_dataset(path)
-        except InputError as error:
-            raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
-    return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
 
 
 # Which branch and commit a folder stands at, read from the files of its repository. Where machines that build

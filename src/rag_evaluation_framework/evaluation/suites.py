@@ -75,6 +75,8 @@ from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Perfo
 from rag_evaluation_framework.results.verdicts import Regressions
 
 _NOT_BEGUN = "not begun"
+READING = "reading"
+"""What was read from which field of plain rows; the screen of those says it first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -317,6 +319,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({"system_version": version} if (version := getattr(suite.target, "version", None)) else {}),
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
+            **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
             **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
@@ -544,7 +547,9 @@ def rescored_head(
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
+    before = {
+        name: value for name, value in folder.head.configuration.items() if name not in (JUDGE, READING)
+    }
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,

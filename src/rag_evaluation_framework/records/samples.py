@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 Role = Literal["user", "assistant", "system"]
 
+ROWS = "rows"
+"""What the format of plain rows is called, and rows in memory that have no other name."""
+
+MADE_ID = "sample-"
+"""What ids begin with that were made from a sample's content."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -176,8 +182,13 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """What the sample is called: the line of its file, counted from 1, or its id."""
-        return self.id if self.origin is None or self.origin.line is None else f"line {self.origin.line}"
+        """What the sample is called: the line of its file, counted from 1, or its id; a row by its own id."""
+        origin = self.origin
+        if origin is None or origin.line is None:
+            return self.id
+        if origin.dialect == ROWS and not self.id.startswith(MADE_ID):
+            return self.id
+        return f"row {origin.line}" if origin.file is None else f"line {origin.line}"
 
     def __repr__(self) -> str:
         told = "; ".join(
