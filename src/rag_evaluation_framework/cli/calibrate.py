@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 
+from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
@@ -40,7 +41,20 @@ Examples:
     --pair faithfulness=factual_correctness:fully_correct"""
 
 
-@click.command("calibrate", epilog=EXAMPLES)
+_COMMON = (
+    "annotations",
+    "label_files",
+    "metrics",
+    "pairs",
+    "label",
+    "positive_at",
+    "thresholds",
+    "rule",
+    "as_json",
+)
+
+
+@click.command("calibrate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("run", required=False)
 @click.option(
     "--annotations",

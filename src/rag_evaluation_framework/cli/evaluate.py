@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     EXISTING_FILE,
@@ -61,7 +62,13 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-@click.command("evaluate", epilog=EXAMPLES)
+_COMMON = (
+    *("url", "target", "datasets", "metrics", "tags", "sample_size", "baseline", "resume", "dry_run"),
+    "details",
+)
+
+
+@click.command("evaluate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 @scoring_options
 @click.pass_context

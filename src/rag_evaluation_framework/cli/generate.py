@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
@@ -60,7 +61,21 @@ _GIVEN_AGAIN = frozenset(
 )
 
 
-@click.command("generate", epilog=EXAMPLES)
+_COMMON = (
+    "output",
+    "extractive",
+    "model",
+    "base_url",
+    "queries_per_doc",
+    "kinds",
+    "unanswerable",
+    "level",
+    "force",
+    "resume",
+)
+
+
+@click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=EXISTING_FOLDER)
 @click.option(
     "-o",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -63,7 +64,21 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-@click.command("golden", epilog=EXAMPLES)
+_COMMON = (
+    "url",
+    "target",
+    "config",
+    "thresholds",
+    "datasets",
+    "sample_size",
+    "baseline",
+    "resume",
+    "dry_run",
+    "details",
+)
+
+
+@click.command("golden", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 @scoring_options
 @click.pass_context

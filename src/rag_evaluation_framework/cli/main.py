@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
+from rag_evaluation_framework.cli.help import signpost
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError, is_disk_full
 from rag_evaluation_framework.version import __version__
@@ -240,10 +241,13 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name, command.summary) for name, command in commands.items()])
 
 
-@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT)
+@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
-def program() -> None:
+@click.pass_context
+def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    if context.invoked_subcommand is None:
+        click.echo(signpost(GROUPS))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
@@ -84,7 +85,21 @@ Examples:
 _tried = partial(click.option, multiple=True, metavar="SPEC")
 
 
-@click.command("retrieval", epilog=EXAMPLES)
+_COMMON = (
+    "dataset",
+    "chunker",
+    "retriever",
+    "embedder",
+    "store",
+    "reranker",
+    "k",
+    "config",
+    "output",
+    "details",
+)
+
+
+@click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=_PATH, required=False)
 @click.option(
     "--dataset",
