@@ -202,7 +202,7 @@ class UnknownNameError(UsageError):
 
 _ALIKE = 0.5
 _NEARLY = 0.15
-_NAMED = 12
+_NAMED = 20
 
 
 def _nearest(name: str, known: Sequence[str]) -> list[str]:

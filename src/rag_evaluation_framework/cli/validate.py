@@ -80,9 +80,10 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
             click.echo(f"{place}{issue.severity}: {issue.sentence} [{issue.code}]")
     if counts:
         click.echo()
-    found = [counted(counts["error"], "error") if counts["error"] else "no errors"]
+    found = [counted(counts["error"], "error")]
     found += [counted(counts["warning"], "warning")] if counts["warning"] else []
-    click.echo(f"{' and '.join(found)} in {counted(files, 'file')}")
+    verdict = "" if counts["error"] else "valid: "
+    click.echo(f"{verdict}{' and '.join(found)} in {counted(files, 'file')}")
     return counts
 
 
