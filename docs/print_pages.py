@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 import rag_evaluation_framework as front_door
-from rag_evaluation_framework.cli.help import HELP_ALL
 from rag_evaluation_framework.cli.main import program
+from rag_evaluation_framework.cli.options import HELP_ALL
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.reports.lists import metric_list_markdown
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 import click
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
@@ -17,6 +16,7 @@ from rag_evaluation_framework.cli.options import (
     RESAMPLES,
     RUNS_DIR,
     SEED,
+    LongCommand,
     metrics_option,
     new_screen,
     show,

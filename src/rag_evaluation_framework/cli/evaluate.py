@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     EXISTING_FILE,
@@ -15,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
+    LongCommand,
     Option,
     check_run,
     metrics_option,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
@@ -22,6 +21,7 @@ from rag_evaluation_framework.cli.options import (
     KEY_ENV,
     RUNS_DIR,
     SEED,
+    LongCommand,
     concurrency,
     mend_journals,
     new_screen,

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -15,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
+    LongCommand,
     Option,
     check_run,
     scoring_of,

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
@@ -16,6 +15,7 @@ from rag_evaluation_framework.cli.options import (
     PAIRED_TEST,
     RESAMPLES,
     SEED,
+    LongCommand,
     metrics_option,
     new_screen,
     show,

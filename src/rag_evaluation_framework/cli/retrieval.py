@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.help import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
@@ -33,6 +32,7 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
+    LongCommand,
     mend_journals,
     new_screen,
     show,
