@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
 from rag_evaluation_framework.errors import (
     InputError,
     MissingDatasetError,
@@ -52,8 +52,9 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.kept_data import SamplesRead, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, SAMPLES_FILE, keep_samples
 from rag_evaluation_framework.results.run_groups import RunGroup
 
 if TYPE_CHECKING:
@@ -149,7 +150,10 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         tags=job.tags,
         sample_size=job.sample_size,
         seed=job.seed,
-        allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        allow_missing=options.allow_missing
+        or is_chosen_by_data
+        or manifest.kind == "golden"
+        or any(entry.source is not None for entry in manifest.datasets),
         repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
@@ -238,7 +242,9 @@ def _check_recorded(plan: Plan) -> None:
     for dataset in plan.datasets:
         samples = dataset.selection()
         if not any(
-            is_retrieval_only(sample) or (sample.recorded and sample.recorded.answer is not None)
+            is_retrieval_only(sample)
+            or sample.trace
+            or (sample.recorded and sample.recorded.answer is not None)
             for sample in samples
         ):
             raise UsageError(
@@ -277,7 +283,34 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if not path.exists():
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_), path, job)
+    source = _traces_at(path, job)
+    format_ = format_ if source is None else "traces"
+    return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_, source=source), path, job)
+
+
+def _traces_at(path: Path, job: Job) -> SamplesRead | None:
+    """Read the traces at a path, once; ``None`` if there is something else."""
+    with suppress(InputError):
+        dialect: Any = recognise(path, format=job.options.format)
+        if dialect.name == "traces":
+            return _read_traces(path, dialect.chosen(path, job.options.traces))
+    if job.options.traces is not None:
+        chosen = ", ".join(job.options.traces.to_dict())
+        raise UsageError(f"{path}: {chosen} are for traces: expected OTLP JSON, got something else")
+    return None
+
+
+def _read_traces(path: Path, traces: Any) -> SamplesRead:
+    folder = _PassingFolder()
+    keep_samples(traces.stream, folder.path)
+    if not traces.counts["samples"]:
+        raise UsageError("\n".join((f"{path}: expected a trace that answers, got none", *traces.doubts)))
+
+    def stream() -> Iterator[Sample]:  # holds the folder, which is there as long as somebody may read it
+        return read_samples(folder.path / SAMPLES_FILE)
+
+    configuration = {"traces": {**traces.choice.to_dict(), "counts": dict(traces.counts)}}
+    return SamplesRead(stream=stream, doubts=traces.doubts, configuration=configuration)
 
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
@@ -301,7 +334,9 @@ def _borne(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
         yield from ("chunk_recall", "chunk_precision")
         return
-    if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
+    recorded = sample.recorded
+    has_answer = recorded is not None and (sample.trace is None or recorded.answer is not None)
+    if recorded is not None and has_answer and (recorded.contexts or recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
         yield "refusal_recall"
@@ -309,6 +344,8 @@ def _borne(sample: Sample) -> Iterable[str]:
         yield "answer_correctness"
     if sample.relevant_documents:
         yield "hit@1"
+    if sample.trace is not None and any(step.kind in ("retrieval", "tool") for step in sample.trace.steps):
+        yield "needless_steps"
 
 
 def _is_manifest(path: Path) -> bool:

@@ -51,6 +51,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
@@ -458,6 +459,8 @@ class DatasetEntry:
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
+    source: SamplesRead | None = field(default=None, hash=False)
+    """The samples, where what is at the path was read already, as traces are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -370,7 +370,8 @@ def plan_evaluation(
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or Methods()))
     problems.raise_all()
-    warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
+    doubts = (doubt for entry in entries if entry.source for doubt in entry.source.doubts)
+    warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans), *doubts)
     return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
 
 
@@ -476,6 +477,8 @@ _SAID = ("dataset_id", "name", "version")
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
+    if entry.source is not None:
+        return Source(entry.source.stream, str(entry.format), lambda methods, _metrics: methods)
     if dataset is None and path is not None:
         dialect, truth = recognise(path, format=entry.format), annotated_truth(path)
         return Source(
