@@ -13,6 +13,7 @@ import pytest
 from chat_server import running_chat
 
 from cases import FERRIES
+from command_lines import rag_eval_ended as rag_eval
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read_manifest
@@ -29,11 +30,6 @@ def script(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProc
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
     )
-
-
-def rag_eval(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from rag_evaluation_framework.cli.main import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from command_lines import rag_eval_process as rag_eval
+from command_lines import rag_eval_ended as rag_eval
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")

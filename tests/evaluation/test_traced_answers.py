@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from command_lines import rag_eval_ended
 from otlp_spans import request, retrieval, root, span, tool, write
 from rag_evaluation_framework import Options, UsageError, evaluate
 from rag_evaluation_framework.records.steps import TraceChoice
@@ -129,5 +130,18 @@ def test_nothing_that_answers_is_one_error_and_choices_are_for_traces(tmp_path: 
         evaluate(path)
     other = tmp_path / "other.jsonl"
     other.write_text('{"input": "a", "expected": "b"}\n')
-    with pytest.raises(UsageError, match="services are for traces"):
+    with pytest.raises(UsageError, match="services: expected traces in OTLP JSON"):
         evaluate(other, options=Options(traces=TraceChoice(services=("a",))))
+
+
+def test_the_command_scores_a_folder_of_traces_and_tells_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    traces = str(folder / "traces")
+    done = rag_eval_ended("score", traces, "-m", "step_count", "--until", "2027-01-01", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "expected its parent in the files" in " ".join(done.stdout.split())
+    none = rag_eval_ended("score", traces, "--service", "nobody", folder=tmp_path)
+    assert (none.returncode, none.stdout) == (2, "")
+    assert "expected a trace that answers, got none" in none.stderr
+    run = rag_eval_ended("score", "-m", "step_count", "--where", "a=b", folder=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "rag-eval: --where: a run is scored whole; expected a file of answers or traces\n"

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.secrets import (
@@ -53,6 +53,9 @@ from rag_evaluation_framework.metrics.declaration import (
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
@@ -461,6 +464,8 @@ class DatasetEntry:
     version: str | None = None
     source: SamplesRead | None = field(default=None, hash=False)
     """The samples, where what is at the path was read already, as traces are."""
+    reading: RowReading | None = field(default=None, hash=False)
+    """Where the parts of plain rows stand, where it is not of a known dialect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
