@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -52,6 +53,18 @@ def rag_eval_ended(
     *arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``rag-eval`` to its end as :func:`rag_eval_process` does, in this process: a second or two less."""
+    return _ended(lambda: main(list(arguments)), ["rag-eval", *arguments], folder, environment)
+
+
+def script_ended(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script of the project to its end, in this process."""
+    path = str(Path(__file__).parents[1] / "scripts" / f"{name}.py")
+    return _ended(lambda: runpy.run_path(path, run_name="__main__"), [path, *arguments], folder, None)
+
+
+def _ended(
+    run: Callable[[], object], argv: list[str], folder: Path | None, environment: Mapping[str, str] | None
+) -> subprocess.CompletedProcess[str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     code, place, paths, modules = 0, folder or Path.cwd(), list(sys.path), set(sys.modules)
     with pytest.MonkeyPatch.context() as patch, chdir(place), redirect_stdout(out), redirect_stderr(err):
@@ -60,8 +73,9 @@ def rag_eval_ended(
             patch.delenv(name)
         for name, value in wanted.items():
             patch.setenv(name, value)
+        patch.setattr(sys, "argv", argv)
         try:
-            main(list(arguments))
+            run()
         except SystemExit as end:
             code = int(end.code or 0)
     # What was imported from the folder is another project's when the next command runs.
@@ -70,7 +84,7 @@ def rag_eval_ended(
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
             del sys.modules[name]
     said = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(["rag-eval", *arguments], code, *said)
+    return subprocess.CompletedProcess(argv, code, *said)
 
 
 def rag_eval_process(
