@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rag_evaluation_framework.datasets.otlp import Span
@@ -185,11 +186,13 @@ def _plain(value: Any) -> str | None:
 
 def _documents(said: Mapping[str, Any], prefix: str) -> list[Retrieved] | None:
     """Return the documents in their order; ``None`` where the span does not say what it found."""
-    listed = _listed_documents(said)
     records: dict[int, dict[str, Any]] = {}
     for name, value in said.items():
         if name.startswith(prefix) and (match := _DOCUMENT.match(name, len(prefix))):
             records.setdefault(int(match[1]), {})[match[2]] = value
+    listed = None
+    if not records or any("id" not in record for record in records.values()):
+        listed = _listed_documents(said)
     if not records:
         return None if listed is None else [_retrieved(each) for each in listed]
     found = [records[number] for number in sorted(records)]
@@ -210,8 +213,8 @@ def _listed_documents(said: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _retrieved(record: Mapping[str, Any]) -> Retrieved:
-    metadata = _decoded(record.get("metadata"))
-    metadata = metadata if isinstance(metadata, dict) else {}
+    given = record.get("metadata")
+    metadata = _metadata(given) if isinstance(given, str) else given if isinstance(given, dict) else {}
     text = _first_text(record, _TEXTS)
     named = (_name(each.get(name)) for each in (metadata, record) for name in _SOURCES)
     names = dict.fromkeys(name for name in (next(filter(None, named), None), _name(record.get("id"))) if name)
@@ -222,6 +225,13 @@ def _retrieved(record: Mapping[str, Any]) -> Retrieved:
         finite_number(record.get("score", metadata.get("score"))),
         start if type(start) is int and start >= 0 and text else None,
     )
+
+
+@lru_cache(maxsize=4096)
+def _metadata(text: str) -> dict[str, Any]:
+    """Return what is written of a document; pieces of one document often have the same."""
+    value = _decoded(text)
+    return value if isinstance(value, dict) else {}
 
 
 def _name(value: Any) -> str | None:
