@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
-# Which samples lack what a metric needs, found before the first request and named by their lines.
-#
-# Where several samples stand on one line, as in a file that is one JSON object, they are named by ids.
+# Which samples lack what a metric needs, found before the first request and named by their lines; where
+# several stand on one line, as in a file that is one JSON object, by their ids.
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
