@@ -224,6 +224,8 @@ WRONG: dict[str, tuple[list[Any], list[str]]] = {
     "zero id": ([request({**root(2), "spanId": "0" * 16})], ["wrong-span"]),
     "wrong time": ([request({**root(2), "startTimeUnixNano": "1794833653"})], ["wrong-span"]),
     "no list": ([{"resourceSpans": {"scopeSpans": 5}}], ["wrong-type"]),
+    "no object": ([{"resourceSpans": [[{"scopeSpans": []}]]}], ["wrong-type"]),
+    "no scope": ([{"resourceSpans": [{"scopeSpans": [[]]}]}], ["wrong-type"]),
     "no spans": ([{"a": 1}], ["no-spans"]),
     "cut off": (
         [json.dumps(request(root(2), retrieval(2, 2, "q", {"a": "x"})))[:-40], request(root(2))],

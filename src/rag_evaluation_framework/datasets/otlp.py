@@ -226,31 +226,43 @@ def _value_spans(value: Any, file: str, lines: _Lines, on_issue: OnIssue) -> Ite
         yield from _span_or_issue(value, value.get("resource"), file, lines, on_issue)
         return
     several = _field(value, "resourceSpans") if _field(value, "scopeSpans") is None else [value]
-    for path, resource, spans in _groups(several):
-        if not isinstance(spans, list):
-            on_issue(Issue("wrong-type", "a list", shown(spans), path, file=file, line=lines.of(None)))
+    for resource, spans in _groups(several):
+        if isinstance(spans, _WrongError):
+            wrong = Issue(
+                "wrong-type", spans.expected, spans.found, spans.path, file=file, line=lines.of(None)
+            )
+            on_issue(wrong)
             continue
         for span in spans:
             yield from _span_or_issue(span, resource, file, lines, on_issue)
 
 
-def _groups(several: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the spans of each scope, with their resource; what is no list comes as it is."""
+def _groups(several: Any) -> Iterator[tuple[Any, list[Any] | _WrongError]]:
+    """Yield the resource and the spans of each scope, or what is wrong with one."""
     if not isinstance(several, list):
-        yield "resourceSpans", None, several
+        yield None, _WrongError("resourceSpans", "a list", several)
         return
     for number, one in enumerate(several):
         path = f"resourceSpans[{number}]"
-        scopes = _field(one, "scopeSpans") if isinstance(one, dict) else one
+        if not isinstance(one, dict):
+            yield None, _WrongError(path, "an object", one)
+            continue
+        scopes = _field(one, "scopeSpans")
         if scopes is None:
-            scopes = _field(one, "instrumentationLibrarySpans")  # as it was called before 2022
+            scopes = _field(one, "instrumentationLibrarySpans") or []  # as it was called before 2022
         if not isinstance(scopes, list):
-            if scopes is not None:
-                yield f"{path}.scopeSpans", None, scopes
+            yield None, _WrongError(f"{path}.scopeSpans", "a list", scopes)
             continue
         for place, scope in enumerate(scopes):
-            spans = scope.get("spans", []) if isinstance(scope, dict) else scope
-            yield f"{path}.scopeSpans[{place}].spans", one.get("resource"), spans
+            spans = scope.get("spans", []) if isinstance(scope, dict) else None
+            if isinstance(spans, list):
+                yield one.get("resource"), spans
+            else:
+                found = scope if spans is None else spans
+                yield (
+                    None,
+                    _WrongError(f"{path}.scopeSpans[{place}]", "an object with a list of spans", found),
+                )
 
 
 def _field(record: Mapping[str, Any], name: str) -> Any:
