@@ -188,7 +188,7 @@ class IdDigests:
 
     def add(self, identifier: str) -> None:
         """Take in an id."""
-        self._digests.append(_digest(identifier))
+        self._digests.append(digest_of(identifier))
 
     def repeated(self) -> frozenset[int]:
         """Return the digests that occur more than once."""
@@ -207,14 +207,15 @@ def repetitions(
     """Yield the line and id of each repetition, and the line where the id stood first."""
     first: dict[str, int | None] = {}
     for line, identifier in numbered:
-        if _digest(identifier) in repeated:
+        if digest_of(identifier) in repeated:
             if identifier in first:
                 yield line, identifier, first[identifier]
             else:
                 first[identifier] = line
 
 
-def _digest(identifier: str) -> int:
+def digest_of(identifier: str) -> int:
+    """Return a number that two different texts hardly ever share; it holds within one process."""
     return hash(identifier) & _MASK
 
 
