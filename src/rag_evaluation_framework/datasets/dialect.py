@@ -354,6 +354,12 @@ SIGNATURES: Mapping[str, Signature] = {
         ("summaries.jsonl",),
         family="splits",
     ),
+    "traces": Signature(
+        "traces:TRACES",
+        ("resourceSpans", "resource_spans", "context attributes parent_id"),
+        ("traces.jsonl", "traces.json", ".otlp.jsonl", ".otlp.json"),
+        shape=lambda record: "context" not in record or _is_span_context(record["context"]),
+    ),
     "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns="query iteration document grade"),
 }
 """Every dialect of ours by name."""
@@ -361,6 +367,10 @@ SIGNATURES: Mapping[str, Signature] = {
 
 def _explains_refusal(record: Mapping[str, Any]) -> bool:
     return "refusal_reason" in record or "expected_response_pattern" in record
+
+
+def _is_span_context(context: Any) -> bool:
+    return isinstance(context, Mapping) and "trace_id" in context
 
 
 def _has_paragraphs(data: Any) -> bool:
