@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs bench cards clean
+.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-traces bench cards clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,13 @@ fix: $(VENV)/.dev ## let ruff repair and format what it can
 
 docs: $(VENV)/.dev ## print the pages that come from the code
 	@$(BIN)/python docs/print_pages.py
+
+fixtures: fixtures-traces
+
+fixtures-traces: ## make the traces of the tests and of the example anew, with the real libraries
+	@test -x $(VENV)/fixtures/traces/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/traces
+	@PIP_CONSTRAINT= $(VENV)/fixtures/traces/bin/python -m pip install --quiet -r tests/fixtures/traces/versions.txt
+	@$(VENV)/fixtures/traces/bin/python tests/fixtures/make_traces.py
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
 	@$(BIN)/python -m benchmarks
