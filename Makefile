@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs bench cards clean
+.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-traces bench cards clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,10 +47,10 @@ demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs 
 	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
 
 test: $(VENV)/.dev ## install what the tests need and run them all
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-vendors: $(VENV)/.vendors ## the tests that need heavy packages of vendors, which are installed first
-	@$(BIN)/python -m pytest -n auto -m vendors
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m vendors
 
 # What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
 QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py tests/test_forbidden_calls.py \
@@ -60,7 +60,7 @@ QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py te
 quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the ground rooms' tests
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python -m pytest -n auto $(QUICK)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
 check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
 	@$(BIN)/ruff check .
@@ -74,6 +74,13 @@ fix: $(VENV)/.dev ## let ruff repair and format what it can
 
 docs: $(VENV)/.dev ## print the pages that come from the code
 	@$(BIN)/python docs/print_pages.py
+
+fixtures: fixtures-traces
+
+fixtures-traces: ## make the traces of the tests and of the example anew, with the real libraries
+	@test -x $(VENV)/fixtures/traces/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/traces
+	@PIP_CONSTRAINT= $(VENV)/fixtures/traces/bin/python -m pip install --quiet -r tests/fixtures/traces/versions.txt
+	@$(VENV)/fixtures/traces/bin/python tests/fixtures/make_traces.py
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
 	@$(BIN)/python -m benchmarks

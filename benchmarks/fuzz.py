@@ -134,6 +134,58 @@ _HTML = (
 )
 
 
+_ROW = {
+    "trace_id": "t1",
+    "query": "What does it cost?",
+    "reply": {"text": "It costs 8.00."},
+    "answer": "It costs 8.00.",
+    "chunks": [{"text": "Kayak: single 8.00.", "source": "fares.md", "score": 0.5}],
+    "gold": ["8.00", "eight"],
+    "tags": ["fares"],
+    "relevant_docs": {"fares.md": 2},
+}
+_ROWS = (
+    json.dumps(_ROW).encode() + b"\n" + json.dumps({**_ROW, "trace_id": "t2", "gold": None}).encode(),
+    json.dumps({"data": [_ROW, {**_ROW, "trace_id": 2, "chunks": []}]}, indent=1).encode(),
+    json.dumps({"question": ["a?", "b?"], "answer": ["c", "d"], "context": ["e f", None]}).encode(),
+    json.dumps(
+        [{"messages": [{"role": "user", "content": "a?"}], "output": "b", "documents": ["a.md"]}]
+    ).encode(),
+    b'sep=;\nQuestion;Answer;context_1;context_2\na?;b;c d;"e\nf"\nc?;;;\n',
+    "问题\t回答\t上下文\n登塔多少钱？\t六镑\t['六镑，儿童三镑']\n".encode(),
+)
+
+
+def _traced(number: int, said: dict[str, str]) -> dict[str, object]:
+    attributes = [{"key": name, "value": {"stringValue": value}} for name, value in said.items()]
+    start = 1794833653 * 10**9 + number
+    times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 10**6)}
+    ids = {"traceId": f"{7:032x}", "spanId": f"{number:016x}", "parentSpanId": f"{1:016x}" * (number > 1)}
+    return {**ids, **times, "name": "span", "attributes": attributes, "status": {"code": 1}}
+
+
+_MESSAGES = '[{"role": "%s", "parts": [{"type": "text", "content": "What is the fare?"}]}]'
+_SPANS = (
+    {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "c"},
+    {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": _MESSAGES % "user",
+        "gen_ai.output.messages": _MESSAGES % "assistant",
+    },
+    {"gen_ai.tool.name": "fare", "gen_ai.tool.call.arguments": '{"to": "Skerry"}'},
+    {
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.query.text": "fare",
+        "gen_ai.retrieval.documents": '[{"id": "fares.md", "score": 0.5, "content": "Five."}]',
+    },
+    {"openinference.span.kind": "RERANKER", "reranker.output_documents.0.document.id": "fares.md"},
+)
+_TRACES = b"".join(
+    json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [_traced(number, said)]}]}]}).encode() + b"\n"
+    for number, said in enumerate(_SPANS, start=1)
+)
+
+
 def _lines(*records: object) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
@@ -190,6 +242,22 @@ def grammars() -> dict[str, Grammar]:
                 "stats @",
                 "convert @ out.eval.json --lossy",
                 "calibrate old --labels @ --label good",
+            ),
+        ),
+        "rows": Grammar(
+            "rows.any",
+            _ROWS,
+            ("score @", "score @ -m token_f1", "score @ --map answer=reply --map contexts=chunks[*].text"),
+        ),
+        "traces": Grammar(
+            "bad.traces.jsonl",
+            (_example("langchain_traces", "traces.jsonl"), _TRACES),
+            (
+                "validate @",
+                "stats @",
+                "score @",
+                "score @ -m hop_recall -m tool_called --dataset samples.jsonl --since 2020-01-01",
+                "convert @ out.jsonl --to agent-samples --lossy",
             ),
         ),
         "annotations": Grammar(

@@ -209,7 +209,7 @@ class Registry(Generic[T]):
     >>> registry.get("jsn")
     Traceback (most recent call last):
     ...
-    rag_evaluation_framework.errors.UnknownNameError: unknown codec 'jsn'; did you mean json?
+    rag_evaluation_framework.errors.UnknownNameError: there is no codec "jsn". Did you mean json?
     """
 
     def __init__(self, kind: str) -> None:
@@ -281,9 +281,10 @@ RENDERERS.register("results", "rag_evaluation_framework.results.results_document
 
 
 TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
-"""What is done with several evaluations, found when one of them is asked for it."""
+"""What is done with evaluations, found when one of them is asked for it."""
 TOGETHER.register("compare", "rag_evaluation_framework.results.changes:compare")
 TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
+TOGETHER.register("plot", "rag_evaluation_framework.reports.notebook:plot")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

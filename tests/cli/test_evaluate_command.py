@@ -206,6 +206,30 @@ def test_a_dry_run_plans_and_asks_nothing(evaluate: Command, server: RunningServ
     assert not (project / "runs").exists()
 
 
+def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
+    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(project))
+    manifest = MANIFEST.replace("string_match: 0.75", "answer_similarity: 0.97")
+    (project / "agent.yaml").write_text(manifest)
+    answers = {"right": "The answer to", "other": "Nobody has asked for"}
+    targets = {
+        name: write_function(project, name, f"    return f'{text} {{question}}'\n")
+        for name, text in answers.items()
+    }
+    options = ("--dataset", "rag-quality", "--tag", "advanced", "--target")
+    begins = "warning: answer_similarity >= 0.97 is more than words can show: right answers score 0."
+    for more in (["other", "--dry-run"], ["other"]):
+        ended = evaluate(*options, targets[more[0]], *more[1:])
+        told = " ".join(ended.out.split())
+        assert begins in told
+        assert "by this method (rag-eval list methods); take a lower bound" in told
+    # What is met here can be reached here, and a bound that right answers reach needs no word.
+    assert "more than words" not in evaluate(*options, targets["right"]).out
+    (project / "agent.yaml").write_text(manifest.replace("0.97", "0.9"))
+    assert "more than words" not in evaluate(*options, targets["other"], "--dry-run").out
+
+
 def test_errors_fail_the_gate_unless_they_are_allowed(evaluate: Command, project: Path) -> None:
     answers = [
         {"input": f"q{n}", "answer": f"The answer to q{n}"} if n % 23 else {"input": f"q{n}", "error": "gone"}
@@ -573,12 +597,12 @@ def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "expected --url or --target, got neither"),
+        ([], "say what to ask: --url"),
         (["--url", "http://h", "--target", "a:b"], "got both"),
         (["--url", "ftp://h"], "url: expected http"),
         (["--url", "http://h", "--max-drop", "0.1"], "--max-drop: expected with --baseline"),
-        (["--url", "http://h", "--dataset", "rag-qualty"], "did you mean rag-quality"),
-        (["--url", "http://h", "--resume", "nothing"], "no run 'nothing'"),
+        (["--url", "http://h", "--dataset", "rag-qualty"], "Did you mean rag-quality"),
+        (["--url", "http://h", "--resume", "nothing"], 'there is no run "nothing"'),
         (["--url", "http://h", "-m", "bias(method=judge)"], "needs a judge: give --judge-model"),
         (["--url", "http://h", "--out", "x.json"], "--out: expected a folder"),
         (["--url", "http://h", "--timeout", "10000"], "--timeout"),
@@ -600,7 +624,7 @@ def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
     options = ("--url", "http://h", "--dry-run")
     refused = evaluate(*options)
     assert refused.code == 2
-    assert "metrics[1]: expected a metric, got unknown metric 'bleuu'; did you mean bleu?" in refused.err
+    assert 'there is no metric "bleuu". Did you mean bleu?' in refused.err
     assert evaluate(*options, "-m", "bleu").code == 0
 
 

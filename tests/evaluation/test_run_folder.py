@@ -83,10 +83,10 @@ def test_a_run_id_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_run_names_the_latest(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is none"):
+    with pytest.raises(UsageError, match="There is none"):
         RunFolder.open("eval_run_20261115_001", tmp_path / "nowhere")
     created = new_folder(tmp_path)
-    with pytest.raises(UsageError, match=f"the latest there is {created.head.run_id}"):
+    with pytest.raises(UsageError, match=f"The latest is {created.head.run_id}"):
         RunFolder.open("eval_run_1999-01-01_001", tmp_path)
 
 
@@ -129,8 +129,8 @@ def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp
         "half_made": "broken",
         "strange": "broken",
     }
-    assert "No such file" in (listed["half_made"].reason or "")
-    assert "the head of a run" in (listed["strange"].reason or "")
+    assert "No such file" in (listed["half_made"].summary.error or "")
+    assert "the head of a run" in (listed["strange"].summary.error or "")
     assert list_runs(tmp_path / "nowhere") == []
 
 

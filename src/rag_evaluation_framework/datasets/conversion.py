@@ -37,6 +37,7 @@ from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
+from rag_evaluation_framework.text.display import short_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class Conversion:
     samples: int
     unit: str = "sample"
     lost: dict[str, int] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
 
 def convert(
@@ -264,6 +267,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
 # ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
 # ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
+# ``trace``                      how the system came to its answer was recorded; no file holds it
 # ``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
 # ``dataset.<field>``            of a dataset: ``dataset_id name version description created_at metadata``
 # ``dataset.documents``          there are documents: id and content
@@ -311,6 +315,8 @@ def sample_fields(sample: Sample) -> Iterator[str]:
         yield "relevant_chunk_ids"
     yield from _expected_field(sample)
     yield from (name for name in _LABELS if _says(getattr(sample, name)))
+    if sample.trace is not None:
+        yield "trace"
     yield from _extra_fields(sample.extra, "extra")
 
 

@@ -23,6 +23,7 @@ from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
+    MADE_ID,
     Dataset,
     Expectation,
     Layout,
@@ -117,7 +118,6 @@ UNNAMED = "sample"
 """The id that a dialect's ``decode`` gives where the record has none; it is replaced on reading."""
 
 _NUMBERED = re.compile(r"-[1-9][0-9]*\Z")
-_PREFIX = "sample-"
 _DIGITS = 12
 
 
@@ -136,7 +136,7 @@ def content_id(sample: Sample) -> str:
         *(sample.references and [sample.references]),
     ]
     digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
-    return _PREFIX + digest[:_DIGITS]
+    return MADE_ID + digest[:_DIGITS]
 
 
 def _expected(expectation: Expectation | None) -> list[Any] | None:
@@ -145,9 +145,9 @@ def _expected(expectation: Expectation | None) -> list[Any] | None:
 
 def has_content_id(sample: Sample) -> bool:
     """Tell whether the sample's id is the one its content gives, and so need not be written down."""
-    if not sample.id.startswith(_PREFIX):
+    if not sample.id.startswith(MADE_ID):
         return sample.id == UNNAMED
-    end = len(_PREFIX) + _DIGITS
+    end = len(MADE_ID) + _DIGITS
     head, tail = sample.id[:end], sample.id[end:]
     return (not tail or _NUMBERED.match(tail) is not None) and head == content_id(sample)
 
@@ -188,7 +188,7 @@ class IdDigests:
 
     def add(self, identifier: str) -> None:
         """Take in an id."""
-        self._digests.append(_digest(identifier))
+        self._digests.append(digest_of(identifier))
 
     def repeated(self) -> frozenset[int]:
         """Return the digests that occur more than once."""
@@ -207,14 +207,15 @@ def repetitions(
     """Yield the line and id of each repetition, and the line where the id stood first."""
     first: dict[str, int | None] = {}
     for line, identifier in numbered:
-        if _digest(identifier) in repeated:
+        if digest_of(identifier) in repeated:
             if identifier in first:
                 yield line, identifier, first[identifier]
             else:
                 first[identifier] = line
 
 
-def _digest(identifier: str) -> int:
+def digest_of(identifier: str) -> int:
+    """Return a number that two different texts hardly ever share; it holds within one process."""
     return hash(identifier) & _MASK
 
 
@@ -353,6 +354,12 @@ SIGNATURES: Mapping[str, Signature] = {
         ("summaries.jsonl",),
         family="splits",
     ),
+    "traces": Signature(
+        "traces:TRACES",
+        ("resourceSpans", "resource_spans", "context attributes parent_id"),
+        ("traces.jsonl", "traces.json", ".otlp.jsonl", ".otlp.json"),
+        shape=lambda record: "context" not in record or _is_span_context(record["context"]),
+    ),
     "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns="query iteration document grade"),
 }
 """Every dialect of ours by name."""
@@ -360,6 +367,10 @@ SIGNATURES: Mapping[str, Signature] = {
 
 def _explains_refusal(record: Mapping[str, Any]) -> bool:
     return "refusal_reason" in record or "expected_response_pattern" in record
+
+
+def _is_span_context(context: Any) -> bool:
+    return isinstance(context, Mapping) and "trace_id" in context
 
 
 def _has_paragraphs(data: Any) -> bool:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.secrets import (
@@ -51,7 +51,11 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
@@ -214,7 +218,7 @@ class ManifestReader(YamlReader):
         for number, metric in enumerate(metrics if self.uses_metrics else ()):
             try:
                 if metric == PASS_RATE:
-                    raise UsageError(f"{PASS_RATE}, which every run has: set a threshold for it")
+                    raise UsageError(f"{PASS_RATE} is not listed: every run has it. Set a threshold for it.")
                 check_metric(metric)
             except UsageError as error:
                 self.problem((*place, number), "a metric", str(error), code="unknown-metric")
@@ -458,6 +462,10 @@ class DatasetEntry:
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
+    source: SamplesRead | None = field(default=None, hash=False)
+    """The samples, where what is at the path was read already, as traces are."""
+    reading: RowReading | None = field(default=None, hash=False)
+    """Where the parts of plain rows stand, where it is not of a known dialect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

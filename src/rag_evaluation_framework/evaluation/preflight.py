@@ -1,9 +1,7 @@
-"""Everything that can be wrong before the first request is found here, and what a run would take is
-counted.
+"""Everything that can be wrong is found here before the first request, and what a run takes is counted.
 
 Token counts are estimates: a token for every four bytes of the questions and of the expected answers.
-What an agent adds by itself (instructions, contexts) is not known and not counted, so they are lower
-bounds.
+What an agent adds by itself (instructions, contexts) is not known: they are lower bounds.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
+from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -33,7 +32,7 @@ from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
-from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage, is_conversation
@@ -42,12 +41,11 @@ from rag_evaluation_framework.records.samples import Entities, Milestones, Refus
 from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
-# Which samples lack what a metric needs, found before the first request and named by their lines.
-#
-# Where several samples stand on one line, as in a file that is one JSON object, they are named by their
-# ids.
+# Which samples lack what a metric needs, found before the first request and named by their lines; where
+# several stand on one line, as in a file that is one JSON object, by their ids.
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
@@ -297,6 +295,7 @@ class DatasetPlan:
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
+    reading: RowReading | None = None
 
     @property
     def name(self) -> str:
@@ -364,8 +363,9 @@ def plan_evaluation(
     plans: list[DatasetPlan] = []
     with problems.collected():
         check_measured(manifest, metrics)
-    if metrics:
-        entries = tuple(replace(entry, metrics=tuple(metrics)) for entry in entries)
+    if metrics:  # named by the caller, so that no line of the manifest is at fault
+        sound = tuple(name for name in metrics if problems.each(check_metric, [name]))
+        entries = tuple(replace(entry, metrics=sound) for entry in entries)
     for entry in entries:
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or Methods()))
@@ -476,8 +476,11 @@ _SAID = ("dataset_id", "name", "version")
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
+    if entry.source is not None:
+        return Source(entry.source.stream, str(entry.format), lambda methods, _metrics: methods)
     if dataset is None and path is not None:
-        dialect, truth = recognise(path, format=entry.format), annotated_truth(path)
+        rows = None if entry.reading is None else PlainRows(entry.reading)
+        dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
         return Source(
             (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
             dialect.name,
@@ -527,9 +530,11 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
     located = () if contexts is None else contexts.truth
     missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
-    calls = input_bytes = output_bytes = 0
+    calls = input_bytes = output_bytes = answers = references = 0
     for sample in replace(selection, repeats=1)():
         missing.look_at(sample)
+        answers += sample.recorded is not None and sample.recorded.answer is not None
+        references += sample.reference is not None or isinstance(sample.expectation, Refusal)
         calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
         expected = [turn.reference for turn in sample.turns] + [sample.reference]
@@ -550,6 +555,8 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         about=_about(entry, source.dialect),
         methods=methods,
         annotations=source.annotations,
+        reading=entry.reading
+        and replace(entry.reading, rows=selection.n_in_file, answers=answers, references=references),
     )
 
 
@@ -589,6 +596,5 @@ def _thresholds_of(
 def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         for issue in plan.incomplete:
-            is_context = issue.path == "context"
-            effect = "those that the system returns count" if is_context else "they are skipped"
+            effect = "those that the system returns count" if issue.path == "context" else "they are skipped"
             yield f"{issue}; {effect} (--allow-missing)"

@@ -14,6 +14,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         SpanCitation,
         TokenSpanCitation,
     )
+    from rag_evaluation_framework.records.steps import TraceChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class RunHead:
     """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
     environment: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
     """The machine it ran on."""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for name in ("run_id", "dataset_id"):
@@ -124,6 +128,8 @@ class SampleResult:
     response: Response
     scores: tuple[Score, ...] = ()
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         metrics = [score.metric for score in self.scores]
         if len(set(metrics)) != len(metrics):
@@ -136,6 +142,8 @@ class Run:
 
     head: RunHead
     results: tuple[SampleResult, ...]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         require_unique((result.sample_id for result in self.results), what="sample", path="results")
@@ -170,7 +178,8 @@ class Options:
     the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
     the numbers of queries and documents. ``level`` is that of
     retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
-    an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
+    an ``interval`` and differences a paired ``test``, both at the level ``confidence``. ``traces`` says which
+    traces of a file or a folder are read.
     """
 
     format: str | None = None
@@ -194,6 +203,7 @@ class Options:
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
     confidence: float = 0.95
     resamples: int = 10_000
+    traces: TraceChoice | None = None
 
     def __post_init__(self) -> None:
         whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")
@@ -311,6 +321,8 @@ class RunOutcome:
     remaining: int
     reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 # A sample's result as plain fields for the journal, and back.

@@ -168,22 +168,30 @@ class Screen:
 
     def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
         """Add what can be done now: a command or a sentence, and what for."""
-        for place, (command, purpose) in enumerate(commands):
-            self.command(label if not place else " " * len(label), command, purpose)
+        several = list(commands)
+        width = max((cells(self.clean(command)) for command, purpose in several if purpose), default=0)
+        for place, (command, purpose) in enumerate(several):
+            beside = max(0, width - cells(self.clean(command)))
+            self.command(label if not place else " " * len(label), command, purpose, beside=beside)
 
-    def command(self, label: str, command: str, purpose: str = "") -> None:
-        """Add a command that can be pasted: where it does not fit, its lines end in a backslash."""
+    def command(self, label: str, command: str, purpose: str = "", *, beside: int = 0) -> None:
+        """Add a command that can be pasted: where it does not fit, its lines end in a backslash.
+
+        Its purpose stands six cells behind it, and so many more that several stand below each other.
+        """
         hang, text = cells(label) + 1, self.clean(command)
-        beside = f"      {self.clean(purpose)}" if purpose else ""
-        if hang + cells(text + beside) > self.width and purpose:
+        told = f"      {self.clean(purpose)}" if purpose else ""
+        if told and hang + cells(text + told) + beside <= self.width:
+            told = " " * beside + told
+        if hang + cells(text + told) > self.width and purpose:
             self.say(f"{label} {self.clean(purpose)}:", hang=hang)
-            label, beside = " " * len(label), ""
+            label, told = " " * len(label), ""
         is_command = "rag-eval " in text or text.startswith("python ")
         places = wrapped(text, self.width - hang - 2 * is_command)
         for place, (start, end) in enumerate(places):
             more = " \\" if is_command and place < len(places) - 1 else ""
             before = " " * hang if place else f"{label} "
-            self._add(before + text[start:end] + more + (beside if place == len(places) - 1 else ""))
+            self._add(before + text[start:end] + more + (told if place == len(places) - 1 else ""))
 
     def clean(self, piece: Piece, *, whole: bool = False) -> str:
         """Return a text as it is shown: masked, in one line, without control characters."""
@@ -494,11 +502,18 @@ def bar(value: float, largest: float, *, size: int = 30, plain: bool = False) ->
 
 
 # By what a figure was made, in one word; the long name is for details.
-_BY = {"lexic": "words", "exact": "exact", "embed": "meaning", "timing": "timing", "thresh": "bounds"}
+_BY = {
+    "lexic": "words",
+    "exact": "exact",
+    "embed": "meaning",
+    "timing": "timing",
+    "thresh": "bounds",
+    "trace": "trace",
+}
 
 
 def by(method: str) -> str:
-    """Return the word for a method: words, exact, meaning, model, judge or timing."""
+    """Return the word for a method: words, exact, meaning, model, judge, timing or trace."""
     known = next((word for begins, word in _BY.items() if method.startswith(begins)), None)
     if known is not None:
         return known

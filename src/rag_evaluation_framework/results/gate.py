@@ -23,6 +23,7 @@ from rag_evaluation_framework.results.summaries import Figure, Performance
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.display import short_repr
 
 Confidence = Literal["mean", "lower-bound"]
 
@@ -46,6 +47,8 @@ class Gate:
     waive: frozenset[str] = frozenset()
     confidence: Confidence = "mean"
     enabled: bool = True
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         count, drop, regressions = "a whole number of at least 0", self.max_drop, self.max_regressions
@@ -87,6 +90,20 @@ class Gate:
             stopped=stopped,
             fails_undecided=self.on_undecided == "fail",
             regressions=moved,
+            min_scored=self.min_scored,
+            max_errors=self.max_errors,
+        )
+
+    @classmethod
+    def of_verdict(cls, verdict: Verdict) -> Gate:
+        """Return the gate that decided a verdict without a baseline; the thresholds are the evaluation's."""
+        return cls(
+            min_scored=verdict.min_scored,
+            max_errors=verdict.max_errors,
+            on_undecided="fail" if verdict.fails_undecided else "pass",
+            waive=frozenset(check.metric for check in verdict.checks if check.excuse == "waived"),
+            confidence="lower-bound" if any("bound" in each.held for each in verdict.checks) else "mean",
+            enabled=verdict.enabled,
         )
 
     def check_waivers(self, thresholds: Iterable[Threshold]) -> None:

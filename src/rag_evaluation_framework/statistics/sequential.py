@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
+
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.statistics.resampling import Numbers, exact_mean, finite_array, require_share
+from rag_evaluation_framework.statistics.resampling import Numbers, finite_array, require_share
 
 _MOST = 10**12
 
@@ -78,11 +80,11 @@ def guarded_variance(values: Numbers, *, is_share: bool) -> float | None:
     Shares are taken with one 0 and one 1 beside them, so that a few equal ones do not pass for certainty.
     """
     array = finite_array(values, "values")
-    given = [*array.tolist(), 0.0, 1.0] if is_share else array.tolist()
+    given = np.append(array, (0.0, 1.0)) if is_share else array
     if len(given) < 2:
         return None
-    mean = exact_mean(given)
-    found = math.fsum((each - mean) ** 2 for each in given) / (len(given) - 1)
+    mean = math.fsum(given.tolist()) / len(given)
+    found = math.fsum(((given - mean) ** 2).tolist()) / (len(given) - 1)
     return found or None
 
 
