@@ -114,7 +114,7 @@ _NO_SUBJECT = re.compile(
 _GOES_ON = re.compile(r"[至到及和与、~～—-]|[早晚夜]|上午|下午|凌晨")
 _FROM = re.compile(r"[由从從自、]\Z")
 _HEDGED = re.compile(
-    r"(?:之一|大多|大都|多|主要|一般|通常|仅|只|可能|即|則|则|就|[东西南北中]部)\Z|[和与及、]"
+    r"(?:之一|大多|大都|多|多半|主要|一般|通常|仅|只|可能|即|則|则|就|[东西南北中]部)\Z|[和与及、]"
 )
 _SOMEBODY = re.compile(
     r"(?:人|者|员|員|师|師|演员|作家|画家|歌手|学家|學家|政治家|人物|选手|运动员|总统|總統|总理|主席|账房|匠|医生|商人)\Z"
@@ -232,8 +232,8 @@ class _Sentence:
             or (is_date and not _DATED_BY.search(before))
         ):
             return
-        if form == "spell" and re.search("每[周月年]|全天", before):
-            return  # 每周喂六天, 全天二十四小时: a count of days, a way of speaking
+        if form == "spell" and re.search("每[周月年]|全天|[日天]数|[至到]\\Z", before):
+            return  # 每周喂六天, 结冰日数十天, 延长至三天: a count of days, or of what is not said
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
             return
         if form == "spell" and match[0].endswith("年") and not _is_lasting(before, after):
@@ -280,6 +280,7 @@ class _Sentence:
             and is_whole
             and not _POINTING.search(text)
             and not _NOTHING_NAMED.match(text)
+            and "或" not in text
             and "  " not in text
             and not _ANSWERS_POINTING.search(answer)
         ):

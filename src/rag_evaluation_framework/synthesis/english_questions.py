@@ -356,6 +356,8 @@ class _Sentence:
         noun, extent, left = _counted_noun(f"{match['noun']}{match['tail']}")
         if RELATIVE_ADJECTIVES.intersection(noun.split()) or noun.rpartition(" ")[2] in PARTICIPLES:
             return  # "two different types", "9 levels of ZLIB supported"
+        if match["number"].isdigit() and " of " not in noun and len(noun.split()) > 2:
+            return  # "2 frequency observation files": files of two frequencies
         if not self._is_left(left) or left.partition(" ")[0] in PARTICIPLES:
             return  # two things are counted, or some of them
         rest = f"{verb} {left}"
@@ -472,6 +474,7 @@ class _Sentence:
             and not _MISSPELT.search(answer)
             and not self._source.is_misspelt(text)
             and answer.count('"') % 2 == 0
+            and answer.count("‘") <= answer.count("’")
             and (form not in _TOLD or _is_told(text, answer))
             and not (words[1] == "often" and answer.split()[-1] in words)
             and english_clauses.is_clear_answer(answer)

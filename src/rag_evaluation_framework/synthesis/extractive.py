@@ -314,7 +314,7 @@ _FILES = re.compile(
 )
 _NO_HOLDER = re.compile(
     r"[<>:/]|HOLDER|rights reserved|\b(?:unknown|various|none|nobody|public domain|same as|see|et al"
-    r"|others|not (?:applicable|claimed)|disclaimed)\b|\b(?:the|of|and|for)\Z",
+    r"|others|no copyright|not (?:applicable|claimed)|disclaimed)\b|\b(?:the|of|and|for)\Z",
     re.I,
 )
 # A line of a copyright begins another holder with a year or a sign; without, it may go on with the one above.
@@ -499,10 +499,10 @@ def _about_copyright(text: str) -> Iterator[MadeQuestion]:
         is_one = "*" not in files and "?" not in files
         of = f"the file{'' if is_one else 's'} {files} of {named['name'].strip()}"
         place = Place(stanza.start(), stanza.end("license"), ())
-        yield MadeQuestion(
-            text=f"who holds the copyright of {of}", place=place, answer=holder, form="person", rank=1
-        )
         licence = stanza["license"].strip()
+        if not re.search(r"public.?domain|cc0|unlicense", licence, re.I):  # there nobody holds any
+            text = f"who holds the copyright of {of}"
+            yield MadeQuestion(text=text, place=place, answer=holder, form="person", rank=1)
         yield MadeQuestion(
             text=f"under which licence {'is' if is_one else 'are'} {of} distributed",
             place=place,
