@@ -73,7 +73,7 @@ _PLACED = re.compile(
     r"(?P<place>[^，；。]{2,24})"
 )
 # 放在中层烘烤: what is done there is no part of the place.
-_DONE_THERE = re.compile(r"[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
+_DONE_THERE = re.compile(r"家庭|[上中下里内外旁侧边层][^上中下里内外旁侧边层处口方面]{1,3}\Z")
 # 首部电影是…: whose, is not said. 销售额是为…: a word too many.
 _IS = re.compile(
     r"(?!首|第一|最|唯一)(?P<subject>[^，；。是]{2,16})是(?P<what>(?!为|為|在)[^，；。是]{4,40})\Z"
@@ -209,7 +209,11 @@ class _Sentence:
 
     def _where(self, clause: str) -> Iterator[MadeQuestion]:
         match = _PLACED.fullmatch(clause)
-        if match is not None and "是" not in match["subject"] and not _DONE_THERE.search(match["place"]):
+        if (
+            match is not None
+            and "是" not in match["subject"]
+            and not re.search(_DONE_THERE.pattern + "|家庭", match["place"])
+        ):
             yield from self._made(f"{match['subject']}{match['verb']}哪里", match["place"], "place")
 
     def _who(self, clause: str) -> Iterator[MadeQuestion]:
@@ -234,6 +238,8 @@ class _Sentence:
             return
         if form == "spell" and re.search("每[周月年]|全天|[日天]数|[至到]\\Z", before):
             return  # 每周喂六天, 结冰日数十天, 延长至三天: a count of days, or of what is not said
+        if form == "spell" and re.match("[以之]?内", after) and not re.search("[在应须需可必]", before):
+            return  # 收货七天内出现故障: a condition
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
             return
         if form == "spell" and match[0].endswith("年") and not _is_lasting(before, after):
@@ -252,7 +258,7 @@ class _Sentence:
             return
         match = found[-1]
         before, after = clause[: match.start()], clause[match.end() :]
-        if len(before) < 2 or "的" in after or match["number"] == "一" or before.endswith(("每", "一")):
+        if len(before) < 2 or "的" in after or match["number"] == "一" or before.endswith(("每", "一", "满")):
             return
         if after[:1].isdigit() or before[-1:] == "号":  # a number of a house, of a room
             return

@@ -32,6 +32,7 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     PREPOSITIONS,
     PRONOUNS,
     RELATIVE_ADJECTIVES,
+    RELATIVE_NOUNS,
     THIRD_PERSON,
     UNFINISHED,
     VERBS,
@@ -107,7 +108,9 @@ _ROLE = re.compile(
     r"|maintainer|manager|president|professor|scientist|writer)\b"
 )
 # "… and field 2 is the version": another thing is told about.
-_SECOND_CLAUSE = re.compile(r"(?:\band|,) (?!which|that|who|where)(?:\S+ ){1,3}(?:is|are|was|were)\b")
+_SECOND_CLAUSE = re.compile(
+    r"\b(?:was|were) \w+ed\b|(?:\band|,) (?!which|that|who|where)(?:\S+ ){1,3}(?:is|are|was|were)\b"
+)
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
@@ -262,6 +265,8 @@ class _Sentence:
         if (both := subject.split(" and ")) and len(both) == 2 and (clause.finite in _PLURAL_VERBS):
             is_clear = all(english_clauses.subject_kind(each, self._known) for each in both)
             return "kind" if is_clear else None
+        if subject.casefold().startswith("the name "):
+            return None
         if self._section and subject.split()[0].casefold() in ("each", "every", "all"):
             rest = subject.partition(" ")[2]
             return "kind" if rest and english_clauses.subject_kind(f"the {rest}", self._known) else None
@@ -289,6 +294,7 @@ class _Sentence:
         asked = f"{lead}“{term['term']}”{term['of'] or ''}"
         is_term = re.search(r"[^\W\d_]{3}", term["term"]) is not None
         is_term = is_term and not (term["be"] and english_clauses.points(term["meaning"]))
+        is_term = is_term and not (term["be"] and term["term"].casefold() in RELATIVE_NOUNS | GENERIC)
         if is_term and not english_clauses.points(asked) and len(term["meaning"].split()) > _SHORTEST_MEANING:
             text = f"what does it mean {asked}" if lead == "to " else f"what does {asked} mean"
             text = f"what {term['be']} {asked}" if term["be"] else text

@@ -73,6 +73,9 @@ from rag_evaluation_framework.text.tokens import content_keys
 _EASY, _MEDIUM = 0.8, 0.5
 
 
+_BEFORE_NAMES = "(?:command|function|does|do|is|are|can|may|of|in|by|with|for)"
+
+
 def worded(made: MadeQuestion, passages: Passages) -> str | None:
     """Return a question as it is asked about a document; ``None`` if that has no name and needs one."""
     title = "" if is_question(passages.title) else passages.title
@@ -80,8 +83,9 @@ def worded(made: MadeQuestion, passages: Passages) -> str | None:
         title = ""  # this stands beside what the title heads, not below
     asked = made.text.casefold()
     is_named = bool(title) and f" {title.casefold()} " in f" {asked} "
-    # "How long is the snake?" does not name the game.
-    is_named = is_named and not (passages.is_manual and f" the {title} " in f" {made.text} ")
+    if is_named and passages.is_manual and title.isalpha() and title.islower():
+        # "How long is the snake?" does not name the game.
+        is_named = re.search(rf"\b{_BEFORE_NAMES} {title}\b", made.text) is not None
     if is_named or not is_short(title):
         return _finished(made.text) if is_named or not made.needs_topic else None
     if not title:
@@ -320,6 +324,7 @@ _NO_HOLDER = re.compile(
 # A line of a copyright begins another holder with a year or a sign; without, it may go on with the one above.
 _HOLDER = re.compile(r"(?:©|\(c\)|copyright\b|copr\b)|(?:19|20)\d\d", re.I)
 _FULL_LINE = 55
+_FEWEST_ASKED = 4
 _EMAIL = re.compile(r"\s*<[^<>]*>")
 # What stands before a remark is no term.
 _LABELS = re.compile(
@@ -489,8 +494,8 @@ def _about_releases(text: str) -> Iterator[MadeQuestion]:
 def _about_copyright(text: str) -> Iterator[MadeQuestion]:
     """Ask whose files are, and under which licence, as machine-readable copyright files of Debian tell."""
     named = _UPSTREAM.search(text)
-    if named is None:
-        return
+    if named is None or re.search(rf"\d\W+{re.escape(named['name'].strip())}", text):
+        return  # without a name, or with that of a person
     for stanza in _FILES.finditer(text):
         files = " ".join(stanza["files"].split())
         holder = "; ".join(_EMAIL.sub("", each).rstrip(" ,;") for each in _holders(stanza["holder"]))
@@ -536,6 +541,8 @@ def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:
     for headings, paragraph in below.items():
         heading = headings[-1] if headings else ""
         asked = is_question(heading) and _ASKED.match(heading)
+        if len(heading.split()) < _FEWEST_ASKED or paragraph[0].text.startswith("See "):
+            continue  # "Where am I?", and what answers nothing itself
         if asked and passages.blocks[headings] == 1 and not points(f"{heading} {paragraph[0].text}"):
             place = Place(paragraph[0].place.start, paragraph[-1].place.end, headings)
             answer = " ".join(each.text for each in paragraph)

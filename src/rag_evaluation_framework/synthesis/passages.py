@@ -52,7 +52,7 @@ _FIRST_LINES = re.compile(
     r"\s*(?P<first>[^\s][^\n]{2,60}?)[ \t]*\n(?:[ \t]+[Vv]ersion[^\n]{1,40}\n)?[ \t]*\n"
 )
 _CENTRED = re.compile(r"^[ \t]{12,}([A-Z][a-z][^\n.;:,]{2,50})$", re.MULTILINE)
-_NO_NAME = re.compile(r"[|=<>@\\{}\[\]]|\w/\w")
+_NO_NAME = re.compile(r"[|=<>@\\{}\[\]]|\w/\w|\A[.$~]+/")
 # "but modified significantly": a title has a capital, or is a name, as "setup.py".
 _REMNANT = re.compile(r"[a-z]+ [a-z]")
 _RIGHTS = re.compile(r"^Files:[^\n]*\nCopyright:", re.MULTILINE)
