@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.recognition import (
     check_format,
     told_format,
 )
-from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
+from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
@@ -97,7 +97,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
-    issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    issues = dialect.issues(record, lenient=lenient)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
         expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])
@@ -123,12 +123,7 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
 
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
     """Yield the records that can be read; the issues of the others are put on a list."""
-    return read_records(
-        path,
-        columns=dialect.columns,
-        prepare=dialect.prepare,
-        on_error=lambda error: unread.extend(error.issues),
-    )
+    return dialect.placed(path, lambda error: unread.extend(error.issues))
 
 
 def _taken(issues: list[Issue]) -> Iterator[Issue]:
