@@ -47,10 +47,10 @@ demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs 
 	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
 
 test: $(VENV)/.dev ## install what the tests need and run them all
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-vendors: $(VENV)/.vendors ## the tests that need heavy packages of vendors, which are installed first
-	@$(BIN)/python -m pytest -n auto -m vendors
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m vendors
 
 # What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
 QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py tests/test_forbidden_calls.py \
@@ -60,7 +60,7 @@ QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py te
 quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the ground rooms' tests
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python -m pytest -n auto $(QUICK)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
 check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
 	@$(BIN)/ruff check .

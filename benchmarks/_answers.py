@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import filterfalse
+from itertools import filterfalse, product
 from pathlib import Path
 from typing import Any
 from unicodedata import combining, normalize
 
 from benchmarks._auroc import auroc, figure
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, reached
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.records.responses import Response
@@ -120,6 +120,19 @@ def claim_rows(data: Path) -> list[Figure]:
                     plain=[plain_recall("", answer, row["references"]) for row, answer, _ in rows],
                 )
             )
+    return figures
+
+
+def reached_rows(data: Path, *metrics: str) -> list[Figure]:
+    """Return what metrics are of right answers: of the systems whose answers are shortest and longest."""
+    asked = questions(data)
+    figures = []
+    for references, kept in (("all", asked), ("one", one_reference_each(asked))) if asked else ():
+        for system, metric in product(("fid", "newbing"), metrics):
+            score, rows = by_metric(metric), [row for row in verdicts(kept, system) if row[2]]
+            values = [score(row["question"], answer, row["references"]) for row, answer, _ in rows]
+            name = f"EVOUNA, {SYSTEMS[system]}, {REFERENCES[references]}"
+            figures.append(reached(name, metric, values, [str(row["id"]) for row, _, _ in rows]))
     return figures
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks import _declining_fit as fit
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, reached
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, compared
 from rag_evaluation_framework.judging import answer_classes, declining
@@ -118,6 +118,11 @@ def set_rows(name: str, title: str) -> Iterator[Figure]:
     recalls = {kind: _recall(answers) for kind, answers in kinds.items()}
     worst = min(recalls, key=recalls.__getitem__)
     yield _share(f"{title}: recall of its worst kind ({worst})", kinds[worst], DECLINED, DECLINED)
+    for metric, labels in (("refusal_recall", DECLINED), ("over_refusal", NOT_DECLINED)):
+        right = [each for each in ours if each.labels[0] in labels]
+        yield reached(
+            title, metric, [float(each.kind in DECLINED) for each in right], [each.source for each in right]
+        )
     yield _share(f"{title}: asks back, found", ours, ("asks_back",), ("asks_back",))
     yield _share(f"{title}: partly declined, called declined", ours, ("partly",), DECLINED)
 

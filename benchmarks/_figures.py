@@ -6,8 +6,11 @@ folder of labelled data, and a module whose part of it is absent returns no rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from rag_evaluation_framework.judging.methods import REACHED
+from rag_evaluation_framework.statistics.intervals import bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,13 @@ class Figure:
         plain = "" if self.plain is None else f"{self.plain:.3f}"
         beside = f"{interval:<16}{plain:>8}  {self.published}"
         return f"{self.name:<78}{self.n:>7,}{self.value:>8.3f}  {beside}".rstrip()
+
+
+def reached(data: str, metric: str, values: Sequence[float], sources: Sequence[str]) -> Figure:
+    """Return the mean of a metric over right answers: what a threshold of it can ask for."""
+    interval = bootstrap_interval(values, clusters=sources)
+    mean = sum(values) / len(values)
+    return Figure(f"{data}: {REACHED.format(metric)}", len(values), mean, interval.low, interval.high)
 
 
 def print_figures(title: str, figures: Iterable[Figure]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._auroc import Floats, auroc, called_across, f1_at_share, figure
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, reached
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, Screening, screen_answer
 from rag_evaluation_framework.records.scores import ClaimVerdict
@@ -83,6 +83,7 @@ def rows(data: Path) -> list[Figure]:
             ]
             found += _answer_figures(f"RAGTruth {title}{half}", part, task=task)
         found += _single_claims(f"RAGTruth {title}", everything)
+        found += _of_right_answers(f"RAGTruth {title}", everything)
     return found
 
 
@@ -144,6 +145,18 @@ def _single_claims(name: str, everything: list[LabelledAnswer]) -> list[Figure]:
         share = sum(values) / len(values)
         found.append(Figure(f"{name}: {kind}", len(hits), share, interval.low, interval.high))
     return found
+
+
+def _of_right_answers(name: str, everything: Sequence[LabelledAnswer]) -> Iterator[Figure]:
+    """Yield what faithfulness and hallucination are of answers without a fault."""
+    support, shares, sources = LexicalSupport(), [], []
+    for each in everything:
+        if each.source % 2 and not each.spans:
+            verdicts = support.decide(claims_of(each.answer), each.contexts, question=each.question)
+            shares += [sum(one.is_supported for one in verdicts) / len(verdicts)] if verdicts else []
+            sources += [str(each.source)] if verdicts else []
+    yield reached(name, "faithfulness", shares, sources)
+    yield reached(name, "hallucination", [1 - share for share in shares], sources)
 
 
 def _flagged_at_share(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._auroc import figure
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, reached
 from benchmarks._similarity import chinese_pairs
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
@@ -20,6 +20,7 @@ from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.text.scripts import HAN
 
 _PLAIN = re.compile(rf"[{HAN}]|[^\W{HAN}]+")
+USEFUL = 4  # of 5, as people rated it
 Answers = list[tuple[str, str, float]]
 
 
@@ -38,13 +39,20 @@ def rows(data: Path) -> list[Figure]:
         ]
         name = f"ALCE, answers to {part.upper()} questions"
         figures += [_own_question(name, answers), _usefulness(name, answers), _below(name, answers)]
+        figures.append(_of_right_answers(name, [each for each in answers if each[2] >= USEFUL]))
     return figures
 
 
 def chinese_rows(_: Path) -> list[Figure]:
     """Return the same for Chinese: the right answers of pairs of our own, to their question or another."""
     answers = [(question, right, 0.0) for question, _, right, _ in chinese_pairs()]
-    return [_own_question("Chinese pairs of our own", answers)]
+    name = "Chinese pairs of our own"
+    return [_own_question(name, answers), _of_right_answers(name, answers)]
+
+
+def _of_right_answers(part: str, answers: Answers) -> Figure:
+    values = [_relevancy(question, answer) for question, answer, _ in answers]
+    return reached(part, "answer_relevancy", values, [question for question, _, _ in answers])
 
 
 def _own_question(part: str, answers: Answers) -> Figure:

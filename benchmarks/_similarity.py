@@ -27,7 +27,7 @@ from benchmarks._answers import (
     questions,
 )
 from benchmarks._auroc import Floats, auroc, figure
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, reached
 from benchmarks._labelled_data import DATA
 from benchmarks._support_fit import logistic
 from rag_evaluation_framework.files import yaml_documents
@@ -304,13 +304,17 @@ def chinese_rows(_: Path) -> list[Figure]:
     is_right = np.concatenate([np.ones(len(right), dtype=bool), np.zeros(len(wrong), dtype=bool)])
     return [
         _chinese_row("answer_similarity"),
+        reached(OUR_CHINESE, "answer_similarity", right.tolist(), [asked for asked, *_ in chinese_pairs()]),
         *_thresholds(OUR_CHINESE, is_right, np.concatenate([right, wrong])),
     ]
 
 
 def chinese_correctness_rows(_: Path) -> list[Figure]:
-    """Return AUROC of answer_correctness on the Chinese pairs, with which no rule was written."""
-    return [_chinese_row("answer_correctness")]
+    """Return the figures of answer_correctness on the Chinese pairs, with which no rule was written."""
+    score, pairs = by_metric("answer_correctness"), list(chinese_pairs())
+    values = [score(asked, right, [key]) for asked, key, right, _ in pairs]
+    own = reached(OUR_CHINESE, "answer_correctness", values, [asked for asked, *_ in pairs])
+    return [_chinese_row("answer_correctness"), own]
 
 
 def _chinese_row(metric: str) -> Figure:

@@ -36,6 +36,8 @@ from rag_evaluation_framework.judging import methods, reference_match
 FOLDER = Path(methods.__file__).parent / "cards"
 SCALE = Path(reference_match.__file__).parent / "data" / "reference_match.json"
 
+MATCHING = ("answer_correctness", "claim_f1", "claim_precision", "claim_recall")
+
 Source = Callable[[Path], Sequence[Figure]]
 # What each card is measured on, by how the names of the data begin: what is absent keeps its figures.
 CARDS: Mapping[str, Mapping[tuple[str, ...], Source]] = {
@@ -44,12 +46,19 @@ CARDS: Mapping[str, Mapping[tuple[str, ...], Source]] = {
         ("XSTest", "MTRAG", "NoMIRACL"): _refusals.rows,
     },
     "lexical_match": {
-        ("EVOUNA",): lambda data: [*_similarity.correctness_rows(data), *_answers.claim_rows(data)],
+        ("EVOUNA",): lambda data: [
+            *_similarity.correctness_rows(data),
+            *_answers.claim_rows(data),
+            *_answers.reached_rows(data, *MATCHING),
+        ],
         ("pairs of our own",): _answers.pair_rows,
         ("Chinese pairs of our own",): _similarity.chinese_correctness_rows,
     },
     "lexical_similarity": {
-        ("EVOUNA",): _similarity.rows,
+        ("EVOUNA",): lambda data: [
+            *_similarity.rows(data),
+            *_answers.reached_rows(data, "answer_similarity"),
+        ],
         ("Chinese pairs of our own",): _similarity.chinese_rows,
     },
     "lexical_relevancy": {

@@ -8,9 +8,12 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -109,13 +112,39 @@ def room_of(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports_in(tree: ast.AST) -> set[str]:
-    """Return the dotted names that a module, or a part of one, imports anywhere in it."""
+class Outline(NamedTuple):
+    """What a module says of itself and imports: at its top, or anywhere inside a function."""
+
+    docstring: str | None
+    top: list[ast.Import | ast.ImportFrom]
+    inside: list[ast.Import | ast.ImportFrom]
+    elsewhere: list[ast.Import | ast.ImportFrom]
+
+
+@cache
+def outline(module: Path) -> Outline:
+    """Read a module once; expressions, in which nothing is imported, are passed over."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    read = Outline(ast.get_docstring(tree), [], [], [])
+    left: list[tuple[ast.AST, list[ast.Import | ast.ImportFrom]]] = [(node, read.top) for node in tree.body]
+    while left:
+        node, found = left.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or found is read.inside
+        below = read.inside if is_function else read.elsewhere
+        parts = ast.stmt | ast.excepthandler | ast.match_case
+        left += [(child, below) for child in ast.iter_child_nodes(node) if isinstance(child, parts)]
+    return read
+
+
+def names_in(nodes: Iterable[ast.Import | ast.ImportFrom]) -> set[str]:
+    """Return the dotted names that are imported."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{node.module}: imports are written in full"
             assert node.module is not None
             found.add(node.module)
@@ -125,7 +154,7 @@ def imports_in(tree: ast.AST) -> set[str]:
 
 
 def imports_of(module: Path) -> set[str]:
-    return imports_in(ast.parse(module.read_text(encoding="utf-8")))
+    return names_in(chain(*outline(module)[1:]))
 
 
 def circle_in(imported: Mapping[str, Iterable[str]]) -> list[str]:
@@ -179,7 +208,7 @@ def test_the_folders_and_modules_of_a_room_do_not_import_each_other_in_circles(r
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module: Path) -> None:
     text = module.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
+    assert outline(module).docstring, f"{module} does not say what it is for"
     assert module.stem not in FORBIDDEN_NAMES
     assert text.count("\n") <= 600, f"{module} is too long"
 
@@ -197,12 +226,8 @@ def test_only_declared_dependencies_are_imported_and_there_are_at_most_twelve() 
 
 def test_what_an_extra_brings_is_imported_when_used_and_not_before() -> None:
     for module in MODULES:
-        for node in ast.parse(module.read_text(encoding="utf-8")).body:
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not {name.split(".")[0] for name in names} & EXTRAS, (
-                f"{module} imports an extra at the top"
-            )
+        names = {name.split(".")[0] for name in names_in(outline(module).top)}
+        assert not names & EXTRAS, f"{module} imports an extra at the top"
 
 
 # A command imports what works for it when it is used, so that its --help is instant.
@@ -212,9 +237,7 @@ def test_what_an_extra_brings_is_imported_when_used_and_not_before() -> None:
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_only_what_is_slow_or_extra_is_imported_inside_a_function(module: Path) -> None:
-    functions = ast.FunctionDef | ast.AsyncFunctionDef
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    inside = {name for node in ast.walk(tree) if isinstance(node, functions) for name in imports_in(node)}
+    inside = names_in(outline(module).inside)
     late = {name for name in inside if name.partition(".")[0] not in EXTRAS} - SLOW
     late -= GEARS if module.relative_to(PACKAGE).as_posix() in THE_VERB else set()
     assert not late, f"{module} imports {late} inside a function"
@@ -244,7 +267,7 @@ def test_no_small_module_serves_one_neighbour_only() -> None:
     """A command, and what the registry loads by its name, may be small."""
     importers: dict[Path, set[Path]] = defaultdict(set)
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in chain(*outline(module)[1:]):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(NAME):
                 for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names)):
                     importers[(PACKAGE.parent / name.replace(".", "/")).with_suffix(".py")].add(module)

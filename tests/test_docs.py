@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework as front_door
-from command_lines import rag_eval_process
+from command_lines import rag_eval_ended
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -77,7 +77,7 @@ def run_command(part: str, folder: Path) -> None:
     command, _, shown = part.partition("\n")
     program, *arguments = shlex.split(command)
     assert program == "rag-eval", command
-    done = rag_eval_process(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
+    done = rag_eval_ended(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
     assert done.returncode == 0, f"{command}: {done.stderr}"
     pattern = shown.strip().replace("[", "[[]").replace("…", "*")
     if pattern:

@@ -47,6 +47,7 @@ OPENED_BY_HAND = {
     **dict.fromkeys(
         (
             "datasets/project.py",
+            "datasets/row_fields.py",
             "datasets/schemas.py",
             "judging/answer_classes.py",
             "judging/declining.py",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,8 @@ import pytest
 from chat_server import running_chat
 
 from cases import FERRIES
+from command_lines import rag_eval_ended as rag_eval
+from command_lines import script_ended as script
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read_manifest
@@ -21,19 +21,6 @@ ROOT = Path(__file__).parents[1]
 KINDS = {"qa": "qa-pair", "summaries": "summary", "citations": "qa-pair", "retrieval": "retrieval-case"}
 DATASETS = Path("evaluation", "datasets")
 RAG = {"contexts": ["Dogs pay 2 pounds."], "sources": ["a.md"], "retrieved": [{"chunk_id": "c1"}]}
-
-
-def script(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *arguments]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
-    )
-
-
-def rag_eval(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from rag_evaluation_framework.cli.main import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
 
 
 @pytest.fixture

@@ -329,17 +329,26 @@ class FileProblems:
     def has_issues(self) -> bool:
         return bool(self._issues)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether further issues are only counted."""
+        return len(self._issues) >= MAX_ISSUES
+
+    def count(self) -> None:
+        """Count an issue that is not shown, which need not be put in words."""
+        self._more += 1
+
     def add(self, issue: Issue) -> None:
         """Keep an issue, with this file's name."""
-        if len(self._issues) < MAX_ISSUES:
-            self._issues.append(issue.located(self.file))
+        if self.is_full:
+            self.count()
         else:
-            self._more += 1
+            self._issues.append(issue.located(self.file))
 
     def extend(self, issues: Iterable[Issue], *, place: Callable[[Issue], Issue] | None = None) -> None:
         """Keep several issues; ``place``, which may be slow, is asked only for those that are shown."""
         for issue in issues:
-            if place is not None and len(self._issues) < MAX_ISSUES:
+            if place is not None and not self.is_full:
                 issue = place(issue)
             self.add(issue)
 

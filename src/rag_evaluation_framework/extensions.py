@@ -281,9 +281,10 @@ RENDERERS.register("results", "rag_evaluation_framework.results.results_document
 
 
 TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
-"""What is done with several evaluations, found when one of them is asked for it."""
+"""What is done with evaluations, found when one of them is asked for it."""
 TOGETHER.register("compare", "rag_evaluation_framework.results.changes:compare")
 TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
+TOGETHER.register("plot", "rag_evaluation_framework.reports.notebook:plot")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

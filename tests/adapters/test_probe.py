@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 
 from fault_agent import RunningServer, answer_to
 
+from command_lines import rag_eval_ended
+
 
 def probe(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = "from rag_evaluation_framework.cli.probe import command; command()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+    return rag_eval_ended("probe", *arguments)
 
 
 def test_an_answer_is_shown_with_the_field_it_came_from(server: RunningServer) -> None:

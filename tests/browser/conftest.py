@@ -1,4 +1,4 @@
-"""One browser for all tests of pages; without one they are skipped, with a message."""
+"""A browser for the tests of pages; without one they are skipped, with a message."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from rag_evaluation_framework.reports.page import page
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="pages are tested with playwright")
+def playwright() -> Any:
     if CHROMIUM is None:
         pytest.skip("pages are tested in chromium, which is not installed")
+    return pytest.importorskip("playwright.sync_api", reason="pages are tested with playwright")
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Any) -> Iterator[Any]:
+    """A browser for the tests of a module: while it is open, an event loop runs, and no other may."""
     with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
@@ -25,7 +30,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> list[Evaluation]:
+def runs(tmp_path_factory: pytest.TempPathFactory, playwright: Any) -> list[Evaluation]:
     folder = tmp_path_factory.mktemp("runs")
     return [desk_run(folder), desk_run(folder, "fares.md", "timetable.md", "visitor-guide-zh.md")]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from rag_evaluation_framework import Evaluation
+from rag_evaluation_framework import Corpus, Evaluation
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
@@ -145,3 +145,29 @@ def test_nothing_hostile_runs_where_runs_are_compared(tmp_path: Path, opened: Op
     tab.keyboard.press("b")
     assert tab.evaluate("window.hit") is None
     assert "<script" not in badge(now)
+
+
+def test_nothing_hostile_runs_in_a_notebook(tmp_path: Path, opened: Opened) -> None:
+    """A notebook puts what ``_repr_html_`` returns into its own page, where scripts may run."""
+    texts = payloads()
+    before, now = (hostile_evaluation(each) for each in (texts, texts))
+    rows = [replace(row, passes=not row.passes if row.index % 5 == 0 else row.passes) for row in now.rows]
+    after = replace(now, read_rows=lambda: rows, head=replace(now.head, run_id=texts[0]))
+    compared = before.compare(after, force=True)
+    shown = [each for row in islice(now.rows, 0, None, 5) for each in (row, row.sample)]
+    corpora = [Corpus(documents) for documents in (now.documents.documents,)]
+    parts = [each._repr_html_() for each in (now, compared, *corpora, *shown) if each is not None]
+    path = tmp_path / "notebook.html"
+    text = "".join(parts)
+    path.write_text(f"<!doctype html><html data-ready lang=en><title>x</title>{text}", encoding="utf-8")
+    tab = opened(path)
+    assert tab.evaluate("[window.hit, document.scripts.length]") == [None, 0]
+    assert tab.locator("iframe, link, img, object, a, input, [style], [onload], [onerror]").count() == 0
+    assert tab.locator("style").count() == len(parts)
+    answers = tab.evaluate("[...document.querySelectorAll('dt')].filter(e => e.textContent == 'got').length")
+    assert answers >= len(shown) / 2
+    questions = tab.evaluate(
+        "[...document.querySelectorAll('dt')].filter(e => e.textContent == 'question')"
+        ".map(e => e.nextElementSibling.textContent)"
+    )
+    assert questions == [text.replace("\0", "\ufffd") for text in texts[::5]]

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from benchmarks.report_pages import evaluation_of
+
+from rag_evaluation_framework.reports.page import page
 
 Opened: TypeAlias = Callable[..., Any]
 WIDTHS = (380, 1440)
@@ -28,22 +31,25 @@ def check_access(tab: Any) -> None:
     assert serious == {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("name", "address"),
     [("run", ""), ("run", "sample"), ("comparison", ""), ("comparison", "#v=1"), ("sweep", "")],
 )
 def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
-    pages: dict[str, Path], opened: Opened, name: str, address: str, width: int, scheme: str
+    pages: dict[str, Path], opened: Opened, name: str, address: str
 ) -> None:
-    tab = opened(pages[name], "" if address == "sample" else address, width=width, scheme=scheme)
+    tab = opened(pages[name], "" if address == "sample" else address)
     if address == "sample":
         tab.locator(".view:not([hidden]) .samples tbody a").first.click()
         tab.wait_for_selector(".sample:not([hidden]) h1")
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    assert tab.locator("h1:visible").count() == 1
-    check_access(tab)
+    for scheme, widths in (("light", WIDTHS), ("dark", WIDTHS[::-1])):
+        tab.emulate_media(color_scheme=scheme)
+        for width in widths:
+            tab.set_viewport_size({"width": width, "height": 900})
+            fits = tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert fits, f"at {width} the page scrolls sideways"
+            assert tab.locator("h1:visible").count() == 1
+        check_access(tab)  # wide and light, then narrow and dark
 
 
 def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
@@ -159,3 +165,34 @@ def test_print_is_light_and_whole(pages: dict[str, Path], opened: Opened) -> Non
     tab.emulate_media(media="print")
     assert tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.locator(".samples .chips").is_hidden()
+
+
+WORK = """text => {
+  const lower = String.prototype.toLowerCase, input = document.querySelector('.samples input[type=search]');
+  let folded = 0, made = 0;
+  const make = document.createElement;
+  String.prototype.toLowerCase = function () { folded++; return lower.call(this); };
+  document.createElement = function (name) { made += name === 'tr'; return make.call(this, name); };
+  input.value = text;
+  input.dispatchEvent(new Event('input'));
+  String.prototype.toLowerCase = lower;
+  document.createElement = make;
+  return [folded, made];
+}"""
+
+
+def test_a_search_among_many_samples_reads_what_is_prepared_and_draws_a_screen(
+    tmp_path: Path, opened: Opened
+) -> None:
+    """Held by counts of work, which a busy machine does not change; the benchmark has the times."""
+    path = tmp_path / "page.html"
+    path.write_text(page([evaluation_of(400)]), encoding="utf-8")
+    tab = opened(path)
+    tab.wait_for_timeout(500)
+    for text in ("document-7", "e", ""):
+        folded, made = tab.evaluate(WORK, text)
+        assert folded <= 1, "only what is searched for is folded; each sample was when the page had time"
+        assert made <= 1 + 30, "the header and thirty rows"
+    assert tab.locator(".samples .count").inner_text() == "400 of 400"
+    tab.locator(".samples tbody tr").last.scroll_into_view_if_needed()
+    tab.wait_for_selector(".samples tbody tr:nth-child(31)", state="attached")

@@ -206,6 +206,30 @@ def test_a_dry_run_plans_and_asks_nothing(evaluate: Command, server: RunningServ
     assert not (project / "runs").exists()
 
 
+def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
+    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(project))
+    manifest = MANIFEST.replace("string_match: 0.75", "answer_similarity: 0.97")
+    (project / "agent.yaml").write_text(manifest)
+    answers = {"right": "The answer to", "other": "Nobody has asked for"}
+    targets = {
+        name: write_function(project, name, f"    return f'{text} {{question}}'\n")
+        for name, text in answers.items()
+    }
+    options = ("--dataset", "rag-quality", "--tag", "advanced", "--target")
+    begins = "warning: answer_similarity >= 0.97 is more than words can show: right answers score 0."
+    for more in (["other", "--dry-run"], ["other"]):
+        ended = evaluate(*options, targets[more[0]], *more[1:])
+        told = " ".join(ended.out.split())
+        assert begins in told
+        assert "by this method (rag-eval list methods); take a lower bound" in told
+    # What is met here can be reached here, and a bound that right answers reach needs no word.
+    assert "more than words" not in evaluate(*options, targets["right"]).out
+    (project / "agent.yaml").write_text(manifest.replace("0.97", "0.9"))
+    assert "more than words" not in evaluate(*options, targets["other"], "--dry-run").out
+
+
 def test_errors_fail_the_gate_unless_they_are_allowed(evaluate: Command, project: Path) -> None:
     answers = [
         {"input": f"q{n}", "answer": f"The answer to q{n}"} if n % 23 else {"input": f"q{n}", "error": "gone"}

@@ -14,7 +14,7 @@ from chat_server import failing, running_chat
 from langsmith_server import KEY, running_langsmith
 
 from cases import tables_beside
-from command_lines import rag_eval_process
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import read_dataset
 from rag_evaluation_framework.reports import overviews
 from rag_evaluation_framework.synthesis.drafts import Drafts
@@ -43,7 +43,7 @@ def good(asked: dict[str, Any]) -> str:
 
 def generate(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LANG", "OPENAI"))}
-    return rag_eval_process("generate", *arguments, folder=folder, environment={**kept, **environment})
+    return rag_eval_ended("generate", *arguments, folder=folder, environment={**kept, **environment})
 
 
 @pytest.fixture

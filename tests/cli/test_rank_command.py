@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cases import tables_beside
-from command_lines import rag_eval_process as rag_eval
+from command_lines import rag_eval_ended as rag_eval
 
 TABLES = tables_beside(__file__)
 

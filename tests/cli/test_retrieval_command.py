@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from command_lines import rag_eval_process as rag_eval
+from command_lines import rag_eval_ended as rag_eval
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")
@@ -143,12 +144,21 @@ def test_embeddings_kept_on_disk_give_the_same_figures(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").iterdir())
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder of a sweep that ran to its end, and what was told of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    done = rag_eval(*SWEEP, "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "runs", json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("killed_at", [100, 168, 200, 500])
 def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_twice(
-    tmp_path: Path, killed_at: int
+    finished: tuple[Path, dict[str, Any]], tmp_path: Path, killed_at: int
 ) -> None:
-    whole = json.loads(rag_eval(*SWEEP, "--json", "--runs-dir", "whole", folder=tmp_path).stdout)
-    assert rag_eval(*SWEEP, "--json", folder=tmp_path).returncode == 0
+    runs, whole = finished[0], deepcopy(finished[1])
+    shutil.copytree(runs, tmp_path / "runs")
     [sweep] = (tmp_path / "runs").iterdir()
     cells = sorted(path for path in sweep.iterdir() if path.is_dir())
     assert len(cells) == 4
@@ -190,8 +200,10 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_t
         (["--level", "document"], "got other level, metrics"),
     ],
 )
-def test_a_sweep_over_something_else_is_not_resumed(tmp_path: Path, change: list[str], message: str) -> None:
-    assert rag_eval(*SWEEP, "--json", folder=tmp_path).returncode == 0
+def test_a_sweep_over_something_else_is_not_resumed(
+    finished: tuple[Path, dict[str, Any]], tmp_path: Path, change: list[str], message: str
+) -> None:
+    shutil.copytree(finished[0], tmp_path / "runs")
     [sweep] = (tmp_path / "runs").iterdir()
     done = rag_eval(*SWEEP, *change, "--resume", sweep.name, folder=tmp_path)
     assert done.returncode == 2

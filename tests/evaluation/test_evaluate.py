@@ -158,7 +158,7 @@ def test_it_works_inside_a_running_event_loop(data: Path) -> None:
     [
         ({"data": "nothing.jsonl"}, "neither a path nor an id of the catalogue"),
         ({"data": []}, "expected at least one row"),
-        ({"data": [1]}, "expected samples or dictionaries"),
+        ({"data": [1]}, "expected dictionaries, samples, a frame or a dataset"),
         ({"target": 3}, "target: expected an address"),
         ({"gate": 3}, "gate: expected a Gate"),
         ({}, "no row holds an answer"),

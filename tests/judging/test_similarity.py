@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from benchmarks import _similarity
-from benchmarks._answers import SYSTEMS, by_metric
+from benchmarks._answers import SYSTEMS, by_metric, questions
 from benchmarks._auroc import auroc
+from benchmarks._labelled_data import DATA
 
 from labelled_data import present
 from rag_evaluation_framework import Response, Sample, Turn
@@ -98,6 +99,41 @@ def test_each_system_by_the_scale_of_the_others(
         assert np.median(one[~right]) == 0.0
         areas.append(auroc(right.tolist(), every.tolist()))
     assert np.mean(areas) >= 0.96
+
+
+@pytest.mark.parametrize(
+    ("system", "least", "more"),
+    [
+        ("fid", 0.97, 0),
+        ("gpt35", 0.97, 0),
+        ("chatgpt", 0.97, 0),
+        ("gpt4", 0.975, 0.01),
+        ("newbing", 0.944, 0.01),
+    ],
+)
+def test_correctness_agrees_with_people(
+    verdicts: tuple[np.ndarray, np.ndarray, _similarity.Scores], system: str, least: float, more: float
+) -> None:
+    is_right, systems, found = verdicts
+    mine = systems == system
+    plain = [each.plain[0] for each in _similarity.answers(1) if each.system == system]
+    ours = auroc(is_right[mine], found.every[mine])
+    assert ours >= least
+    assert ours >= auroc(is_right[mine], plain) + more
+
+
+def test_the_metric_says_what_its_verdicts_say(
+    verdicts: tuple[np.ndarray, np.ndarray, _similarity.Scores],
+) -> None:
+    rows, by_rows = {str(row["id"]): row for row in questions(DATA)}, by_metric("answer_correctness")
+    some = list(zip(_similarity.answers(1), verdicts[2].every.tolist(), strict=True))[::23]
+    said = [
+        by_rows(row["question"], row["answers"][each.system]["answer"], row["references"])
+        for each, _ in some
+        for row in [rows[each.source]]
+    ]
+    # Two of a hundred at most are read otherwise: those that decline, or in which two references agree.
+    assert np.mean([value != found for value, (_, found) in zip(said, some, strict=True)]) <= 0.02
 
 
 def test_nine_of_ten_are_right_at_the_threshold_where_half_of_all_are(

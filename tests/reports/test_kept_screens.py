@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from command_lines import rag_eval, rag_eval_process
+from command_lines import rag_eval, rag_eval_ended
 from rag_evaluation_framework import load
 from rag_evaluation_framework.reports.screen import Screen, cells
 
@@ -37,9 +37,7 @@ def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("part", ("floor.yaml", *FERRY, "--baseline", "002")),
         ("part", ("floor.yaml", *FERRY, "--baseline", "002", "--sample-size", "3")),
     ):
-        done = rag_eval_process(
-            "evaluate", *options, folder=folder, environment={**os.environ, "FERRY": state}
-        )
+        done = rag_eval_ended("evaluate", *options, folder=folder, environment={**os.environ, "FERRY": state})
         (folder / f"{state}{len(options)}.txt").write_text(done.stdout, encoding="utf-8")
     return folder
 
@@ -86,9 +84,7 @@ def test_each_verdict_has_its_screen(
 def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int) -> None:
     shutil.copytree(EXAMPLES / "ferry", tmp_path / "desk")
     nobody = ("--url", "http://127.0.0.1:9", "--allow-missing")
-    done = rag_eval_process(
-        "evaluate", "agent.yaml", *nobody, "--width", str(width), folder=tmp_path / "desk"
-    )
+    done = rag_eval_ended("evaluate", "agent.yaml", *nobody, "--width", str(width), folder=tmp_path / "desk")
     assert done.returncode == 3
     check("incomplete", width, done.stdout)
 

@@ -129,6 +129,7 @@ def expected_of(
 def test_every_row_of_the_table_has_its_word_and_exit_code_and_all_reports_agree() -> None:
     rows = list(product(STATES, SCORED, ERRORS, (False, True), WAIVED, BASELINES, STOPPED))
     assert len(rows) == 5 * 3 * 3 * 2 * 4 * 7 * 3
+    reported = set()
     for row in rows:
         state, scored, errors, left_out, waived, (moved, on_undecided), stopped = row
         given = sample_of(state, scored, errors[0], left_out, stopped)
@@ -141,6 +142,10 @@ def test_every_row_of_the_table_has_its_word_and_exit_code_and_all_reports_agree
         word, code = evaluation.verdict.word, evaluation.verdict.exit_code
         assert (word, code) == expected_of(*row), row
         assert (evaluation.verdict.result == "PASS") == (code == 0), row
+        same = (state, scored, errors[0], left_out, moved, stopped, evaluation.verdict)
+        if same in reported:  # another gate that says the same of the same
+            continue
+        reported.add(same)
         junit = evaluation.render("junit")
         assert bool(re.search("<(failure|error) ", junit)) == (code != 0), (row, junit)
         assert evaluation.render("markdown").split("\n")[0].split(":")[0][6:] == word.upper(), row

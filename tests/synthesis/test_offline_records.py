@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from chat_server import ChatReply, failing, in_turn, running_chat
 
 from cases import tables_beside
+from command_lines import script_ended
 from rag_evaluation_framework import Corpus, RecursiveCharacterChunker
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.datasets.schemas import schema_issues
@@ -122,11 +121,7 @@ def test_model_that_fails_is_counted_by_its_kind(tasks: list[Task]) -> None:
 def script(
     *arguments: str, folder: Path, name: str = "generate_offline_dataset"
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *arguments]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
-    )
+    return script_ended(name, *arguments, folder=folder)
 
 
 def test_script_builds_splits_that_models_are_evaluated_on(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
@@ -80,7 +81,7 @@ def mutated_excerpts(count: int, *, seed: int) -> Iterator[Mutated]:
 
 
 def mutated(text: str, chance: random.Random) -> Mutated:
-    units = [found.span() for found in re.finditer(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+", text)]
+    units = _units(text)
     size = chance.randint(1, 6) if chance.random() < 0.2 else chance.randint(7, 60)
     first = chance.randrange(max(1, len(units) - size))
     last = min(first + size, len(units)) - 1
@@ -94,6 +95,12 @@ def mutated(text: str, chance: random.Random) -> Mutated:
         words_kept = words_kept and change not in WORD_CHANGES
         excerpt = changed
     return Mutated(text, start, end, excerpt, words_kept, near)
+
+
+@lru_cache(maxsize=8)
+def _units(text: str) -> list[tuple[int, int]]:
+    """Return where each word, or Chinese character, of a text stands; many excerpts come from one text."""
+    return [found.span() for found in re.finditer(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+", text)]
 
 
 def _pieces(text: str) -> list[str]:

@@ -179,8 +179,10 @@ def test_of_ten_thousand_mutated_excerpts_each_is_found_where_it_was_copied_or_t
 
 @pytest.mark.parametrize("unit", ["a", "ab ", "na na ", "的"])
 def test_a_text_that_repeats_itself_without_end_is_ambiguous_and_soon_given_up(unit: str) -> None:
-    text = unit * 2_000
-    for excerpt in (unit.strip(), unit * 7, unit * 500 + "x" + unit * 500, "x" + unit * 900):
+    times = 3_000 // len(unit)
+    text = unit * times
+    half, most = unit * (times // 4), unit * (times * 9 // 20)
+    for excerpt in (unit.strip(), unit * 7, f"{half}x{half}", f"x{most}"):
         found = locate(excerpt, text, near=[(10, 20)])
         assert found in ("ambiguous-excerpt", "excerpt-not-found")
 

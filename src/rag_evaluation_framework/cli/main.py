@@ -113,7 +113,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "retrieval": _Command(
             "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
         ),
-        "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
+        "score": _Command(
+            "score", "Score a file of answers, or a saved run by other metrics; nobody is asked."
+        ),
         "calibrate": _Command(
             "calibrate", "Check the metrics of a run against human labels, and correct its figures."
         ),

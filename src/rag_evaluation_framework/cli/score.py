@@ -1,4 +1,4 @@
-"""``rag-eval score``: score a saved run anew, without asking anyone again."""
+"""``rag-eval score``: score a file of answers, or a saved run anew; nobody is asked."""
 
 from __future__ import annotations
 
@@ -21,24 +21,34 @@ from rag_evaluation_framework.cli.options import (
     show,
 )
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 INCOMPLETE = 3
 
 EXAMPLES = """\b
 Examples:
+  rag-eval score answers.jsonl
+  rag-eval score answers.csv -m faithfulness --map answer=reply --map contexts=passages
   rag-eval score eval_run_20261115_001 -m token_f1 -m exact_match
   rag-eval score eval_run_20261115_001 -m faithfulness --judge-model gpt-4o-mini
-  rag-eval score eval_run_20261115_001 -m rouge --dataset evals/rag.jsonl --json
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
 @click.command("score", epilog=EXAMPLES)
-@click.argument("run", required=False)
-@metrics_option(help="Score by this metric; may be repeated.", required=True)
+@click.argument("answers", required=False, metavar="[FILE|RUN]")
+@metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="PART=FIELD",
+    help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
+    "[default: guessed, and said]",
+)
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
@@ -57,54 +67,117 @@ Examples:
 @DETAILS
 @AS_JSON
 @scoring_options
-def command(
-    run: str | None,
-    metrics: tuple[str, ...],
-    dataset: Path | None,
-    format_: str | None,
-    runs_dir: Path,
-    out: Path | None,
-    seed: int,
-    as_json: bool,
-    details: bool,
-    **scoring: Any,
-) -> int:
-    """Score the answers in the journal of RUN: its id or any end of it, its path; without it, the latest.
+def command(answers: str | None, out: Path | None, **given: Any) -> int:
+    """Score the answers in FILE, or those in the journal of RUN; without either, those of the latest run.
 
-    The run itself is not changed. What is expected of each sample is read from the dataset, which may have
-    grown since, but must still contain the samples of the run as they were.
+    FILE is JSON, JSON lines, CSV, Parquet or Excel. Which field is what is guessed and said first; the run is
+    kept. RUN is an id or any end of it, or a path. It is not changed: what is expected of each sample is read
+    from its dataset, which may have grown since, but must still contain the samples of the run as they were.
 
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.
     """
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.preflight import check_writable
-    from rag_evaluation_framework.evaluation.rescoring import scored_again
-    from rag_evaluation_framework.judging.methods import opened_methods
-    from rag_evaluation_framework.results.run_folder import RunFolder
-    from rag_evaluation_framework.results.run_groups import latest_run
 
     if out is not None:
         check_writable([out.parent])
-    with (
-        opened_methods(**scoring_of(scoring)) as methods,
-        progress_told(methods, silent=as_json) as progress,
-    ):
-        evaluation = scored_again(
-            latest_run(runs_dir) if run is None else RunFolder.open(run, runs_dir),
-            metrics,
-            methods,
-            dataset=dataset,
-            format=format_,
-            seed=seed,
-            on_progress=progress,
-        )
-    _show(evaluation, as_json=as_json, details=details)
+    given |= scoring_of(given)
+    mapped = _map_of(given.pop("mapped"))
+    if answers is not None and _is_data(Path(answers)):
+        evaluation = _score_file(Path(answers), mapped, given)
+    else:
+        if mapped:
+            raise UsageError("--map: a run knows its fields; expected a file of answers")
+        evaluation = _score_run(answers, given)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)
         evaluation.save(out, format="results")
     counts = evaluation.counts
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
+
+
+def _is_data(path: Path) -> bool:
+    """Tell a file or folder of data from a run: what is there and has no head."""
+    return path.exists() and not (path / "head.json").is_file()
+
+
+def _map_of(mapped: tuple[str, ...]) -> dict[str, str]:
+    parts = [each.partition("=") for each in mapped]
+    if wrong := [each for each, sign, _ in parts if not sign or not each]:
+        raise UsageError(f"--map: expected PART=FIELD, as in --map answer=reply; got {wrong[0]!r}")
+    return {part.strip(): field.strip() for part, _, field in parts}
+
+
+def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
+    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
+    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.reports.json_report import evaluation_document
+
+    check_writable([given["runs_dir"]])
+    job = Job(
+        data=path,
+        metrics=given["metrics"] or None,
+        map=mapped or None,
+        judge=given["judge"],
+        embedder=given["embedder"],
+        documents=given["documents"],
+        seed=given["seed"],
+        runs_directory=given["runs_dir"],
+        options=Options(format=given["format_"]),
+    )
+    with prepared(job) as suite:
+        if not given["as_json"]:
+            _say_reading(suite)
+        with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
+            evaluation = carried_out(suite, progress)
+        if given["as_json"]:
+            print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
+        else:
+            screen = new_screen(suite.secrets.mask)
+            evaluation.render(screen=screen, details=given["details"], reading=False)
+            show(screen)
+    return evaluation
+
+
+def _say_reading(suite: Suite) -> None:
+    """Say which field is taken for what before anything is scored, so that a wrong guess costs nothing."""
+    from rag_evaluation_framework.reports.rows_screen import show_reading
+
+    for dataset in suite.plan.datasets:
+        if dataset.reading is not None:
+            screen = new_screen(suite.secrets.mask)
+            show_reading(screen, dataset.reading)
+            show(screen)
+            click.echo()
+
+
+def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
+    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.evaluation.rescoring import scored_again
+    from rag_evaluation_framework.judging.methods import opened_methods
+    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_groups import latest_run
+
+    if not given["metrics"]:
+        raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
+    folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
+    with (
+        opened_methods(given["judge"], given["embedder"], given["documents"]) as methods,
+        progress_told(methods, silent=given["as_json"]) as progress,
+    ):
+        evaluation = scored_again(
+            folder,
+            given["metrics"],
+            methods,
+            dataset=given["dataset"],
+            format=given["format_"],
+            seed=given["seed"],
+            on_progress=progress,
+        )
+    _show(evaluation, as_json=given["as_json"], details=given["details"])
+    return evaluation
 
 
 def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:

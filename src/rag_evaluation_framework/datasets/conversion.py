@@ -37,6 +37,7 @@ from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
+from rag_evaluation_framework.text.display import short_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class Conversion:
     samples: int
     unit: str = "sample"
     lost: dict[str, int] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
 
 def convert(

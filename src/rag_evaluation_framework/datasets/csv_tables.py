@@ -44,6 +44,8 @@ _SHOWN_COLUMNS = 5
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)  # as Excel writes it
+_QUOTED = re.compile(r'"[^"]*"')
 _ABSENT = object()
 
 
@@ -56,6 +58,8 @@ class Columns:
 
     kinds: Mapping[str, CellKind] = field(default_factory=dict, hash=False)
     required: tuple[str, ...] = ()
+    unnamed: bool = False
+    """Whether a column may have no name, as the index of a frame; it is not read."""
 
     @classmethod
     def of_schema(cls, schema: Mapping[str, Any]) -> Columns:
@@ -146,6 +150,8 @@ def _record(header: Sequence[str], row: Sequence[str], columns: Columns) -> dict
     record: dict[str, Any] = {}
     # A row that ends early lacks its last fields, as spreadsheets write it.
     for name, cell in zip(header, row, strict=False):
+        if not name:
+            continue
         try:
             value = _value(name, cell, columns.kind(name))
         except InputError as error:
@@ -173,7 +179,7 @@ def _value(name: str, cell: str, kind: CellKind) -> Any:
     try:
         return strict_json.decode(cell)
     except InputError as error:
-        literal = _python_value(cell)
+        literal = python_value(cell)
         if literal is not None:
             return literal
         if kind == "either":
@@ -182,7 +188,7 @@ def _value(name: str, cell: str, kind: CellKind) -> Any:
         raise InputError([Issue("not-json", "JSON in this cell", found, written_path((name,)))]) from error
 
 
-def _python_value(cell: str) -> list[Any] | dict[str, Any] | None:
+def python_value(cell: str) -> list[Any] | dict[str, Any] | None:
     """Read a list or dictionary as Python writes it, with numpy's arrays as lists; else ``None``."""
     try:
         tree = ast.parse(cell.strip(), mode="eval")
@@ -270,10 +276,10 @@ def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
     if columns.kinds and not set(names) & set(known):
         expected = f"columns separated by commas, semicolons or tabs, among them one of {_listed(known[1:])}"
         raise InputError([Issue("unknown-columns", expected, shown(",".join(names)))])
-    twice = [name for index, name in enumerate(names) if name in names[:index]]
+    twice = [name for index, name in enumerate(names) if name and name in names[:index]]
     if twice:
         raise InputError([Issue("duplicate-column", "each column once", f"{shown(twice[0])} again")])
-    if not all(names):
+    if not all(names) and not (columns.unnamed and any(names)):
         raise InputError([Issue("unnamed-column", "a name for each column", "an empty one")])
     columns.check_required(names)
     return names
@@ -300,11 +306,15 @@ def _rows(stream: BinaryIO, *, on_error: Callable[[InputError], None]) -> Iterat
 
 
 def _reader(lines: Iterator[str]) -> Any:
-    """Read rows cut at the first of the separators that the header has."""
+    """Read rows cut at the separator that the header has most of, or that a line before it names."""
     start = [next(lines, "")]
     while start[-1].isspace():
         start.append(next(lines, ""))
-    separator = next((mark for mark in _SEPARATORS if mark in start[-1]), _SEPARATORS[0])
+    if said := _SEPARATOR_LINE.fullmatch(start[-1]):
+        start[-1] = "\n"  # so that lines are still counted
+        return csv.reader(chain(start, lines), delimiter=said[1], strict=True)
+    bare = _QUOTED.sub("", start[-1])
+    separator = max(_SEPARATORS, key=bare.count)
     return csv.reader(chain(start, lines), delimiter=separator, strict=True)
 
 

@@ -23,6 +23,7 @@ from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
+    MADE_ID,
     Dataset,
     Expectation,
     Layout,
@@ -117,7 +118,6 @@ UNNAMED = "sample"
 """The id that a dialect's ``decode`` gives where the record has none; it is replaced on reading."""
 
 _NUMBERED = re.compile(r"-[1-9][0-9]*\Z")
-_PREFIX = "sample-"
 _DIGITS = 12
 
 
@@ -136,7 +136,7 @@ def content_id(sample: Sample) -> str:
         *(sample.references and [sample.references]),
     ]
     digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
-    return _PREFIX + digest[:_DIGITS]
+    return MADE_ID + digest[:_DIGITS]
 
 
 def _expected(expectation: Expectation | None) -> list[Any] | None:
@@ -145,9 +145,9 @@ def _expected(expectation: Expectation | None) -> list[Any] | None:
 
 def has_content_id(sample: Sample) -> bool:
     """Tell whether the sample's id is the one its content gives, and so need not be written down."""
-    if not sample.id.startswith(_PREFIX):
+    if not sample.id.startswith(MADE_ID):
         return sample.id == UNNAMED
-    end = len(_PREFIX) + _DIGITS
+    end = len(MADE_ID) + _DIGITS
     head, tail = sample.id[:end], sample.id[end:]
     return (not tail or _NUMBERED.match(tail) is not None) and head == content_id(sample)
 

@@ -209,7 +209,9 @@ class _Table:
                 self.problems.add(Issue("wrong-columns", expected, f"{len(fields)}", line=line_number))
 
     def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
-        if isinstance(error, UnicodeDecodeError):
+        if self.problems.is_full:
+            self.problems.count()
+        elif isinstance(error, UnicodeDecodeError):
             self.problems.add(Issue("not-utf8", "UTF-8 text", shown(error.object), line=line))
         else:
             column = self.layout.columns[self.layout.number]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any
 
-from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, invalid
+from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import REPLY_PARTS
-from rag_evaluation_framework.files.strict_json import finite_number
+from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
@@ -43,76 +41,6 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
         return CharacterSpan(DocumentId(file), start, end) if page is None else None
     except InputError:
         return None
-
-
-# Paths into a JSON value: ``result.answer``, ``choices[0].message.content``, ``sources[*].text``.
-#
-# A name with dots or brackets in it is quoted: ``["a.b"]``. ``[-1]`` is the last item, ``[*]`` every
-# item, which makes the outcome a list. A path is only ever looked up, never run.
-
-_STEP = re.compile(
-    r"""(?:(?P<dot>\.)?(?P<name>[^\s.\[\]"']+)
-        |\[\s*(?:(?P<index>-?[0-9]{1,9})|(?P<all>\*)|"(?P<quoted>[^"]*)"|'(?P<single>[^']*)')\s*\])""",
-    re.VERBOSE,
-)
-
-
-_Step: TypeAlias = str | int | EllipsisType
-"""A name, a place in a list, or ``...`` for every item."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyPath:
-    """A path that was read from its text. ``str()`` gives the text back."""
-
-    text: str
-    steps: tuple[_Step, ...]
-
-    @classmethod
-    def parse(cls, text: str, *, field: str = "") -> ReplyPath:
-        """Read a path; ``field`` says in an error message where it was written."""
-        steps: list[_Step] = []
-        position = 0
-        while position < len(text):
-            match = _STEP.match(text, position)
-            if match is None or (match["name"] is not None and bool(match["dot"]) != bool(steps)):
-                raise invalid(field, "a path such as result.answers[0].text", text)
-            steps.append(_step(match))
-            position = match.end()
-        if not steps:
-            raise invalid(field, "a path such as result.answers[0].text", text)
-        return cls(text, tuple(steps))
-
-    def find(self, value: Any) -> Any:
-        """Return what stands at the path, or ``None`` where there is no such place."""
-        return _found(value, self.steps)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def _step(match: re.Match[str]) -> _Step:
-    if match["index"] is not None:
-        return int(match["index"])
-    if match["all"]:
-        return ...
-    return next(match[group] for group in ("name", "quoted", "single") if match[group] is not None)
-
-
-def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
-    for place, step in enumerate(steps):
-        if isinstance(step, EllipsisType):
-            if not isinstance(value, list):
-                return None
-            found = [_found(item, steps[place + 1 :]) for item in value]
-            return None if found and all(item is None for item in found) else found
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        elif isinstance(value, list) and -len(value) <= step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
 
 
 # Where an answer and what came with it stand in a system's reply.
@@ -194,11 +122,11 @@ class AnswerReader:
     """Reads replies; ``paths`` says where parts stand, by name: ``{"answer": "result.text"}``."""
 
     def __init__(self, paths: Mapping[str, str] | None = None) -> None:
-        given: dict[str, tuple[ReplyPath, ...]] = {}
+        given: dict[str, tuple[JsonPath, ...]] = {}
         for part, text in (paths or {}).items():
             if part not in REPLY_PARTS:
                 raise UnknownNameError("part of a reply", part, REPLY_PARTS)
-            given[part] = (ReplyPath.parse(text, field=f"responsePaths.{part}"),)
+            given[part] = (JsonPath.parse(text, field=f"responsePaths.{part}"),)
         self._answers = given.get("answer") or _parsed(_ANSWERS, places=("",))
         self._contexts = given.get("contexts") or _parsed(_CONTEXTS)
         self._citations = given.get("citations") or _parsed(_CITATIONS)
@@ -296,8 +224,8 @@ class AnswerReader:
         return None
 
 
-def _parsed(names: Iterable[str], places: Iterable[str] = _PLACES) -> tuple[ReplyPath, ...]:
-    return tuple(ReplyPath.parse(place + name) for place in places for name in names)
+def _parsed(names: Iterable[str], places: Iterable[str] = _PLACES) -> tuple[JsonPath, ...]:
+    return tuple(JsonPath.parse(place + name) for place in places for name in names)
 
 
 def _text_of(value: Any) -> str | None:

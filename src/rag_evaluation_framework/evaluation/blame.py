@@ -181,6 +181,13 @@ class _Case:
         against = self.passages or tuple(filter(None, self.readings))
         return self._claims_by(against) if against else []
 
+    @property
+    def _has_truth(self) -> bool:
+        """Whether anything says what is right, or where it stands."""
+        sample = self.sample
+        is_located = sample.relevant_documents or sample.relevant_chunk_ids or sample.relevant_spans
+        return bool(any(self.readings) or self.wanted.points or self.passages or is_located)
+
     def _of_nothing(self) -> Blame:
         """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
         if expects_refusal(self.sample) or not (self.wanted.points or self.passages):
@@ -192,6 +199,8 @@ class _Case:
         if expects_refusal(self.sample) or may_be_declined(self.sample):
             return self._where_declining_is_right(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
+            if not self._has_truth:
+                return Blame("unknown", f"{NOT_ANSWERED[kind]}; nothing is known to be relevant")
             if_retrieved: BlameKind = "refused_wrongly" if kind in DECLINED else "not_used"
             return self._by_truth(if_retrieved, NOT_ANSWERED[kind])
         if not self.wanted.points and not self.passages:

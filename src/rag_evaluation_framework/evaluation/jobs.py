@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
-    InputError,
     MissingDatasetError,
     RagEvalError,
     UsageError,
@@ -44,11 +43,16 @@ from rag_evaluation_framework.evaluation.targets import (
 )
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
-from rag_evaluation_framework.files.strict_json import write_lines
-from rag_evaluation_framework.judging.methods import JudgeLike, Methods, kinship_warnings, opened_methods
+from rag_evaluation_framework.judging.methods import (
+    JudgeLike,
+    Methods,
+    beyond_reach,
+    kinship_warnings,
+    opened_methods,
+)
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
+from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
@@ -61,7 +65,6 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
 
-_IN_MEMORY = "rows"
 _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
@@ -149,7 +152,10 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         tags=job.tags,
         sample_size=job.sample_size,
         seed=job.seed,
-        allow_missing=options.allow_missing or is_chosen_by_data or manifest.kind == "golden",
+        allow_missing=options.allow_missing
+        or is_chosen_by_data
+        or manifest.kind == "golden"
+        or any(entry.reading is not None for entry in manifest.datasets),
         repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
@@ -167,7 +173,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
-    plan = replace(plan, warnings=(*plan.warnings, *doubts, *other_judge_warnings(plan, baseline, methods)))
+    doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
+    plan = replace(plan, warnings=(*plan.warnings, *doubts))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = directory is not None or resumed is not None or is_live
@@ -189,6 +196,17 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         kept=kept,
         repository=repository_state(Path.cwd()),
     )
+
+
+def _reach_warnings(plan: Plan) -> list[str]:
+    """Return a warning for each threshold that its method does not reach on right answers."""
+    found: dict[str, None] = {}
+    for dataset in plan.datasets:
+        methods = {scorer.name: scorer.method for scorer in dataset.scorers}
+        for threshold in dataset.thresholds:
+            if warning := beyond_reach(threshold, methods.get(threshold.metric)):
+                found[warning] = None
+    return list(found)
 
 
 def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
@@ -256,10 +274,14 @@ def _manifest_of(job: Job) -> Manifest:
         return data
     if isinstance(data, str | Path):
         return _manifest_at(Path(data), job)
-    rows = cast("Iterable[Any]", data)
-    dataset = data if isinstance(data, Dataset) else _dataset_of(list(rows), job.map or {})
-    name = dataset.name or _IN_MEMORY
-    return _of_one(DatasetEntry(name=name, path=None, metrics=(), dataset=dataset), Path(name), job)
+    dataset, reading = (data, None) if isinstance(data, Dataset) else rows_in(data, **_wish(job))
+    name = dataset.name or ROWS
+    entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
+    return _of_one(entry, Path(name), job)
+
+
+def _wish(job: Job) -> dict[str, Any]:
+    return {"map": job.map, "needs_answer": job.target is None}
 
 
 def _manifest_at(path: Path, job: Job) -> Manifest:
@@ -277,7 +299,9 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if not path.exists():
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    return _of_one(DatasetEntry(name=name, path=path, metrics=(), format=format_), path, job)
+    _, reading = rows_at(path, format=format_, **_wish(job))
+    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading)
+    return _of_one(entry, path, job)
 
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
@@ -332,26 +356,6 @@ def catalogue_path(name: str) -> Path:
     if not found:
         raise MissingDatasetError(f"no dataset {shown(name)}: neither a path nor an id of the catalogue")
     return found[-1]
-
-
-def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
-    """Return rows as a dataset; ``columns`` says which of theirs holds what our dialects call otherwise."""
-    if not rows:
-        raise UsageError("data: expected at least one row, got none")
-    if all(isinstance(row, Sample) for row in rows):
-        return Dataset(samples=tuple(rows), dialect="")
-    if not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(f"data: expected samples or dictionaries, got {shown(rows[0])}")
-    names = {theirs: ours for ours, theirs in columns.items()}
-    records = [{names.get(name, name): value for name, value in row.items()} for row in rows]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.jsonl"
-        write_lines(path, records)
-        try:
-            read = read_dataset(path)
-        except InputError as error:
-            raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
-    return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
 
 
 # Which branch and commit a folder stands at, read from the files of its repository. Where machines that build

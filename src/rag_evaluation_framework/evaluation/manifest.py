@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.secrets import (
@@ -52,6 +52,9 @@ from rag_evaluation_framework.metrics.declaration import (
 )
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
@@ -458,6 +461,8 @@ class DatasetEntry:
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
+    reading: RowReading | None = field(default=None, hash=False)
+    """Where the parts of plain rows stand, where it is not of a known dialect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

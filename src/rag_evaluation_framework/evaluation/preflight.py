@@ -1,5 +1,4 @@
-"""Everything that can be wrong before the first request is found here, and what a run would take is
-counted.
+"""Everything that can be wrong is found here before the first request, and what a run takes is counted.
 
 Token counts are estimates: a token for every four bytes of the questions and of the expected answers.
 What an agent adds by itself (instructions, contexts) is not known and not counted, so they are lower
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
+from rag_evaluation_framework.datasets.rows import PlainRows, RowReading
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -297,6 +297,7 @@ class DatasetPlan:
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
+    reading: RowReading | None = None
 
     @property
     def name(self) -> str:
@@ -477,7 +478,8 @@ def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
     if dataset is None and path is not None:
-        dialect, truth = recognise(path, format=entry.format), annotated_truth(path)
+        rows = None if entry.reading is None else PlainRows(entry.reading)
+        dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
         return Source(
             (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
             dialect.name,
@@ -527,9 +529,11 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
     located = () if contexts is None else contexts.truth
     missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
-    calls = input_bytes = output_bytes = 0
+    calls = input_bytes = output_bytes = answers = references = 0
     for sample in replace(selection, repeats=1)():
         missing.look_at(sample)
+        answers += sample.recorded is not None and sample.recorded.answer is not None
+        references += sample.reference is not None or isinstance(sample.expectation, Refusal)
         calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
         expected = [turn.reference for turn in sample.turns] + [sample.reference]
@@ -550,6 +554,8 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
         about=_about(entry, source.dialect),
         methods=methods,
         annotations=source.annotations,
+        reading=entry.reading
+        and replace(entry.reading, rows=selection.n_in_file, answers=answers, references=references),
     )
 
 

@@ -14,7 +14,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
+from rag_evaluation_framework.datasets.recognition import annotated_truth
+from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
 from rag_evaluation_framework.evaluation.scoring import (
@@ -157,7 +158,10 @@ class RescoredRows:
         format: str | None = None,  # noqa: A002  # as the command line calls it
     ) -> RescoredRows:
         """Score a run of a dataset; its documents are read if a metric looks something up in them."""
-        dialect, truth = recognise(dataset, format=format), annotated_truth(dataset)
+        dialect, truth = (
+            dialect_of_run(folder.head.configuration, dataset, format=format),
+            annotated_truth(dataset),
+        )
         knew_annotations = "annotations" in folder.head.configuration
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)

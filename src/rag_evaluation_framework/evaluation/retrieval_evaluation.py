@@ -36,6 +36,7 @@ from rag_evaluation_framework.records.runs import Options, Run
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.retrieval.sweep import grid_of
+from rag_evaluation_framework.text.display import short_repr
 
 MetricT = TypeVar("MetricT", bound=GivenMetric)
 
@@ -53,6 +54,8 @@ class EvaluationResult:
     experiment_url: str | None
     raw_results: Any = field(hash=False)
     warnings: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     @property
     def per_query(self) -> dict[str, dict[str, float]]:

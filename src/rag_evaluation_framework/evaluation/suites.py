@@ -31,7 +31,7 @@ from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
@@ -75,6 +75,8 @@ from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Perfo
 from rag_evaluation_framework.results.verdicts import Regressions
 
 _NOT_BEGUN = "not begun"
+READING = "reading"
+"""What was read from which field of plain rows; the screen of those says it first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -130,7 +132,11 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         # Results have the tests that were made, so they are written again.
         parts = {name: _written(replace(part, regressions=found)) for name, part in parts.items()}
         whole = replace(_whole(suite, parts), regressions=found)
-    return replace(whole, verdict=suite.gate.decide(whole))
+    verdict = suite.gate.decide(whole)
+    # What was met could be reached here, whatever was measured elsewhere.
+    reached = {beyond_reach(each, each.method) for each in verdict.checks if each.status == "met"}
+    kept = tuple(warning for warning in whole.warnings if warning not in reached)
+    return replace(whole, verdict=verdict, warnings=kept)
 
 
 def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> Regressions:
@@ -313,6 +319,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({"system_version": version} if (version := getattr(suite.target, "version", None)) else {}),
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
+            **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
             **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
@@ -540,7 +547,9 @@ def rescored_head(
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
+    before = {
+        name: value for name, value in folder.head.configuration.items() if name not in (JUDGE, READING)
+    }
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,

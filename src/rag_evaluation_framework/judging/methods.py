@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -363,3 +363,39 @@ def method_cards() -> tuple[MethodCard, ...]:
         if entry.name.endswith(".json")
     ]
     return tuple(sorted(found, key=lambda card: card.name))
+
+
+REACHED = "mean {} of right answers"
+"""The figure of a card that says what a threshold of a metric can ask for."""
+
+
+class Bound(Protocol):
+    """What is demanded of the mean of a metric."""
+
+    @property
+    def metric(self) -> str: ...
+    @property
+    def operator(self) -> str: ...
+    @property
+    def bound(self) -> float | None: ...
+
+
+def beyond_reach(demand: Bound, method: str | None) -> str | None:
+    """Return a warning where right answers, by this method, do not reach what is demanded; else ``None``.
+
+    Where those of one source do, there is nothing to warn about.
+    """
+    name, bound = demand.metric.partition("(")[0], demand.bound
+    cards = [card for card in method_cards() if card.name == method]
+    figures = [each.value for card in cards for each in card.agreement if each.figure == REACHED.format(name)]
+    if not figures or bound is None:
+        return None
+    if max(figures) >= bound if demand.operator == ">=" else min(figures) <= bound:
+        return None
+    low, high = f"{min(figures):.2f}", f"{max(figures):.2f}"
+    judged = " or a judge (--judge-model MODEL)" if "judge" in parse_metric(name).metric.methods else ""
+    return (
+        f"{demand.metric} {demand.operator} {bound:g} is more than words can show: right answers score "
+        f"{low if low == high else f'{low} to {high}'} by this method (rag-eval list methods); take a "
+        f"{'lower' if demand.operator == '>=' else 'higher'} bound{judged}"
+    )

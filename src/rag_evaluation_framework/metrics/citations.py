@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -217,7 +217,7 @@ class CitationSpanReport:
     character_f1: float | None
     unpaired_true: int
     unpaired_predicted: int
-    pairs: tuple[CitationPair, ...]
+    pairs: tuple[CitationPair, ...] = field(repr=False)
 
     def __getitem__(self, name: str) -> Any:
         """Return a figure by its name, as from the dictionary that result files hold."""

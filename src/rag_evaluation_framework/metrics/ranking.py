@@ -39,6 +39,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
 from rag_evaluation_framework.metrics.qrels import Qrels, Run, judge_mappings
 from rag_evaluation_framework.metrics.views import RANKING
 from rag_evaluation_framework.statistics.resampling import exact_sum
+from rag_evaluation_framework.text.display import short_repr
 
 # Without a cut-off these look for the first relevant document only, not at the whole list.
 _FIRST_HIT_ONLY = frozenset({"hit", "mrr"})
@@ -319,6 +320,8 @@ class RankingReport:
     mean: dict[str, float]
     skipped: dict[Hashable, str]
     rules: RankingRules
+
+    __repr__ = short_repr
 
 
 def evaluate_ranking(

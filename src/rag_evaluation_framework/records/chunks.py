@@ -19,6 +19,7 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
     check_range,
 )
+from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 
 
@@ -49,6 +50,8 @@ class Chunk:
     doc_id: DocumentId
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True)
 class PositionAwareChunk(Spanned):
@@ -60,6 +63,8 @@ class PositionAwareChunk(Spanned):
     start: int
     end: int
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_range(self.start, self.end)

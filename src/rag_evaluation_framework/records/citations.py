@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, check_range
+from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.scripts import ONE_TO_TEN
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -27,6 +28,8 @@ class SpanCitation(Spanned):
     text: str | None = None
     confidence: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _check_file(self.file)

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NewType
 
-from rag_evaluation_framework.errors import InputError, Issue, invalid
+from rag_evaluation_framework.errors import InputError, Issue, counted, invalid
 from rag_evaluation_framework.files.extraction import extract_text
+from rag_evaluation_framework.text.display import display, element, short_repr, short_text
 from rag_evaluation_framework.text.spans import Spanned
 
 # Names for the strings that identify things, so that a signature says which one it means.
@@ -106,6 +107,8 @@ class Document:
     title: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
             raise invalid("id", "a document id", self.id)
@@ -126,7 +129,10 @@ class Document:
         return self.content[span.start : span.end]
 
 
-@dataclass(frozen=True)
+_SHOWN_DOCUMENTS = 10
+
+
+@dataclass(frozen=True, repr=False)
 class Corpus:
     """The documents to retrieve from. Ids are unique; order is kept."""
 
@@ -186,6 +192,28 @@ class Corpus:
     def fingerprints(self) -> dict[str, str]:
         """The SHA-256 of each document's text, by id."""
         return {document.id: document.fingerprint for document in self.documents}
+
+    def __repr__(self) -> str:
+        size = sum(len(document.content) for document in self.documents)
+        folder = self.metadata.get("folder")
+        where = f" ({short_text(Path(folder).resolve().name)})" if isinstance(folder, str) else ""
+        return f"Corpus: {counted(len(self), 'document')}, {counted(size, 'character')}{where}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            element(
+                "tr",
+                element("td", element("code", short_text(document.id, 60))),
+                element("td", f"{len(document.content):,}", class_="number"),
+                element("td", short_text(document.content, 70), dir="auto"),
+            )
+            for document in self.documents[:_SHOWN_DOCUMENTS]
+        ]
+        names = ("document", None), ("characters", "number"), ("begins with", None)
+        head = element("tr", *(element("th", name, scope="col", class_=kind) for name, kind in names))
+        more = len(self) - len(rows)
+        rest = element("p", f"{counted(more, 'more document')}", class_="dim") if more else None
+        return display(element("p", repr(self), class_="word"), element("table", head, *rows), rest)
 
 
 def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:

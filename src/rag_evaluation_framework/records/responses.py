@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.text.display import short_repr
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.citations import Citation
@@ -33,6 +34,8 @@ class Request:
     timeout: float
     history: History = "own"
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
@@ -42,6 +45,8 @@ class Hit:
     score: float | None = None
     span: CharacterSpan | None = None
     text: str | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.score is not None and not isfinite(self.score):
@@ -84,6 +89,8 @@ class Response:
     latency_ms: float | None = None
     failure: Failure | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.failure is not None and self.text is not None:

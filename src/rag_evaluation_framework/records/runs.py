@@ -14,6 +14,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class RunHead:
     """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
     environment: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
     """The machine it ran on."""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for name in ("run_id", "dataset_id"):
@@ -124,6 +127,8 @@ class SampleResult:
     response: Response
     scores: tuple[Score, ...] = ()
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         metrics = [score.metric for score in self.scores]
         if len(set(metrics)) != len(metrics):
@@ -136,6 +141,8 @@ class Run:
 
     head: RunHead
     results: tuple[SampleResult, ...]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         require_unique((result.sample_id for result in self.results), what="sample", path="results")
@@ -311,6 +318,8 @@ class RunOutcome:
     remaining: int
     reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 # A sample's result as plain fields for the journal, and back.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
@@ -17,12 +17,26 @@ from rag_evaluation_framework.records.documents import (
     QueryText,
     require_unique,
 )
+from rag_evaluation_framework.text.display import (
+    display,
+    element,
+    labelled,
+    people_text,
+    short_repr,
+    short_text,
+)
 from rag_evaluation_framework.text.normalisation import folded
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.citations import Citation, SpanCitation
 
 Role = Literal["user", "assistant", "system"]
+
+ROWS = "rows"
+"""What the format of plain rows is called, and rows in memory that have no other name."""
+
+MADE_ID = "sample-"
+"""What ids begin with that were made from a sample's content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +51,8 @@ class Turn:
     expectation: Refusal | None = None
     """Set where the assistant should decline instead of saying something."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.role not in ("user", "assistant", "system"):
@@ -59,6 +75,8 @@ class Entities:
 
     names: tuple[str, ...]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
@@ -75,6 +93,8 @@ class Milestones:
 
     steps: tuple[str, ...]
     hops: int | None = None
+
+    __repr__ = short_repr
 
 
 Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
@@ -96,6 +116,8 @@ class Recorded:
     answer: str | None = None
     retrieved_nothing: bool = False
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         if self.retrieved_nothing and self.contexts:
             raise invalid("retrieved_nothing", "no contexts beside it", len(self.contexts))
@@ -114,7 +136,10 @@ class Origin:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_SHOWN_TURNS = _SHOWN_CONTEXTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sample:
     """One thing to evaluate: what is asked, what is expected, and what is known about it.
 
@@ -155,11 +180,54 @@ class Sample:
         """What the user says last: the whole question, or the end of a conversation."""
         return next(turn.content or "" for turn in reversed(self.turns) if turn.role == "user")
 
+    @property
+    def name(self) -> str:
+        """What the sample is called: the line of its file, counted from 1, or its id; a row by its own id."""
+        origin = self.origin
+        if origin is None or origin.line is None:
+            return self.id
+        if origin.dialect == ROWS and not self.id.startswith(MADE_ID):
+            return self.id
+        return f"row {origin.line}" if origin.file is None else f"line {origin.line}"
+
+    def __repr__(self) -> str:
+        told = "; ".join(
+            f"{label} {short_text(', '.join(texts), 60)}" for label, texts in self._truth() if any(texts)
+        )
+        first = f"Sample {short_text(self.name, 40)}: {short_text(self.question)}"
+        return f"{first}\n  {told}" if told else first
+
+    def _repr_html_(self) -> str:
+        asked = [
+            labelled(turn.role if len(self.turns) > 1 else "question", people_text(turn.content))
+            for turn in self.turns[-_SHOWN_TURNS:]
+            if turn.content
+        ]
+        known = [(label, ", ".join(texts)) for label, texts in self._truth() if any(texts)]
+        truth = [labelled(label, people_text(text) if label == "expected" else text) for label, text in known]
+        recorded = self.recorded or Recorded()
+        got = [] if recorded.answer is None else [labelled("answered", people_text(recorded.answer))]
+        contexts = [
+            element("li", people_text(text, 300))
+            for text in (recorded.contexts or self.reference_contexts)[:_SHOWN_CONTEXTS]
+        ]
+        read = [labelled("contexts", element("ol", *contexts))] if contexts else []
+        head = element("p", f"Sample {short_text(self.name)}", class_="word")
+        return display(head, element("dl", *asked, *truth, *got, *read))
+
+    def _truth(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield what is known about the sample by its name: what is expected, which documents are needed."""
+        declines = isinstance(self.expectation, Refusal)
+        yield "expected", ("(to decline)",) if declines else tuple(filter(None, [self.reference]))
+        spans = (span.file for span in self.relevant_spans)
+        yield "needs", list(dict.fromkeys([*self.relevant_documents, *spans]))[:_SHOWN_CONTEXTS]
+        yield "tags", self.tags
+
 
 # Samples that belong together, with what is known about them as a whole.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Dataset:
     """A dataset as read from one file or folder. Sample ids are unique; order is kept.
 
@@ -183,6 +251,13 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.samples)
+
+    def __repr__(self) -> str:
+        name = self.name or self.dataset_id
+        called = "" if name is None else f" {short_text(name)}"
+        with_them = f", {counted(len(self.documents), 'document')}" if self.documents else ""
+        first = f"\n  samples[0]: {short_text(self.samples[0].question)}" if self.samples else ""
+        return f"Dataset{called}: {counted(len(self), 'sample')}{with_them} ({self.dialect}){first}"
 
 
 Layout = Literal["object", "array", "lines", "table", "folder"]
@@ -213,6 +288,8 @@ class Query:
     text: QueryText
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
             raise invalid("id", "a query id", self.id)
@@ -227,6 +304,8 @@ class ChunkLevelGroundTruth:
     query: Query
     relevant_chunk_ids: Sequence[ChunkId] = field(hash=False)
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLevelGroundTruth:
@@ -234,6 +313,8 @@ class TokenLevelGroundTruth:
 
     query: Query
     relevant_chunk_ids: Sequence[PositionAwareChunkId] = field(hash=False)
+
+    __repr__ = short_repr
 
 
 class ChunkLevelDatasetExample(TypedDict):
@@ -284,6 +365,8 @@ class CitationAnnotation:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     place: Location = field(default=Location(), compare=False)
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         _check_ids(self)
 
@@ -303,6 +386,8 @@ class AnswerQualityAnnotation:
     citations: tuple[SpanCitation, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     place: Location = field(default=Location(), compare=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _check_ids(self)
@@ -328,6 +413,8 @@ class AnnotationSet:
     dataset_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    __repr__ = short_repr
+
     def __len__(self) -> int:
         return len(self.annotations)
 
@@ -341,6 +428,8 @@ class AnnotatedTruth:
 
     spans: Mapping[str, tuple[SpanCitation, ...]] = field(default_factory=dict, hash=False)
     files: tuple[Path, ...] = ()
+
+    __repr__ = short_repr
 
     def __bool__(self) -> bool:
         return bool(self.spans)

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 
 Status = Literal["scored", "skipped", "failed"]
@@ -38,6 +39,8 @@ class Score:
     value: float | None = None
     reason: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.status not in ("scored", "skipped", "failed"):
@@ -129,6 +132,8 @@ class Blame:
     why: str
     evidence: tuple[BlameEvidence, ...] = ()
     turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     @property
     def is_fault(self) -> bool:

@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from textwrap import shorten
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.responses import Hit
+from rag_evaluation_framework.records.samples import ROWS
 from rag_evaluation_framework.records.scores import Blame, BlameKind
 from rag_evaluation_framework.reports.screen import (
     DIM,
@@ -46,6 +48,7 @@ KINDS: Mapping[BlameKind, str] = {
 
 TO_DECLINE = "(to decline)"
 _LONGEST_NAME = 24
+_QUOTED = 46
 _NAMED = 20
 
 
@@ -54,8 +57,7 @@ _NAMED = 20
 
 def sample_name(row: Row, *, by_line: bool = True) -> str:
     """Return what a sample is called: the line of its file, counted from 1, or its id."""
-    origin = None if row.sample is None else row.sample.origin
-    return row.id if origin is None or origin.line is None or not by_line else f"line {origin.line}"
+    return row.sample.name if row.sample is not None and by_line else row.id
 
 
 def names_listed(names: Sequence[str]) -> str:
@@ -148,6 +150,8 @@ def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
         told = f"{listed(where)} {has} the expected answer" if where else "what came has the expected answer"
         return f"retrieved, not used: {told}"
     if blame.kind == "invented":
+        if not is_listed and (near := _nearest(row, blame)) is not None:
+            return f"{word}; {near}"
         if is_listed or len(came) != 1:
             return f"{word}: {_invented(row)}"
         return f"{word}: {came[0]}, the text retrieved, says nothing of it"
@@ -176,6 +180,20 @@ def _not_retrieved(
     if came:
         return f"the expected answer is not in {listed(came[:3])}"
     return blame.why.rpartition("; ")[2]
+
+
+def _nearest(row: Row, blame: Blame) -> str | None:
+    """Quote the passage that comes nearest to what was invented, with its document; ``None`` if none does."""
+    passage = next((each.passage for each in blame.evidence if each.passage), None)
+    origin = None if row.sample is None else row.sample.origin
+    if passage is None or origin is None or origin.dialect != ROWS:
+        return None
+    hits, texts = row.response.hits, row.response.contexts
+    names = [document_of(hit) for hit, text in zip(hits, texts, strict=False) if passage in text]
+    where = f"nearest, in {names[0]}" if len(hits) == len(texts) and names else "nearest"
+    text = one_line(passage, 1000)
+    quoted = shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else one_line(text, _QUOTED)
+    return f'{where}: "{quoted}"'
 
 
 def _invented(row: Row) -> str:

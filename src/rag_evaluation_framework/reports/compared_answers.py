@@ -188,8 +188,6 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 # On a screen.
 
-_METRICS_OF_A_REPR = 7
-
 
 def show_comparison(
     screen: Screen,
@@ -198,12 +196,8 @@ def show_comparison(
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
-    short: bool = False,
 ) -> None:
-    """Add the verdict, the answers that changed, the figures and the way on; ``short`` is ten lines of it."""
-    if short:
-        _show_shortly(screen, comparison)
-        return
+    """Add the verdict, the answers that changed, the figures and the way on."""
     names = short_names([comparison.baseline, *comparison.contenders])
     several = len(comparison.contenders) > 1
     for name, called_here in names.items():
@@ -235,32 +229,6 @@ def show_comparison(
         screen.say(Styled("warning: ", DOUBT), f"compared all the same: {warning}", hang=9)
     screen.gap()
     screen.steps(_way_on(comparison, names, everything=everything))
-
-
-def _show_shortly(screen: Screen, comparison: Comparison) -> None:
-    counts = [
-        f"{len(each.worse):,} worse, {len(each.better):,} better, {each.same:,} same"
-        for each in comparison.answers[:1]
-        if len(comparison.contenders) == 1
-    ]
-    against = counts or [
-        f"{listed([one_line(each) for each in comparison.contenders[:3]])} with {comparison.baseline}"
-    ]
-    screen.say(f"Comparison: {against[0]}; {comparison.verdict}", hang=2)
-    rows = [
-        [
-            each.metric,
-            f"{figure(each.baseline_mean)} → {figure(each.contender_mean)}",
-            difference(each.difference, each.interval),
-            metric_word(each),
-        ]
-        for each in comparison.metrics[:_METRICS_OF_A_REPR]
-    ]
-    lines = Screen(width=screen.width)
-    lines.table([Column(flexible=True), "", "", ""], rows)
-    for line in str(lines).splitlines()[1:]:
-        screen.say(line)
-    screen.say(".answers[0].worse .to_dict() print(…)")
 
 
 def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
-from rag_evaluation_framework.errors import RagEvalError
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.reports.screen import (
@@ -141,50 +140,27 @@ def _is_left(row: dict[str, Any]) -> bool:
 
 
 def _row(run: ListedRun) -> dict[str, Any]:
-    row: dict[str, Any] = {
+    head = None if run.folder is None else run.folder.head
+    owner = None if run.folder is None else run.folder.owner
+    told = run.summary
+    return {
         "run_id": run.path.name,
-        "state": run.state,
-        "dataset_id": None,
-        "dataset_version": None,
-        "target": None,
-        "golden": None,
-        "done": None,
-        "failed": None,
-        "lacking_scores": None,
-        "to_ask_again": None,
-        "total": None,
-        "started_at": None,
-        "owner": None,
-        "resume": None,
-        "path": str(run.path),
-        "error": run.reason,
-    }
-    if run.folder is None:
-        return row
-    head, owner = run.folder.head, run.folder.owner
-    row |= {
-        "dataset_id": head.dataset_id,
-        "dataset_version": head.dataset_version,
-        "target": head.target,
-        "golden": head.configuration.get("golden"),
-        "started_at": head.started_at,
+        "state": told.state,
+        "dataset_id": head and head.dataset_id,
+        "dataset_version": head and head.dataset_version,
+        "target": head and head.target,
+        "golden": head and head.configuration.get("golden"),
+        "done": told.done,
+        "failed": told.failed,
+        "lacking_scores": told.lacking_scores,
+        "to_ask_again": told.to_ask_again,
+        "total": told.total,
+        "started_at": head and head.started_at,
         "owner": None if owner is None else str(owner),
-        "resume": resuming_command(head, run.path),
+        "resume": head and resuming_command(head, run.path),
+        "path": str(run.path),
+        "error": told.error,
     }
-    try:
-        index = run.folder.index()
-    except RagEvalError as error:
-        return {**row, "error": str(error)}
-    row |= {
-        "done": index.done,
-        "failed": index.failed,
-        "lacking_scores": len(index.rescorable),
-        "to_ask_again": len(index.reaskable),
-        "total": len(index.offsets),
-    }
-    if index.problems:
-        row["error"] = "; ".join(map(str, index.problems))
-    return row
 
 
 # What is stored, with its figures and verdict.

@@ -168,8 +168,11 @@ class Screen:
 
     def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
         """Add what can be done now: a command or a sentence, and what for."""
-        for place, (command, purpose) in enumerate(commands):
-            self.command(label if not place else " " * len(label), command, purpose)
+        several = list(commands)
+        width = max((cells(self.clean(command)) for command, purpose in several if purpose), default=0)
+        for place, (command, purpose) in enumerate(several):
+            padded = command + " " * (width - cells(self.clean(command))) if purpose else command
+            self.command(label if not place else " " * len(label), padded, purpose)
 
     def command(self, label: str, command: str, purpose: str = "") -> None:
         """Add a command that can be pasted: where it does not fit, its lines end in a backslash."""

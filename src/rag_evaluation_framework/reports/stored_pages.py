@@ -19,8 +19,7 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
 from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import run_paths
-from rag_evaluation_framework.results.run_groups import list_runs
+from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
 from rag_evaluation_framework.results.storage import results_paths
 from rag_evaluation_framework.results.stored_evaluations import stored_results
 from rag_evaluation_framework.results.stored_runs import load
@@ -64,7 +63,7 @@ class StoredPages:
         stamp = self._stamp()
         with self._lock:
             if self._list[0] != stamp:
-                found = [asdict(each) for each in stored_results(self._runs)]
+                found = [asdict(each) for each in stored_results(self._runs, keep=False)]
                 self._list = stamp, [{**each, "key": _key(Path(each["path"]))} for each in found]
             return {"results": self._list[1], **self.state()}
 
@@ -123,17 +122,18 @@ class StoredPages:
             yield _key(path), path
 
     def _running(self) -> Iterator[dict[str, Any]]:
-        for run in list_runs(self._runs):
-            if run.state != "running" or run.folder is None:
-                continue
+        for path in run_paths(self._runs):
             try:
-                counts = run.folder.counts
-            except RagEvalError:  # the journal is being written at this moment
+                folder = RunFolder.at(path)
+                if folder.owner is None:
+                    continue
+                counts = folder.counts
+            except RagEvalError:  # its files are being written at this moment, or broken
                 continue
             yield {
-                "key": _key(run.path / "results.json"),
-                "id": run.path.name,
-                "dataset": run.folder.head.dataset_id,
+                "key": _key(path / "results.json"),
+                "id": path.name,
+                "dataset": folder.head.dataset_id,
                 "done": counts.done,
                 "failed": counts.failed,
                 "total": counts.total,

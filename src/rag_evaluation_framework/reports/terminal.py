@@ -25,6 +25,7 @@ from rag_evaluation_framework.reports.cases import (
     unsupported_words,
 )
 from rag_evaluation_framework.reports.compared_answers import show_comparison
+from rag_evaluation_framework.reports.rows_screen import caution, not_counted, reading_of_run, show_reading
 from rag_evaluation_framework.reports.screen import (
     BAR,
     BOLD,
@@ -60,6 +61,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     chance,
     explanation,
+    holds_rows,
     refusals_said,
     sentence,
     untold_blame,
@@ -101,23 +103,25 @@ def render(
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
-    short: bool = False,
+    reading: bool = True,
 ) -> str:
     """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
 
     ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored. A comparison has each answer that changed with ``everything``, the groups it is
-    ``slice_by``, or is ``short``.
+    what was not scored. A comparison has each answer that changed with ``everything``, and the groups it is
+    ``slice_by``. ``reading`` says first which field of plain rows was taken for what.
     """
     screen = screen or Screen()
     if isinstance(thing, Comparison):
-        wish = {"details": details, "everything": everything, "short": short}
-        show_comparison(screen, thing, slice_by=slice_by, **wish)
+        show_comparison(screen, thing, details=details, everything=everything, slice_by=slice_by)
     elif CELLS in thing.head.configuration:
         sweep_screen(screen, thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:
         ranking_screen(screen, thing, rows=rows, details=details)
     else:
+        if reading and holds_rows(thing):
+            show_reading(screen, reading_of_run(thing))
+            screen.gap()
         _evaluation(screen, thing, samples=samples, details=details)
     return str(screen)
 
@@ -226,7 +230,8 @@ def _figures(screen: Screen, evaluation: Evaluation) -> None:
         _golden_table(screen, evaluation)
     else:
         _figures_table(screen, evaluation)
-    for line in (*not_scored_lines(evaluation), refusals_said(evaluation)):
+    of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
+    for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
         if line is not None:
             screen.say(line, indent=2, hang=4)
     for warning in evaluation.warnings:
@@ -236,6 +241,7 @@ def _figures(screen: Screen, evaluation: Evaluation) -> None:
         evaluation.verdict is not None
         and not evaluation.verdict.enabled
         and evaluation.verdict.stopped is None
+        and not holds_rows(evaluation)
     ):
         screen.say(f"no gate: {_gate_switch(evaluation)}", indent=2, hang=4)
 
@@ -523,6 +529,10 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
     against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
     if len(runs) == 1:
         part = next(iter(runs.values()))
+        if holds_rows(evaluation):
+            if evaluation.kept is None:
+                screen.say(f"kept as {part.head.run_id}{against}", hang=4)
+            return
         screen.say(
             Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
         )

@@ -97,8 +97,17 @@ def _without_gate(evaluation: Evaluation) -> str:
     untold = f"; cause unknown for {unknown:,}" if unknown else ""
     if not wrong:
         return f"{part_of(blame.told, blame.total, 'answer', 'is', 'are')} right{untold}{lacking}"
+    if holds_rows(evaluation):  # whose answers stand as they are: of the others nothing is known to be wrong
+        return (
+            f"{part_of(wrong, blame.total, 'answer', 'needs', 'need')} a look: {kinds_said(faults)}{lacking}"
+        )
     said = part_of(wrong, blame.total, "answer", "is", "are")
     return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
+
+
+def holds_rows(evaluation: Evaluation) -> bool:
+    """Tell whether the answers are somebody's rows, which nobody was asked for."""
+    return "reading" in evaluation.head.configuration
 
 
 def _decided(evaluation: Evaluation) -> tuple[int, int] | None:
@@ -280,6 +289,11 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         )
     elif verdict.word == "failed" and shortcomings(evaluation).failing:
         yield "rag-eval show --failed", "with everything that was retrieved"
+    elif verdict.word == "no gate" and holds_rows(evaluation):
+        more = shortcomings(evaluation).wrong - 3
+        others = f"the other {number_word(more)}, with their contexts" if more > 0 else "with their contexts"
+        yield "rag-eval show", others
+        yield "rag-eval report", "all of it as one page"
     elif verdict.word == "no gate" and shortcomings(evaluation).wrong:
         yield "rag-eval show --failed", "each with what was retrieved"
 

@@ -27,7 +27,13 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id, sample_passes
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
 from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import RunFolder, fingerprint, read_list, runs_ending_in
+from rag_evaluation_framework.results.run_folder import (
+    RunFolder,
+    fingerprint,
+    read_list,
+    run_paths,
+    runs_ending_in,
+)
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE
@@ -224,7 +230,7 @@ def open_baseline(
     if place is None and runs_ending_in(str(given), runs_directory):
         return _of_group(RunGroup.open(given, runs_directory))
     if place is None:
-        known = [run.path.name for run in list_runs(runs_directory)]
+        known = [path.name for path in run_paths(Path(runs_directory))]
         hint = f"; the latest run there is {known[-1]}" if known else ""
         raise UsageError(
             f"no run {str(given)!r} in {runs_directory}, nor a results file or branch of that name with a "

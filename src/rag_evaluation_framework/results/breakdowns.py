@@ -13,6 +13,7 @@ import msgspec
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
+from rag_evaluation_framework.text.display import short_repr
 
 # Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for
 # all.
@@ -44,6 +45,8 @@ class BlameSummary:
     told: int
     shares: tuple[BlameShare, ...]
     unknown_because: dict[str, int]
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as results files store it."""
@@ -162,6 +165,8 @@ class RefusalTable:
     should_refuse: Refusals
     by_split: Mapping[str, Refusals] = field(hash=False)
     methods: tuple[str, ...]
+
+    __repr__ = short_repr
 
     @property
     def should_answer(self) -> Refusals:

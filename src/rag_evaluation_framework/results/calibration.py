@@ -39,6 +39,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     cannot_calibrate,
 )
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE, RunFolder
+from rag_evaluation_framework.text.display import short_repr
 
 # A run as calibration needs it: each metric's values by query, and the answers that were scored.
 
@@ -256,6 +257,8 @@ class Calibration:
     unpaired: tuple[str, ...]
     unlabelled: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that have a label to go with, and why none could be used."""
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for a JSON file."""

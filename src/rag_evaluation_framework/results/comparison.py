@@ -173,7 +173,10 @@ class Comparison:
         return self.render()
 
     def __repr__(self) -> str:
-        return self.render("terminal", short=True)
+        return self.render("notebook", as_text=True)
+
+    def _repr_html_(self) -> str:
+        return self.render("notebook")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import nsmallest
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, counted
-from rag_evaluation_framework.extensions import RENDERERS, TOGETHER
+from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted
+from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
@@ -142,7 +141,7 @@ _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "page", ".txt"
 _OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Row:
     """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
 
@@ -216,6 +215,12 @@ class Row:
             return f"{failure.kind}: {failure.message}"
         failed = [f"{score.metric}: {score.reason}" for score in self.scores if score.status == "failed"]
         return "; ".join(failed) or None
+
+    def __repr__(self) -> str:
+        return RENDERERS.get("notebook")(self, as_text=True)
+
+    def _repr_html_(self) -> str:
+        return RENDERERS.get("notebook")(self)
 
 
 Rows: TypeAlias = Callable[[], Iterable[Row]]
@@ -381,8 +386,10 @@ class Evaluation:
         return self.render()
 
     def __repr__(self) -> str:
-        word = "no gate" if self.verdict is None else self.verdict.word
-        return f"<Evaluation {self.head.run_id} of {self.name}: {self.counts.finished:,} samples, {word}>"
+        try:
+            return self.render("notebook", as_text=True)
+        except (RagEvalError, OSError):  # a debugger asks too, after the run's folder is gone
+            return f"Evaluation {self.head.run_id} of {self.name}: {counted(self.counts.finished, 'answer')}"
 
     def _repr_html_(self) -> str:
         return self.render("notebook")
@@ -422,11 +429,16 @@ class Evaluation:
 
     def to_pandas(self) -> Any:
         """Return a frame with a row a sample: part, id, question, answer, whether it passes, scores."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_pandas", "pandas") from error
-        return pandas.DataFrame(list(self._table()))
+        return extra_module("pandas", feature="to_pandas", extra="pandas").DataFrame(list(self._table()))
+
+    def to_polars(self) -> Any:
+        """Return the same as a frame of polars."""
+        polars = extra_module("polars", feature="to_polars", extra="polars")
+        return polars.DataFrame(list(self._table()), infer_schema_length=None)
+
+    def plot(self) -> Any:
+        """Draw every figure with its interval and return the figure of matplotlib."""
+        return TOGETHER.get("plot")(self)
 
     def save(self, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002  # as the door calls it
         """Write it atomically: rendered as ``format`` or the ending says, else as the results document."""

@@ -23,6 +23,7 @@ from rag_evaluation_framework.results.summaries import Figure, Performance
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.display import short_repr
 
 Confidence = Literal["mean", "lower-bound"]
 
@@ -46,6 +47,8 @@ class Gate:
     waive: frozenset[str] = frozenset()
     confidence: Confidence = "mean"
     enabled: bool = True
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         count, drop, regressions = "a whole number of at least 0", self.max_drop, self.max_regressions

@@ -31,6 +31,7 @@ from rag_evaluation_framework.records.samples import (
     Turn,
 )
 from rag_evaluation_framework.results.run_folder import SAMPLES_FILE, Samples
+from rag_evaluation_framework.text.display import short_repr
 
 DOCUMENTS_FILE = "documents.jsonl.zst"
 """The documents that a run's samples need or that were retrieved, each text once; of a small corpus all."""
@@ -114,6 +115,8 @@ class KeptDocuments:
     documents: tuple[Document, ...] = ()
     not_kept: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
+
+    __repr__ = short_repr
 
     @cached_property
     def _names(self) -> DocumentNames:

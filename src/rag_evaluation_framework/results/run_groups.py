@@ -3,35 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import RagEvalError, UsageError
+from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, RunState, run_paths
+from rag_evaluation_framework.results.kept_summaries import Summaries
+from rag_evaluation_framework.results.run_folder import (
+    CELLS,
+    DEFAULT_RUNS_DIRECTORY,
+    RunFolder,
+    RunState,
+    run_paths,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """How far a run is, from its journal: samples done and failed, of how many; what a resume would do again.
+
+    ``error`` says what is wrong with a broken one, of which the counts may be unknown.
+    """
+
+    state: RunState
+    done: int | None = None
+    failed: int | None = None
+    lacking_scores: int | None = None
+    to_ask_again: int | None = None
+    total: int | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run in a directory; one that cannot be opened has the reason in place of its folder."""
+    """A run in a directory; one that cannot be opened has no folder, and its summary the reason."""
 
     path: Path
-    state: RunState
+    summary: RunSummary
     folder: RunFolder | None = None
-    reason: str | None = None
+
+    @property
+    def state(self) -> RunState:
+        return self.summary.state
 
 
 def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
-    """Return the runs of a directory by name; a directory that does not exist has none."""
-    found = []
-    for path in run_paths(Path(runs_directory)):
+    """Return the runs of a directory by name; a directory that does not exist has none.
+
+    Of many runs the summaries are kept, so that the next list reads only what has changed.
+    """
+    directory, found = Path(runs_directory), []
+    summaries = Summaries(directory, "runs")
+    for path in run_paths(directory):
         try:
             folder = RunFolder.at(path)
-            found.append(ListedRun(path, folder.state, folder))
+            found.append(ListedRun(path, _summary(folder, summaries), folder))
         except RagEvalError as error:
-            found.append(ListedRun(path, "broken", reason=str(error)))
+            found.append(ListedRun(path, RunSummary(state="broken", error=str(error))))
+    summaries.keep()
     return found
+
+
+def _summary(folder: RunFolder, summaries: Summaries) -> RunSummary:
+    if folder.owner is not None:
+        return replace(_summed_up(folder), state="running")
+    folders = [folder.path, *(folder.cells() if CELLS in folder.head.configuration else ())]
+    names = ("head.json", folder.samples_path.name, folder.journal_path.name)
+    files = [each / name for each in folders for name in names]
+    return summaries.of(folder.path.name, files, RunSummary, make=lambda: _summed_up(folder))
+
+
+def _summed_up(folder: RunFolder) -> RunSummary:
+    """Read the journal of a run."""
+    try:
+        index = folder.index()
+    except (InputError, StorageError) as error:
+        return RunSummary(state="broken", error=str(error))
+    has_begun = folder.samples_path.exists() or CELLS in folder.head.configuration
+    is_complete = has_begun and index.done == len(index.offsets)
+    return RunSummary(
+        state="broken" if index.problems else "complete" if is_complete else "incomplete",
+        done=index.done,
+        failed=index.failed,
+        lacking_scores=len(index.rescorable),
+        to_ask_again=len(index.reaskable),
+        total=len(index.offsets),
+        error="; ".join(map(str, index.problems)) or None,
+    )
 
 
 def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:

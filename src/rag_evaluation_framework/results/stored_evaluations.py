@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY, latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.kept_summaries import Summaries
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, run_paths
 from rag_evaluation_framework.results.run_groups import list_runs
@@ -103,11 +105,28 @@ class StoredResult:
     error: str | None = None
 
 
-def stored_results(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[StoredResult]:
-    """Return what is stored in the runs directory and in the project's results, the latest first."""
+def stored_results(
+    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY, *, keep: bool = True
+) -> list[StoredResult]:
+    """Return what is stored in the runs directory and in the project's results, the latest first.
+
+    Of many results the summaries are kept, unless ``keep`` is off.
+    """
     runs = [run_path / "results.json" for run_path in run_paths(Path(runs_directory))]
-    kept = results_paths(RESULTS_DIRECTORY) if RESULTS_DIRECTORY.is_dir() else []
-    found = [_stored_result(path) for path in (*runs, *kept) if path.is_file()]
+    stored = results_paths(RESULTS_DIRECTORY) if RESULTS_DIRECTORY.is_dir() else []
+    summaries = Summaries(Path(runs_directory), "results")
+    found = [
+        summaries.of(
+            str(path),
+            (path, path.with_name(VERDICT_FILE)),
+            StoredResult,
+            make=partial(_stored_result, path),
+        )
+        for path in (*runs, *stored)
+        if path.is_file()
+    ]
+    if keep:
+        summaries.keep()
     return sorted(found, key=lambda each: (each.when or "", each.id), reverse=True)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.files import strict_json
@@ -101,7 +102,9 @@ def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
         return kept
     recorded = folder.head.configuration.get("dataset_path")
     source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
-    return None if source is None else partial(recognise(source).stream, Path(source))
+    if source is None:
+        return None
+    return partial(dialect_of_run(folder.head.configuration, source).stream, Path(source))
 
 
 def _decided(leader: RunFolder) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from rag_evaluation_framework.statistics.intervals import (
     mean_intervals,
 )
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.display import short_repr
 
 # What is known of a metric by its name: its section of the results, and which direction is better.
 #
@@ -97,6 +98,8 @@ class Figure:
     method: str
     reasons: tuple[Unscored, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     @property
     def interval_method(self) -> str | None:
@@ -300,6 +303,8 @@ class Columns:
     values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
     statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
 
+    __repr__ = short_repr
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -330,6 +335,8 @@ class Counts:
     origins: Mapping[str, int] = field(default_factory=dict, hash=False)
     unread: tuple[Unread, ...] = ()
 
+    __repr__ = short_repr
+
     @property
     def unfinished(self) -> int:
         return self.total - self.finished
@@ -342,6 +349,8 @@ class Performance:
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
     resources: ResourceUsage | None = None
     judge_usage: JudgeUsage | None = None
+
+    __repr__ = short_repr
 
 
 class RunTotals:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.text.display import short_repr
 
 Operator = Literal[">=", "<="]
 Movement = Literal["worse", "better", "no worse", "undecided", "not evaluated"]
@@ -154,6 +155,8 @@ class Regressions:
     answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What the first samples that got worse were answered in the baseline."""
 
+    __repr__ = short_repr
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; samples as ``dataset/id``."""
         named = {
@@ -190,6 +193,8 @@ class Verdict:
     """Why a run is not complete, where it is not."""
     fails_undecided: bool = False
     regressions: Regressions | None = None
+
+    __repr__ = short_repr
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -268,6 +273,8 @@ class ChangedAnswer:
     reason: str | None = None
     scores: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, hash=False)
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTrait:
@@ -324,6 +331,8 @@ class AnswerChanges:
     """How many that got worse would have shown it, beside those that got better; ``None`` if none would."""
     traits: tuple[SharedTrait, ...] = ()
     slices: Mapping[str, Mapping[str, SliceChanges]] = field(default_factory=dict, hash=False)
+
+    __repr__ = short_repr
 
     @property
     def paired(self) -> int:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
+
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.statistics.resampling import Numbers, exact_mean, finite_array, require_share
 
@@ -78,11 +80,10 @@ def guarded_variance(values: Numbers, *, is_share: bool) -> float | None:
     Shares are taken with one 0 and one 1 beside them, so that a few equal ones do not pass for certainty.
     """
     array = finite_array(values, "values")
-    given = [*array.tolist(), 0.0, 1.0] if is_share else array.tolist()
+    given = np.append(array, (0.0, 1.0)) if is_share else array
     if len(given) < 2:
         return None
-    mean = exact_mean(given)
-    found = math.fsum((each - mean) ** 2 for each in given) / (len(given) - 1)
+    found = math.fsum(((given - exact_mean(given)) ** 2).tolist()) / (len(given) - 1)
     return found or None
 
 

@@ -1,6 +1,6 @@
 /* One run: its samples as a table that is searched, sorted and filtered, and each sample on a page of its own. */
 function runView(view, root, number) {
-  const samples = view.samples, PAGE = 100;
+  const samples = view.samples, FIRST = 30, PAGE = 100;  /* rows drawn at once: what fills a screen, then more as it is scrolled */
   const column = name => view.metrics.indexOf(name);
   const bound = new Map(view.bounds.map(([name, operator, value]) => [name, x => operator === '>=' ? x < value : x > value]));
   const isLow = (name, x) => x != null && bound.has(name) && bound.get(name)(x);
@@ -81,11 +81,11 @@ function runView(view, root, number) {
     const key = state.order.replace(/^-/, ''), up = !state.order.startsWith('-');
     const head = h('thead', {}, h('tr', {}, COLUMNS.map(([name], i) => h('th', { class: i > 3 ? 'num' : null, scope: 'col', 'aria-sort': key === name ? up ? 'ascending' : 'descending' : null },
       h('button', { type: 'button', onclick: () => { change({ o: key === name && up ? '-' + name : name }); $$('th button', table)[i].focus(); } }, name.replace(/_/g, '_\u200b'))))));
-    const body = h('tbody', {}, shown.slice(0, PAGE).map(row));
+    const body = h('tbody', {}, shown.slice(0, FIRST).map(row));
     table.replaceChildren(table.caption, head, body);
     observer?.disconnect();
-    if (shown.length > PAGE) {
-      let drawn = PAGE;
+    if (shown.length > FIRST) {
+      let drawn = FIRST;
       observer = new IntersectionObserver(entries => {
         if (!entries.some(each => each.isIntersecting) || drawn >= shown.length) return;
         observer.unobserve(body.lastChild);

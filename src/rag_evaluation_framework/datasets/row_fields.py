@@ -1,0 +1,471 @@
+"""Which field of somebody's rows holds what: guessed from common names, said, and changed by a map.
+
+A row is a dictionary as JSON has it. ``RowReading.fields`` has for each part of a sample where it stands:
+a column (``query``), a path (``result.answer``, ``chunks[*].content``) or numbered columns (``context_*``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from shlex import quote
+from typing import Any, NamedTuple
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
+from rag_evaluation_framework.files.strict_json import JsonPath
+
+PARTS = (
+    "question",
+    "reference",
+    "answer",
+    "contexts",
+    "id",
+    "relevant_documents",
+    "relevant_chunk_ids",
+    "reference_contexts",
+    "sources",
+    "scores",
+    "tags",
+    "category",
+    "refusal",
+)
+"""What a row may hold, in the order in which it is looked for."""
+
+SHOWN = ("question", "answer", "contexts", "reference")
+
+# Where the text of an answer stands in the reply of a model.
+_MESSAGE = ("message.content", "choices[0].message.content", "choices[0].text", "messages[-1].content")
+_DEPTH = 3
+_DIGITS = 6
+_NUMBERED = re.compile(r"(.*?)[ _.\-]?\[?([0-9]+)\]?")
+_NAME_ONLY = re.compile(r"[A-Za-z0-9_./:#@%+\-]{1,200}")
+_SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
+_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RowReading:
+    """Where the parts of rows stand, and how many rows there are of which kind, once that is known."""
+
+    name: str
+    fields: Mapping[str, str] = field(hash=False)
+    rows: int | None = None
+    answers: int | None = None
+    references: int | None = None
+    in_memory: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a run records of it."""
+        counts = {"rows": self.rows, "answers": self.answers, "references": self.references}
+        told = {"name": self.name, "fields": dict(self.fields), **counts, "in_memory": self.in_memory}
+        return {name: value for name, value in told.items() if value not in (None, False)}
+
+    @classmethod
+    def from_dict(cls, recorded: Any) -> RowReading | None:
+        """Read what a run records; ``None`` of one whose data were of a known format."""
+        if not isinstance(recorded, Mapping) or not isinstance(recorded.get("fields"), Mapping):
+            return None
+        known = {name: recorded[name] for name in cls.__slots__ if name in recorded}
+        return cls(**{"name": "", **known})
+
+
+def normal(name: str) -> str:
+    """Return a name as it is compared.
+
+    >>> normal("Actual Output"), normal("retrievedContexts"), normal("user-input")
+    ('actual_output', 'retrieved_contexts', 'user_input')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-/]+", "_", parted).strip(":?：？").casefold()
+
+
+class _Table(NamedTuple):
+    """The names that people use, as :func:`normal` writes them."""
+
+    ranks: Mapping[str, Mapping[str, int]]
+    """Of each part its names, the surest with the lowest number."""
+    part_of: Mapping[str, str]
+    texts: tuple[str, ...]
+    sources: tuple[str, ...]
+    scores: tuple[str, ...]
+    numbered: frozenset[str]
+    inner: frozenset[str]
+    aside: frozenset[str]
+
+
+@cache
+def _table() -> _Table:
+    from rag_evaluation_framework.files.yaml_documents import decode  # only who reads rows waits for it
+
+    data = decode(files(__package__).joinpath("data", "row_fields.yaml").read_bytes())
+    parts = {part: data["parts"][part].split() for part in PARTS}
+    part_of = {name: part for part in reversed(PARTS) for name in parts[part]}
+    ranks = {part: {name: rank for rank, name in enumerate(names)} for part, names in parts.items()}
+    texts, sources, scores = (tuple(data[name].split()) for name in ("texts", "sources", "scores"))
+    numbered, inner, aside = (frozenset(data[name].split()) for name in ("numbered", "inner", "aside"))
+    return _Table(ranks, part_of, texts, sources, scores, numbered, inner, aside)
+
+
+class Place:
+    """A place in rows: a column of this very name, numbered columns, or a path."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.container, star, inner = text.partition("[*]")
+        self.item = inner.removeprefix(".") if star else ""
+        self.is_each = bool(star)
+        self._around = None if star or "*" not in text else text.split("*", 1)
+        self._path = None if self._around else _path(self.container)
+        self._inner = _path(self.item) if self.item else None
+
+    def find(self, row: Mapping[str, Any]) -> Any:
+        """Return what stands there: of a path through a list the list; ``None`` where there is nothing."""
+        if self._around is not None:
+            found = sorted((number, name) for name in row if (number := self._number(name)) is not None)
+            several = [row[name] for _, name in found if row[name] not in (None, "")]
+            return several if found else None
+        if self.container in row:
+            return row[self.container]
+        return None if self._path is None else self._path.find(row)
+
+    def _number(self, column: str) -> int | None:
+        """Return the number in the name of a numbered column; ``None`` of another column."""
+        before, after = self._around or ("", "")
+        number = column.removeprefix(before).removesuffix(after)
+        is_one = column == f"{before}{number}{after}" and number.isascii() and number.isdigit()
+        return int(number) if is_one and len(number) < _DIGITS else None
+
+    def within(self, item: Any) -> Any:
+        """Return what stands in one item of the list."""
+        return item if self._inner is None else self._inner.find(item)
+
+
+def _path(text: str) -> JsonPath | None:
+    """Return a path, or nothing where the text can only be the name of a column."""
+    try:
+        return JsonPath.parse(text)
+    except ValueError:
+        return None
+
+
+# The guess.
+
+
+def reading_of(
+    rows: Sequence[Mapping[str, Any]],
+    given: Mapping[str, str | None] | None,
+    *,
+    name: str,
+    needs_answer: bool = True,
+    in_memory: bool = False,
+) -> RowReading:
+    """Guess from the first rows where their parts stand; what is ``given`` for a part is not guessed.
+
+    A part that is given as nothing is not read. Rows without a question, or without an answer where one is
+    needed, are refused with what they have.
+    """
+    asked = _given(given or {}, rows, name)
+    places = _places(rows)
+    found = {part: place for part, place in asked.items() if place}
+    for part in PARTS:
+        if part not in asked and (place := _guessed(part, places, found)):
+            found[part] = place
+    _settle_answer(found, asked, places)
+    if "contexts" in found:
+        found["contexts"] = _texts_at(found["contexts"], rows)
+        for part, names in (("sources", _table().sources), ("scores", _table().scores)):
+            if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
+                found[part] = inner
+    wanted = ["question", *(["answer"] if needs_answer and not _is_retrieval(found) else [])]
+    if missing := [part for part in wanted if part not in found]:
+        raise _which(missing, found, rows, name, in_memory=in_memory)
+    fields = {part: found[part] for part in PARTS if part in found}
+    return RowReading(name, fields, in_memory=in_memory)
+
+
+def _given(
+    given: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]], name: str
+) -> dict[str, str | None]:
+    """Return the map by the names of parts; a part and a field that are not there are refused."""
+    asked: dict[str, str | None] = {}
+    for written, place in given.items():
+        part = written if written in PARTS else _table().part_of.get(normal(str(written)))
+        if part is None:
+            raise UnknownNameError("part of a row", str(written), PARTS)
+        if not isinstance(place, str | None):
+            raise invalid(f"map.{written}", "the name of a field", place)
+        place = (place or "").strip() or None
+        if place is not None and rows and all(Place(place).find(row) is None for row in rows):
+            fields = _fields_of(rows)
+            nearest = get_close_matches(place, fields, n=1, cutoff=0.5)
+            hint = f" Did you mean {nearest[0]}?" if nearest else ""
+            has = _listed(fields)
+            raise UsageError(f"{name}: there is no field {shown(place)} for the {part}.{hint} It has {has}.")
+        asked[part] = place
+    return asked
+
+
+def _places(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return every place outside of lists, up to a few levels deep, with the values that stand there."""
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        for place, value in _walked(row, "", 0):
+            if value is not None:
+                found.setdefault(place, []).append(value)
+    return found
+
+
+def _walked(value: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, inner in value.items():
+        if not isinstance(name, str) or not name:
+            continue
+        step = name if not before else f".{name}" if _SIMPLE.fullmatch(name) else f'["{name}"]'
+        place = f"{before}{step}"
+        yield place, inner
+        # A name that no path can have stands for itself alone.
+        if isinstance(inner, Mapping) and depth < _DEPTH and _path(place) is not None:
+            yield from _walked(inner, place, depth + 1)
+
+
+def _guessed(part: str, places: Mapping[str, list[Any]], taken: Mapping[str, str]) -> str | None:
+    """Return the best place of a part: the least deep, and of these the surest name."""
+    candidates = []
+    for order, (place, values) in enumerate(places.items()):
+        if place in taken.values():
+            continue
+        if (rank := _rank(part, place)) is None:
+            continue
+        if where := _readable(part, place, values):
+            depth = len(_segments(place)) + sum(each in _table().aside for each in _segments(place)[:-1])
+            candidates.append((depth, rank, order, where))
+    if part == "contexts":
+        candidates += _numbered_columns(places)
+    return min(candidates)[-1] if candidates else None
+
+
+def _segments(place: str) -> list[str]:
+    return [normal(each) for each in re.findall(r"""[^.\[\]"']+""", place)] or [normal(place)]
+
+
+def _rank(part: str, place: str) -> int | None:
+    """Return how sure the name of a place is for a part: that of its last step, within what it stands in."""
+    *outer, last = [normal(place)] if "." not in place and "[" not in place else _segments(place)
+    roles = [_table().part_of.get(each) for each in outer]
+    if "reference" in roles:
+        mine = {"reference": "answer", "reference_contexts": "contexts"}.get(part)
+        if mine is None:
+            return None
+        ranks = _table().ranks[mine]
+        return ranks.get(last, 50 if mine == "answer" and last in _table().inner else None)
+    if part in ("answer", "question") and part in roles and last in _table().inner:
+        return _table().ranks[part].get(last, 50)
+    return _table().ranks[part].get(last)
+
+
+def _readable(part: str, place: str, values: list[Any]) -> str | None:
+    """Return the place, or one within it, if what stands there can be this part."""
+    if part in ("question", "answer", "reference"):
+        return _readable_text(part, place, values)
+    if part == "contexts":
+        fits = _are_contexts(place, values)
+    elif part in ("sources", "scores"):
+        several = [value[0] for value in values if isinstance(value, list) and value]
+        fits = any(not isinstance(first, dict) for first in several)
+        fits = fits or (part == "sources" and any(isinstance(value, str) for value in values))
+    elif part == "id":
+        fits = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+    elif part == "refusal":
+        fits = all(truth_value(value) is not None for value in values)
+    else:
+        fits = part != "category" or all(isinstance(value, str) for value in values)
+    return place if fits else None
+
+
+def _readable_text(part: str, place: str, values: list[Any]) -> str | None:
+    if any(isinstance(value, str) or _is_number(value) for value in values):
+        return place
+    first = next((value[0] for value in values if isinstance(value, list) and value), None)
+    is_message = isinstance(first, dict) and isinstance(first.get("content"), str)
+    is_piece = isinstance(first, dict) and isinstance(first.get("text"), str)
+    if {"question": is_message, "answer": is_piece, "reference": isinstance(first, str)}[part]:
+        return place
+    if part == "answer":
+        for path in _MESSAGE:
+            inner = JsonPath.parse(path)
+            if any(isinstance(inner.find(value), str) for value in values if isinstance(value, dict)):
+                return f"{place}.{path}"
+    return None
+
+
+def _are_contexts(place: str, values: list[Any]) -> bool:
+    """Tell texts, or objects that hold one, from the names of files and the ids of documents."""
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    texts = [item for item in items if isinstance(item, str) and item.strip()]
+    if any(isinstance(item, dict) and _has_text(item) for item in items):
+        return True
+    if texts:
+        return not all(map(_NAME_ONLY.fullmatch, texts))
+    return not items and normal(place) != "sources"  # lists that are all empty: nothing was retrieved
+
+
+def _numbered_columns(places: Mapping[str, list[Any]]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield ``context_*`` where there are columns of that name with a number each."""
+    for order, place in enumerate(places):
+        match = _NUMBERED.fullmatch(place)
+        if match and normal(match[1]).rstrip("_") in _table().numbered:
+            start, end = match.span(2)
+            yield 1, 90, order, f"{place[:start]}*{place[end:]}"
+            return
+
+
+def _settle_answer(
+    found: dict[str, str], asked: Mapping[str, str | None], places: Mapping[str, list[Any]]
+) -> None:
+    """Take ``answer`` for the expected one where another column has what a system said.
+
+    In datasets of questions and answers, to which somebody added a column of predictions, ``answer`` is what
+    is expected.
+    """
+    if "answer" in asked or "reference" in asked or "reference" in found or "answer" not in found:
+        return
+    told = found["answer"]
+    if _segments(told)[-1] not in ("answer", "answers", "答案"):
+        return
+    others = {place: values for place, values in places.items() if place != told}
+    if other := _guessed("answer", others, found):
+        found["answer"], found["reference"] = other, told
+
+
+def _is_retrieval(found: Mapping[str, str]) -> bool:
+    """Tell rows of what was retrieved and what should have been, which need no answer."""
+    is_judged = "relevant_documents" in found or "relevant_chunk_ids" in found
+    return is_judged and "sources" in found and "reference" not in found
+
+
+# Texts, sources and scores in lists of objects.
+
+
+def _has_text(item: Mapping[str, Any]) -> bool:
+    return _inner_place([item], _table().texts) is not None
+
+
+def _inner_place(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str | None:
+    """Return where items have one of these names: in themselves or in an object within."""
+    ranks = {name: rank for rank, name in enumerate(names)}
+    found = []
+    for order, (place, values) in enumerate(_places(items).items()):
+        segments = _segments(place)
+        rank = ranks.get(segments[-1])
+        if rank is not None and any(isinstance(value, str | int | float) for value in values):
+            found.append((len(segments), rank, order, place))
+    return min(found)[-1] if found else None
+
+
+def _items(place: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    where = Place(place)
+    lists = (where.find(row) for row in rows)
+    return [item for each in lists if isinstance(each, list) for item in each if isinstance(item, dict)]
+
+
+def _texts_at(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the place of the texts in a list of contexts: ``chunks[*].content`` if they are objects."""
+    if "[*]" in place or not (items := _items(place, rows)):
+        return place
+    inner = _inner_place(items, _table().texts)
+    return place if inner is None else _joined(place, inner)
+
+
+def _item_field(
+    contexts: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str], part: str
+) -> str | None:
+    """Return where the objects that hold the contexts name their source, or their score."""
+    where = Place(contexts)
+    if not where.item:
+        return None
+    items = _items(where.container, rows)
+    inner = _inner_place(items, [name for name in names if name != normal(where.item)])
+    if inner is None or inner == where.item:
+        return None
+    values = [value for item in items if (value := JsonPath.parse(inner).find(item)) is not None]
+    is_good = isinstance(values[0], str | int) if part == "sources" else _is_number(values[0])
+    return _joined(where.container, inner) if is_good and not isinstance(values[0], bool) else None
+
+
+def _joined(container: str, inner: str) -> str:
+    return f"{container}[*]{inner}" if inner.startswith("[") else f"{container}[*].{inner}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_YES, _NO = ("true", "yes", "1", "y"), ("false", "no", "0", "n")
+
+
+def truth_value(value: Any) -> bool | None:
+    """Read a truth value as tables write it; ``None`` where it is none."""
+    if isinstance(value, bool):
+        return value
+    said = str(value).strip().casefold() if isinstance(value, str | int) else ""
+    return True if said in _YES else False if said in _NO else None
+
+
+# What to say where a part was not found.
+
+
+def _fields_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "") if names else "no fields"
+
+
+def _which(
+    missing: Sequence[str],
+    found: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    name: str,
+    *,
+    in_memory: bool,
+) -> UsageError:
+    """Build the question which field is meant, with the map that would answer it."""
+    fields = _fields_of(rows)
+    likely = _likely(missing, found, rows)
+    proposed = {part: likely.get(part, "FIELD") for part in missing}
+    proposed |= {part: place for part, place in found.items() if part in SHOWN and part not in proposed}
+    proposed |= {part: place for part, place in likely.items() if part not in proposed}
+    ordered = {part: proposed[part] for part in SHOWN if part in proposed}
+    if in_memory:
+        said = "map={" + ", ".join(f'"{part}": "{place}"' for part, place in ordered.items()) + "}"
+    else:
+        said = " ".join(f"--map {_argument(part, place)}" for part, place in ordered.items())
+    which = " and which the ".join(missing)
+    return UsageError(f"{name}: which field is the {which}? It has {_listed(fields)}.\n  Say so: {said}")
+
+
+def _argument(part: str, place: str) -> str:
+    return quote(f"{part}={place}") if place != "FIELD" else f"{part}=FIELD"
+
+
+def _likely(
+    missing: Sequence[str], found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Propose for what is missing the columns of text that nothing else is read from, in their order."""
+    taken = {Place(place).container for place in found.values()}
+    texts = [
+        name
+        for name in _fields_of(rows)
+        if name not in taken and any(isinstance(row.get(name), str) and row[name].strip() for row in rows)
+    ]
+    near = {part: get_close_matches(part, texts, n=1, cutoff=0.6) for part in missing}
+    likely = {part: names[0] for part, names in near.items() if names}
+    left = [name for name in texts if name not in likely.values()]
+    for part in missing:
+        if part not in likely and left:
+            likely[part] = left.pop(0)
+    return likely

@@ -1,0 +1,80 @@
+"""What is said of rows that are scored: what was read from which field, what does not count, how sure it is.
+
+Everything on the screen rests on the first: it is said before anything else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.reports.cases import names_listed, sample_name
+from rag_evaluation_framework.reports.screen import Screen, by, listed
+from rag_evaluation_framework.results.evaluations import Evaluation
+
+_MOST_NAMED = 1000
+_NOT_COUNTED = {"refused": "declined", "dont_know": "does not know", "asks_back": "asks back"}
+
+
+def reading_of_run(evaluation: Evaluation) -> RowReading:
+    """Return what was read of plain rows."""
+    reading = RowReading.from_dict(evaluation.head.configuration.get("reading"))
+    return RowReading("rows", {}) if reading is None else reading
+
+
+def show_reading(screen: Screen, reading: RowReading) -> None:
+    """Add which field was taken for what, how many rows there are, and how to change it."""
+    hang = len(reading.name) + 2
+    first, second = reading_lines(reading)
+    screen.say(f"{reading.name}: {first}", hang=hang)
+    screen.say(second, indent=hang, hang=hang)
+
+
+def reading_lines(reading: RowReading) -> tuple[str, str]:
+    """Say which field was taken for what, and what else is known of the rows."""
+    fields = reading.fields
+    first = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
+    told = [] if reading.rows is None else [counted(reading.rows, "row")]
+    if reading.rows:
+        if "answer" in fields and reading.answers != reading.rows:
+            told.append(f"{_some(reading.answers, reading.rows)} with an answer")
+        if "reference" in fields:
+            told.append(f"{_some(reading.references, reading.rows)} with a reference")
+    others = [part for part in fields if part not in (*SHOWN, "id")]
+    told += [f"{part.replace('_', ' ')} in {fields[part]}" for part in others]
+    change = 'map={"answer": FIELD}' if reading.in_memory else "--map answer=FIELD"
+    return first, f"{', '.join(told)}; change with {change}"
+
+
+def _some(count: int | None, total: int) -> str:
+    return "none" if not count else "all" if count == total else f"{count:,}"
+
+
+def not_counted(evaluation: Evaluation) -> Iterator[str]:
+    """Say which answers decline or do not know, and in which metrics they do not count."""
+    reasons = {NOT_ANSWERED[kind]: word for kind, word in _NOT_COUNTED.items()}
+    names: dict[str, list[str]] = defaultdict(list)
+    metrics: dict[str, None] = {}
+    counts: Mapping[str, int] = {
+        each.reason: each.count for figure in evaluation.metrics.values() for each in figure.reasons
+    }
+    if not counts.keys() & reasons.keys() or evaluation.counts.total > _MOST_NAMED:
+        return
+    for row in islice(evaluation.rows, _MOST_NAMED):
+        found = {each.reason: each.metric for each in row.scores if each.reason in reasons}
+        for reason, metric in found.items():
+            names[reasons[str(reason)]].append(sample_name(row))
+            metrics[metric] = None
+    said = [f"{len(each):,} {word} ({names_listed(each)})" for word, each in names.items()]
+    yield f"{listed(said)}: not counted in {listed(list(metrics))}"
+
+
+def caution(evaluation: Evaluation) -> str | None:
+    """Say what figures by words can show; ``None`` if there are none."""
+    if any(by(each.method) == "words" for each in evaluation.metrics.values()):
+        return "by words: catches additions, seldom a changed meaning; --judge-model sees more"
+    return None

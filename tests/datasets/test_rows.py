@@ -1,0 +1,199 @@
+"""Rows as people have them: what is guessed, what a map changes, what is refused; frames and datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from cases import named, tables_beside
+from rag_evaluation_framework import InputError, RagEvalError, Sample, UsageError, evaluate
+from rag_evaluation_framework.datasets.rows import rows_at, rows_in
+
+TABLES = tables_beside(__file__)
+LOG = [
+    {
+        "query": "What does it cost?",
+        "answer": "It costs 14.00.",
+        "chunks": [{"content": "Adult: 14.00."}],
+        "gold": "14.00",
+    },
+    {"query": "Who built it?", "answer": "Two brothers from Strath.", "chunks": [], "gold": None},
+]
+FIELDS = {"question": "query", "reference": "gold", "answer": "answer", "contexts": "chunks[*].content"}
+
+
+def parts(sample: Sample) -> list[Any]:
+    recorded = sample.recorded
+    return [
+        sample.question,
+        recorded.answer if recorded else None,
+        list(recorded.contexts) if recorded else [],
+        sample.reference,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "first"), named(TABLES["each shape is read at first sight"])
+)
+def test_each_shape_is_read_at_first_sight(
+    name: str, content: str, fields: dict[str, str], first: list[Any], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    dialect, reading = rows_at(path)
+    assert reading is not None
+    assert dict(reading.fields) == fields
+    assert parts(next(iter(dialect.stream(path)))) == first
+
+
+@pytest.mark.parametrize(("content", "map_", "said"), TABLES["what is not understood is one clear line"])
+def test_what_is_not_understood_is_one_clear_line(
+    content: str, map_: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        rows_at(path, map=map_)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(("content", "said"), TABLES["every bad row is reported with its place"])
+def test_every_bad_row_is_reported_with_its_place(
+    content: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("rows.jsonl")
+    path.write_text(content, encoding="utf-8")
+    dialect, _ = rows_at(path)
+    with pytest.raises(InputError) as caught:
+        dialect.read(path)
+    assert str(caught.value).splitlines() == said
+
+
+def test_a_map_takes_the_place_of_a_guess_and_an_empty_one_leaves_a_part_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,answer,reply,contexts\nq?,a,r,c d\n", encoding="utf-8")
+    dialect, _ = rows_at(path, map={"answer": "reply", "reference": "answer", "contexts": ""})
+    assert parts(next(iter(dialect.stream(path)))) == ["q?", "r", [], "a"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-16", "UTF-16"), ("gbk", "GBK"), ("cp1252", "another encoding")]
+)
+def test_another_encoding_is_called_by_its_name(encoding: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    text = (
+        "question,answer\ncafé?,à bientôt\n" if encoding == "cp1252" else "question,answer\n登塔多少钱,六镑\n"
+    )
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=f"rows.csv: expected UTF-8 text, got {name}.*; save it as UTF-8"):
+        rows_at(path)
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "dictionaries": lambda: LOG,
+    "a generator": lambda: (row for row in LOG),
+    "columns": lambda: {name: [row[name] for row in LOG] for name in LOG[0]},
+    "pandas": lambda: pandas.DataFrame(LOG),
+    "polars": lambda: import_module("polars").DataFrame(LOG),
+    "polars, lazy": lambda: import_module("polars").DataFrame(LOG).lazy(),
+    "datasets": lambda: import_module("datasets").Dataset.from_list(LOG),
+    "datasets, one split": lambda: import_module("datasets").DatasetDict(
+        {"test": import_module("datasets").Dataset.from_list(LOG)}
+    ),
+    "arrow": lambda: pyarrow.Table.from_pylist(LOG),
+    "an arrow stream": lambda: ArrowStream(pyarrow.Table.from_pylist(LOG)),
+}
+
+
+class ArrowStream:
+    """What can only be read as an Arrow stream, as a table of another library."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+LARGE = ("polars", "datasets")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.vendors(vendor)] if (vendor := name.partition(",")[0]) in LARGE else []
+        )
+        for name in MADE
+    ],
+)
+def test_rows_in_memory_are_read_by_their_shape(made: str) -> None:
+    dataset, reading = rows_in(MADE[made]())
+    assert reading is not None
+    assert dict(reading.fields) == FIELDS
+    assert [parts(sample) for sample in dataset.samples] == [
+        ["What does it cost?", "It costs 14.00.", ["Adult: 14.00."], "14.00"],
+        ["Who built it?", "Two brothers from Strath.", [], None],
+    ]
+    assert dataset.samples[1].recorded is not None
+    assert dataset.samples[1].recorded.retrieved_nothing
+
+
+def test_parquet_and_excel_are_read_as_the_same_rows(tmp_path: Path) -> None:
+    flat = [{"question": row["query"], "answer": row["answer"], "gold": row["gold"]} for row in LOG]
+    frame = pandas.DataFrame(flat)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_excel(tmp_path / "rows.xlsx", index=False)
+    for name in ("rows.parquet", "rows.xlsx"):
+        dialect, reading = rows_at(tmp_path / name)
+        assert reading is not None
+        assert [parts(sample)[3] for sample in dialect.stream(tmp_path / name)] == ["14.00", None]
+    (tmp_path / "rows.xlsx").write_bytes((tmp_path / "rows.xlsx").read_bytes()[:900])
+    with pytest.raises(InputError, match="expected an Excel workbook"):
+        rows_at(tmp_path / "rows.xlsx")
+    assert openpyxl.__version__
+
+
+def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = evaluate(LOG)
+    assert list(tmp_path.iterdir()) == []
+    assert set(result.metrics) >= {"faithfulness", "answer_correctness"}
+    assert str(result).startswith(
+        "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
+        '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'
+    )
+
+
+_values = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=8),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+_known = """question query answer contexts chunks gold id tags sources scores context_1 relevant_documents
+metadata messages should_refuse reference_contexts a.b a[0] *"""
+_names = some.text(max_size=3) | some.sampled_from(_known.split())
+
+
+@given(some.lists(some.dictionaries(_names, _values, max_size=6), min_size=1, max_size=4))
+def test_no_row_reaches_a_traceback(rows: list[dict[str, Any]]) -> None:
+    for map_ in (None, {"question": "question", "answer": "a.b"}):
+        with suppress(RagEvalError):
+            dataset, _ = rows_in(rows, map=map_)
+            assert len(dataset) == len(rows)
+            assert json.dumps([sample.question for sample in dataset.samples])
