@@ -181,9 +181,7 @@ NEEDS = {
     "summaries": {"reference"},
 }
 # Files of other tools are read and written by one table: beside agent samples they show all of it.
-FOREIGN = {name for name, signature in SIGNATURES.items() if signature.place.startswith("foreign_files")} | {
-    "squad-rows"
-}
+FOREIGN = {name for name, signature in SIGNATURES.items() if signature.is_foreign} | {"squad-rows"}
 FILE_NAMES = {"evaluation-dataset": "x.eval.json", "beir": "x", "trec": "x.qrels", "squad": "x.squad.json"}
 
 

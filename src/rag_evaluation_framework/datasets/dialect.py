@@ -241,6 +241,11 @@ class Signature:
     family: str = ""
     """Dialects of one family differ by so little that a file's name decides between them."""
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is another tool's, which says itself which text is an answer and which is expected."""
+        return self.place.startswith("foreign_files:")
+
     def fits(self, preview: Preview) -> bool:
         """Tell whether a file that begins like this is of this dialect."""
         has = preview.record.__contains__
@@ -404,9 +409,9 @@ SIGNATURES: Mapping[str, Signature] = {
     ),
     "ragas-0.1": Signature(
         "foreign_files:RAGAS_OLD",
-        ("question contexts ground_truth", "question contexts ground_truths", "question contexts answer"),
+        ("question contexts ground_truth", "question contexts ground_truths"),
         (".ragas-0.1.jsonl", ".ragas-0.1.csv"),
-        columns=("question contexts ground_truths?", "question contexts answer"),
+        columns=("question contexts ground_truths?",),
         without="id task_id task_type",
     ),
     "retrieval-cases": Signature(
