@@ -134,6 +134,28 @@ _HTML = (
 )
 
 
+_ROW = {
+    "trace_id": "t1",
+    "query": "What does it cost?",
+    "reply": {"text": "It costs 8.00."},
+    "answer": "It costs 8.00.",
+    "chunks": [{"text": "Kayak: single 8.00.", "source": "fares.md", "score": 0.5}],
+    "gold": ["8.00", "eight"],
+    "tags": ["fares"],
+    "relevant_docs": {"fares.md": 2},
+}
+_ROWS = (
+    json.dumps(_ROW).encode() + b"\n" + json.dumps({**_ROW, "trace_id": "t2", "gold": None}).encode(),
+    json.dumps({"data": [_ROW, {**_ROW, "trace_id": 2, "chunks": []}]}, indent=1).encode(),
+    json.dumps({"question": ["a?", "b?"], "answer": ["c", "d"], "context": ["e f", None]}).encode(),
+    json.dumps(
+        [{"messages": [{"role": "user", "content": "a?"}], "output": "b", "documents": ["a.md"]}]
+    ).encode(),
+    b'sep=;\nQuestion;Answer;context_1;context_2\na?;b;c d;"e\nf"\nc?;;;\n',
+    "问题\t回答\t上下文\n登塔多少钱？\t六镑\t['六镑，儿童三镑']\n".encode(),
+)
+
+
 def _lines(*records: object) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
@@ -191,6 +213,11 @@ def grammars() -> dict[str, Grammar]:
                 "convert @ out.eval.json --lossy",
                 "calibrate old --labels @ --label good",
             ),
+        ),
+        "rows": Grammar(
+            "rows.any",
+            _ROWS,
+            ("score @", "score @ -m token_f1", "score @ --map answer=reply --map contexts=chunks[*].text"),
         ),
         "annotations": Grammar(
             "bad.gt.json",

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from cases import named, tables_beside
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import InputError, RagEvalError, Sample, UsageError, evaluate
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 
@@ -178,6 +179,27 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
         "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
         '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'
     )
+
+
+def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other.jsonl").write_text('{"id": 1, "q": "x", "text": "t", "docs": ["one text"]}', encoding="utf-8")
+    Path("bare.csv").write_text("question,answer\nq?,a\n", encoding="utf-8")
+    Path("notes.txt").write_text("just words\n", encoding="utf-8")
+    said = {
+        "other.jsonl": "which field is the answer? It has id, q, text, docs.\n"
+        "          Say so: --map question=q --map answer=text --map contexts=docs\n",
+        "othr.jsonl": "there is no file othr.jsonl. Did you mean other.jsonl?\n",
+        "bare.csv": "no row has contexts or a reference: nothing can be scored unasked.\n",
+        "notes.txt": "expected rows with named fields, got a file that begins with 'just words'\n",
+    }
+    for name, line in said.items():
+        ended = rag_eval_ended("score", name)
+        assert ended.returncode == 2
+        assert line in ended.stderr
+    assert not Path("runs").exists()
 
 
 _values = some.recursive(

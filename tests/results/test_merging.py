@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, UsageError, evaluate, load
+from rag_evaluation_framework import Evaluation, Gate, Threshold, UsageError, evaluate, load
 
 WISH: dict[str, Any] = {"metrics": ["string_match", "token_f1"], "gate": {"string_match": 1.0}}
 
@@ -47,7 +48,9 @@ def test_shards_are_the_whole_to_the_last_digit(data: Path) -> None:
     assert part.head.configuration["merged_from"] == [odd.head.run_id, even.head.run_id]
     assert (merged.counts.total, merged.counts.finished) == (40, 40)
     assert [row.passes for row in merged.rows] == [row.passes for row in whole.rows]
-    assert merged.verdict is None
+    assert merged.verdict == whole.verdict
+    assert merged.verdict is not None
+    assert merged.verdict.word == "failed"
     compared = whole.compare(merged)
     assert (compared.verdict, compared.warnings, len(compared.answers[0].worse)) == ("no worse", (), 0)
 
@@ -63,6 +66,26 @@ def test_shards_in_files_are_joined_like_runs(data: Path, tmp_path: Path) -> Non
     kept = load(merged.save(tmp_path / "whole.results.json"))
     assert isinstance(kept, Evaluation)
     assert (kept.counts.total, kept.metrics["string_match"].n_scored) == (40, 40)
+
+
+def test_the_gate_of_the_shards_decides_the_whole(data: Path, tmp_path: Path) -> None:
+    """Of odd numbers 7 in 20 are nonsense, as of even ones: 26 of 40 are right, 0.65."""
+    gate = Gate(thresholds=(Threshold("string_match", ">=", 0.65),), max_errors=3, min_scored=0.5)
+    odd, even = (run(data, tag, gate=gate) for tag in ("odd", "even"))
+    merged = odd.merge(even)
+    assert merged.verdict is not None
+    assert (merged.verdict.word, merged.verdict.max_errors, merged.verdict.min_scored) == ("passed", 3, 0.5)
+    kept = [load(tmp_path / "runs" / each.head.run_id) for each in (odd, even)]
+    assert kept[0].merge(kept[1]).verdict == merged.verdict  # type: ignore[union-attr, arg-type]
+    assert run(data, "odd", gate=None).merge(run(data, "even", gate=None)).verdict is None
+    lenient = run(data, "even", gate=replace(gate, max_errors=9))
+    undecided = odd.merge(lenient)
+    assert undecided.verdict is None
+    assert undecided.warnings[-1] == "no verdict of the whole: the gates of the shards differ"
+    compared = run(data, "even", gate=gate, baseline=even.head.run_id)
+    assert "compared with its part of a baseline" in odd.merge(compared).warnings[-1]
+    told = odd.merge(replace(even, verdict=None)).warnings[-1]
+    assert told == f"no verdict of the whole: {even.head.run_id} does not keep what its gate demanded"
 
 
 def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_path: Path) -> None:

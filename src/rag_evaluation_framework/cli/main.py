@@ -54,7 +54,10 @@ def _say(lines: Sequence[str], *, name: str) -> None:
     """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
     with suppress(OSError):
         for line in lines:
-            click.echo(f"{name}: {line}", err=True)
+            before = (
+                " " * (len(name) + 2) if line.startswith("  ") else f"{name}: "
+            )  # what goes on is indented
+            click.echo(before + line.removeprefix("  "), err=True)
 
 
 def drop_output() -> None:

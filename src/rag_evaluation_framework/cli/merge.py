@@ -26,11 +26,12 @@ Examples:
 )
 @RUNS_DIR
 @AS_JSON
-def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> None:
+def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
     """Join the shards of a run: runs or results files over other samples of the same datasets.
 
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
-    methods or with a sample in common are refused, with all the reasons. Nothing is decided anew.
+    methods or with a sample in common are refused, with all the reasons. Where the shards had a gate, it
+    decides the whole, and the exit code says how.
     """
     from rag_evaluation_framework.results.shards import merge_evaluations
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
@@ -39,9 +40,10 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     whole.save(out, format="results" if len(whole.runs) == 1 else None)
     if as_json:
         print_json(whole.to_dict())
-        return
-    click.echo(whole.render(samples=False))
-    click.echo(f"\nkept in {out}")
+    else:
+        click.echo(whole.render(samples=False))
+        click.echo(f"\nkept in {out}")
+    return 0 if whole.verdict is None else whole.verdict.exit_code
 
 
 EXPORT_EXAMPLES = """\b

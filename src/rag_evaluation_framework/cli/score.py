@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     else:
         if mapped:
             raise UsageError("--map: a run knows its fields; expected a file of answers")
+        _check_there(answers, given["runs_dir"])
         evaluation = _score_run(answers, given)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +101,16 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
 def _is_data(path: Path) -> bool:
     """Tell a file or folder of data from a run: what is there and has no head."""
     return path.exists() and not (path / "head.json").is_file()
+
+
+def _check_there(answers: str | None, runs: Path) -> None:
+    """Refuse a path at which nothing is, and that no run is called by, with the nearest there is."""
+    path = Path(answers or "")
+    if not path.suffix or (path / "head.json").is_file() or (runs / path / "head.json").is_file():
+        return
+    beside = [str(each) for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    nearest = get_close_matches(str(path), beside, n=1, cutoff=0.5)
+    raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
 
 
 def _map_of(mapped: tuple[str, ...]) -> dict[str, str]:

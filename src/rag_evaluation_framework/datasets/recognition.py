@@ -81,7 +81,7 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
     if named is not None:
         return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
-    raise InputError([Issue("unknown-dialect", expected, _described(path), file=str(path))])
+    raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
 
 
 def _of_later_records(path: Path) -> str | None:
@@ -254,7 +254,7 @@ def _are_related(first: str, second: str) -> bool:
     return second in SIGNATURES and SIGNATURES[first].family == SIGNATURES[second].family
 
 
-def _described(path: Path) -> str:
+def described(path: Path) -> str:
     """Say what was seen instead."""
     try:
         preview = next(iter(previews(path)), None)

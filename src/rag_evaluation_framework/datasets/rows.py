@@ -20,7 +20,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import described, recognise
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, reading_of, truth_value
 from rag_evaluation_framework.datasets.row_sources import (
@@ -164,9 +164,12 @@ def _known(path: Path) -> Dialect | None:
     try:
         return recognise(path)
     except InputError as error:
-        if all(issue.code == "unknown-dialect" for issue in error.issues) and not path.is_dir():
-            return None
-        raise
+        if any(issue.code != "unknown-dialect" for issue in error.issues):
+            raise
+        if path.is_dir():
+            expected = "a file of rows, or a folder in a known format"
+            raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
+        return None
 
 
 def _is_foreign(dialect: Dialect) -> bool:
@@ -194,7 +197,7 @@ def _plain_rows(path: Path, given: Mapping[str, str | None] | None, *, needs_ans
     rows = [row for row in first if isinstance(row, dict)]
     if not rows:
         problems.raise_if_any()
-        found = shown(first[0]) if first else "none"
+        found = shown(first[0]) if first else described(path)
         raise InputError([Issue("unknown-dialect", "rows with named fields", found, file=str(path))])
     return PlainRows(reading_of(rows, given, name=path.name, needs_answer=needs_answer))
 

@@ -309,6 +309,12 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     metrics = _borne_by(entry) if job.metrics is None else job.metrics
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
+        if entry.reading is not None:
+            say = 'map={"contexts": FIELD}' if entry.reading.in_memory else "--map contexts=FIELD"
+            raise UsageError(
+                f"{entry.reading.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
+                f"  Say which field holds them: {say}, or by which metric to score: -m METRIC"
+            )
         raise UsageError(
             f"dataset {entry.name}: expected metrics, got none, and its samples bear none by themselves"
         )
@@ -323,7 +329,7 @@ def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
 
 def _borne(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
-        yield from ("chunk_recall", "chunk_precision")
+        yield from ("chunk_recall", "chunk_precision") if sample.relevant_chunk_ids else ("hit@1",)
         return
     if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
         yield "faithfulness"

@@ -1,8 +1,7 @@
 """Everything that can be wrong is found here before the first request, and what a run takes is counted.
 
 Token counts are estimates: a token for every four bytes of the questions and of the expected answers.
-What an agent adds by itself (instructions, contexts) is not known and not counted, so they are lower
-bounds.
+What an agent adds by itself (instructions, contexts) is not known: they are lower bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
-from rag_evaluation_framework.datasets.rows import PlainRows, RowReading
+from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -42,6 +41,7 @@ from rag_evaluation_framework.records.samples import Entities, Milestones, Refus
 from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
 # Which samples lack what a metric needs, found before the first request and named by their lines.

@@ -82,12 +82,11 @@ class RecordedRows:
 
 def is_retrieval_only(sample: Sample) -> bool:
     """Tell a retrieval diagnostic: what is relevant and what was retrieved is known, no answer expected."""
-    return bool(
-        sample.reference is None
-        and sample.relevant_chunk_ids
-        and sample.recorded is not None
-        and sample.recorded.retrieved
+    recorded = sample.recorded
+    is_judged = sample.relevant_chunk_ids or (
+        sample.relevant_documents and recorded and recorded.answer is None
     )
+    return bool(sample.reference is None and is_judged and recorded is not None and recorded.retrieved)
 
 
 def target_of(

@@ -75,6 +75,6 @@ def not_counted(evaluation: Evaluation) -> Iterator[str]:
 
 def caution(evaluation: Evaluation) -> str | None:
     """Say what figures by words can show; ``None`` if there are none."""
-    if any(by(each.method) == "words" for each in evaluation.metrics.values()):
+    if any(each.n_scored and by(each.method) == "words" for each in evaluation.metrics.values()):
         return "by words: catches additions, seldom a changed meaning; --judge-model sees more"
     return None

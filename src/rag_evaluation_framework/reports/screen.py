@@ -171,22 +171,27 @@ class Screen:
         several = list(commands)
         width = max((cells(self.clean(command)) for command, purpose in several if purpose), default=0)
         for place, (command, purpose) in enumerate(several):
-            padded = command + " " * (width - cells(self.clean(command))) if purpose else command
-            self.command(label if not place else " " * len(label), padded, purpose)
+            beside = max(0, width - cells(self.clean(command)))
+            self.command(label if not place else " " * len(label), command, purpose, beside=beside)
 
-    def command(self, label: str, command: str, purpose: str = "") -> None:
-        """Add a command that can be pasted: where it does not fit, its lines end in a backslash."""
+    def command(self, label: str, command: str, purpose: str = "", *, beside: int = 0) -> None:
+        """Add a command that can be pasted: where it does not fit, its lines end in a backslash.
+
+        Its purpose stands six cells behind it, and so many more that several stand below each other.
+        """
         hang, text = cells(label) + 1, self.clean(command)
-        beside = f"      {self.clean(purpose)}" if purpose else ""
-        if hang + cells(text + beside) > self.width and purpose:
+        told = f"      {self.clean(purpose)}" if purpose else ""
+        if told and hang + cells(text + told) + beside <= self.width:
+            told = " " * beside + told
+        if hang + cells(text + told) > self.width and purpose:
             self.say(f"{label} {self.clean(purpose)}:", hang=hang)
-            label, beside = " " * len(label), ""
+            label, told = " " * len(label), ""
         is_command = "rag-eval " in text or text.startswith("python ")
         places = wrapped(text, self.width - hang - 2 * is_command)
         for place, (start, end) in enumerate(places):
             more = " \\" if is_command and place < len(places) - 1 else ""
             before = " " * hang if place else f"{label} "
-            self._add(before + text[start:end] + more + (beside if place == len(places) - 1 else ""))
+            self._add(before + text[start:end] + more + (told if place == len(places) - 1 else ""))
 
     def clean(self, piece: Piece, *, whole: bool = False) -> str:
         """Return a text as it is shown: masked, in one line, without control characters."""

@@ -90,6 +90,20 @@ class Gate:
             stopped=stopped,
             fails_undecided=self.on_undecided == "fail",
             regressions=moved,
+            min_scored=self.min_scored,
+            max_errors=self.max_errors,
+        )
+
+    @classmethod
+    def of_verdict(cls, verdict: Verdict) -> Gate:
+        """Return the gate that decided a verdict without a baseline; the thresholds are the evaluation's."""
+        return cls(
+            min_scored=verdict.min_scored,
+            max_errors=verdict.max_errors,
+            on_undecided="fail" if verdict.fails_undecided else "pass",
+            waive=frozenset(check.metric for check in verdict.checks if check.excuse == "waived"),
+            confidence="lower-bound" if any("bound" in each.held for each in verdict.checks) else "mean",
+            enabled=verdict.enabled,
         )
 
     def check_waivers(self, thresholds: Iterable[Threshold]) -> None:

@@ -14,7 +14,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.results.breakdowns import blame_of_all
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
-from rag_evaluation_framework.results.gate import PassCounter, sample_bounds, with_pass_rate
+from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
 from rag_evaluation_framework.results.run_folder import content_hash
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
 
@@ -23,8 +23,8 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     """Join shards of a run; the figures are those of one run over all samples, to the last digit.
 
     Whatever keeps them from being one run is a :class:`UsageError`: another dataset, system, method or
-    threshold, a sample in two of them, a shard that is not complete. Nothing is decided anew: the whole has
-    no verdict.
+    threshold, a sample in two of them, a shard that is not complete. Where the shards had a gate it decides
+    the whole anew; where it cannot, a warning says why there is no verdict.
     """
     shards = (first, *others)
     if not others:
@@ -37,12 +37,13 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
         raise UsageError(f"cannot merge: {'; '.join(dict.fromkeys(reasons))}")
     parts = {name: _joined(parts, shards) for name, parts in by_name.items()}
     if not first.parts:
-        return next(iter(parts.values()))
+        return _decided(next(iter(parts.values())), shards)
     only = next(iter(parts.values())) if len(parts) == 1 else None
     counts = [part.counts for part in parts.values()]
     summed = {name: sum(getattr(each, name) for each in counts) for name in _SUMMED}
     blames = [part.blame for part in parts.values() if part.blame is not None]
-    return Evaluation(
+    left_out = [each for each in first.left_out if all(each in shard.left_out for shard in others)]
+    whole = Evaluation(
         kind=first.kind,
         head=_head(first.head, shards),
         metrics={} if only is None else only.metrics,
@@ -54,7 +55,31 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
         blame=blame_of_all(blames),
         warnings=tuple(dict.fromkeys(warning for shard in shards for warning in shard.warnings)),
         target=first.target,
+        left_out=tuple(left_out),
     )
+    return _decided(whole, shards)
+
+
+def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
+    """Return the whole with the verdict of the gate that its shards had, or with why it has none."""
+    verdicts = [shard.verdict for shard in shards]
+    known = [each for each in verdicts if each is not None]
+    if not any(each.enabled for each in known):
+        return whole
+    gates = [Gate.of_verdict(each) for each in known]
+    waived = frozenset[str]().union(*(gate.waive for gate in gates))
+    gates = [replace(gate, waive=waived) for gate in gates]
+    lacking = next((shard.head.run_id for shard in shards if shard.verdict is None), None)
+    why = None
+    if any(shard.regressions is not None for shard in shards):
+        why = "each shard was compared with its part of a baseline; compare the whole with it"
+    elif lacking is not None:
+        why = f"{lacking} does not keep what its gate demanded"
+    elif any(gate != gates[0] for gate in gates):
+        why = "the gates of the shards differ"
+    if why is not None:
+        return replace(whole, warnings=(*whole.warnings, f"no verdict of the whole: {why}"))
+    return replace(whole, verdict=gates[0].decide(whole))
 
 
 _SUMMED = ("total", "finished", "failed", "errors")

@@ -193,6 +193,9 @@ class Verdict:
     """Why a run is not complete, where it is not."""
     fails_undecided: bool = False
     regressions: Regressions | None = None
+    min_scored: float = 0.9
+    max_errors: int = 0
+    """What the gate allowed, so that shards can be decided together."""
 
     __repr__ = short_repr
 

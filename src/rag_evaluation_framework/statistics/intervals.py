@@ -176,7 +176,7 @@ class _Units:
     def error(self) -> float:
         """The mean's standard error; of clusters, that of a ratio of their sums to their sizes."""
         units = len(self.deviations)
-        scaled = math.sqrt(units / (units - 1) * math.fsum((self.deviations**2).tolist())) / len(self.values)
+        scaled = math.sqrt(units / (units - 1) * math.fsum(self.deviations**2)) / len(self.values)
         return math.ldexp(scaled, self.exponent)
 
     @property

@@ -80,11 +80,11 @@ def paired_randomisation_test(
     differences = paired_differences(a, b)
     require_count(resamples, "resamples")
     mean = exact_mean(differences)
-    scale = math.fsum(np.abs(differences).tolist())
+    scale = math.fsum(np.abs(differences))
     magnitudes = np.sort(np.abs(differences))
     magnitudes = magnitudes[magnitudes > ROUNDING * scale / len(differences)]
     # A swap that gives the observed sum again must count, whatever the rounding of its order of addition.
-    total = math.fsum(differences.tolist())
+    total = math.fsum(differences)
     threshold = (abs(total) if looks == "both ways" else -total) - ROUNDING * scale
     if 2 ** min(len(magnitudes), 64) <= max(_COUNTED_SIGNS, resamples):
         sums = _distances(all_sign_sums(magnitudes), looks)

@@ -195,7 +195,7 @@ def _power_tuning(y: Floats, x: Floats, others: Floats, *, is_rate: bool) -> tup
     (mean_y, sd_y), (mean_x, sd_x) = _moments(y), _moments(x)
     if sd_y == 0.0 or sd_x == 0.0:
         return 0.0, 1.0
-    covariance = math.fsum(((y - mean_y) * (x - mean_x)).tolist()) / len(y)
+    covariance = math.fsum((y - mean_y) * (x - mean_x)) / len(y)
     # Of the mean of the others too the variance counts: that of N predictions beside n labels.
     n, spread = len(y) - _PSEUDO_LABELS, sd_x**2
     widened = spread * (1.0 + n / len(others))
@@ -205,8 +205,8 @@ def _power_tuning(y: Floats, x: Floats, others: Floats, *, is_rate: bool) -> tup
 
 
 def _moments(values: Floats) -> tuple[float, float]:
-    mean = math.fsum(values.tolist()) / len(values)
-    return mean, math.sqrt(math.fsum(((values - mean) ** 2).tolist()) / len(values))
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((values - mean) ** 2) / len(values))
 
 
 def _student(
@@ -214,7 +214,7 @@ def _student(
 ) -> Interval | None:
     if degrees < 1 or labels.min() == labels.max():
         return None
-    mean = math.fsum(labels.tolist()) / len(labels)
-    variance = math.fsum(((labels - mean) ** 2).tolist()) / (len(labels) - 1) * variance_ratio
+    mean = math.fsum(labels) / len(labels)
+    variance = math.fsum((labels - mean) ** 2) / (len(labels) - 1) * variance_ratio
     half = _t_quantile((1.0 + confidence) / 2.0, degrees) * math.sqrt(variance / len(labels))
     return Interval(value - half, value + half, confidence, "Student's t")

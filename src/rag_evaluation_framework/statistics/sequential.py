@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.statistics.resampling import Numbers, exact_mean, finite_array, require_share
+from rag_evaluation_framework.statistics.resampling import Numbers, finite_array, require_share
 
 _MOST = 10**12
 
@@ -83,7 +83,8 @@ def guarded_variance(values: Numbers, *, is_share: bool) -> float | None:
     given = np.append(array, (0.0, 1.0)) if is_share else array
     if len(given) < 2:
         return None
-    found = math.fsum(((given - exact_mean(given)) ** 2).tolist()) / (len(given) - 1)
+    mean = math.fsum(given.tolist()) / len(given)
+    found = math.fsum(((given - mean) ** 2).tolist()) / (len(given) - 1)
     return found or None
 
 
