@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ class IdDigests:
 
     def add(self, identifier: str) -> None:
         """Take in an id."""
-        self._digests.append(_digest(identifier))
+        self._digests.append(id_digest(identifier))
 
     def repeated(self) -> frozenset[int]:
         """Return the digests that occur more than once."""
@@ -201,20 +202,8 @@ class IdDigests:
         return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
 
 
-def repetitions(
-    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
-) -> Iterator[tuple[int | None, str, int | None]]:
-    """Yield the line and id of each repetition, and the line where the id stood first."""
-    first: dict[str, int | None] = {}
-    for line, identifier in numbered:
-        if _digest(identifier) in repeated:
-            if identifier in first:
-                yield line, identifier, first[identifier]
-            else:
-                first[identifier] = line
-
-
-def _digest(identifier: str) -> int:
+def id_digest(identifier: str) -> int:
+    """Return the digest of an id."""
     return hash(identifier) & _MASK
 
 
@@ -251,7 +240,7 @@ class Signature:
         has = preview.record.__contains__
         if preview.layout == "table":
             return any(
-                all(any(map(re.compile(name).fullmatch, preview.record)) for name in names.split())
+                all(any(fnmatchcase(each, name) for each in preview.record) for name in names.split())
                 for names in self.columns
             )
         return (
@@ -361,7 +350,7 @@ SIGNATURES: Mapping[str, Signature] = {
         "foreign_files:LANGSMITH_EXPORT",
         ("inputs outputs", "inputs run_type", "inputs dataset_id"),
         (".langsmith-export.jsonl",),
-        columns=("inputs outputs", r"inputs\.\w+ outputs\.\w+", r"inputs\.\w+ reference\.\w+"),
+        columns=("inputs outputs", "inputs.* outputs.*", "inputs.* reference.*"),
         shape=lambda record: isinstance(record["inputs"], Mapping) and _is_answered(record),
     ),
     "offline-records": Signature(
@@ -384,7 +373,7 @@ SIGNATURES: Mapping[str, Signature] = {
         "foreign_files:PHOENIX",
         ("id input output", "example_id input output", "examples version_id", "data"),
         (".phoenix.jsonl", ".phoenix.json"),
-        columns=("example_id input output", r"example_id input_\w+"),
+        columns=("example_id input output", "example_id input_*"),
         shape=lambda record: (
             isinstance(record.get("input", {}), Mapping)
             and (
@@ -396,7 +385,7 @@ SIGNATURES: Mapping[str, Signature] = {
         "foreign_files:PROMPTFOO",
         ("vars", "tests prompts", "tests providers", "tests targets", "evalId results"),
         (".promptfoo.json", ".promptfoo.jsonl", "promptfooconfig.yaml"),
-        columns=("__expected[0-9]*",),
+        columns=("__expected*",),
     ),
     "qa-pairs": Signature(
         "split_records:QA_PAIRS",
@@ -411,7 +400,7 @@ SIGNATURES: Mapping[str, Signature] = {
         "foreign_files:RAGAS_OLD",
         ("question contexts ground_truth", "question contexts ground_truths"),
         (".ragas-0.1.jsonl", ".ragas-0.1.csv"),
-        columns=("question contexts ground_truths?",),
+        columns=("question contexts ground_truth*",),
         without="id task_id task_type",
     ),
     "retrieval-cases": Signature(

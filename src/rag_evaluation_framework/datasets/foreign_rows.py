@@ -5,7 +5,6 @@ A log or a result is reduced to what samples hold: what was asked, retrieved, an
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections import defaultdict
@@ -245,9 +244,7 @@ def _packed_samples(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
                 on_error(InputError([Issue("decompression-limit", expected, found, name, file=file)]))
                 continue
             try:
-                with archive.open(member) as packed:
-                    data = io.BytesIO(packed.read(member.file_size + 1)).getvalue()
-                value = strict_json.decode(data.decode())
+                value = strict_json.decode(archive.read(member).decode())
             except InputError as error:
                 on_error(error.located(file, within=name))
             except Exception as error:  # noqa: BLE001 - whatever the archive's own code meets in damaged bytes

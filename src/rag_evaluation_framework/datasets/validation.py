@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, repetitions
+from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, id_digest
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -116,9 +116,22 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
         for placed in _placed_records(path, dialect, [])
         if (identifier := _identifier(placed.value))
     )
-    for line, identifier, first in repetitions(identified, repeated):
+    for line, identifier, first in _repeated(identified, repeated):
         found = f"{shown(identifier)} again, first in line {first}"
         yield Issue("duplicate-id", "each id once", found, line=line)
+
+
+def _repeated(
+    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
+) -> Iterator[tuple[int | None, str, int | None]]:
+    """Yield the line and id of each repetition, and the line where the id stood first."""
+    first: dict[str, int | None] = {}
+    for line, identifier in numbered:
+        if id_digest(identifier) in repeated:
+            if identifier in first:
+                yield line, identifier, first[identifier]
+            else:
+                first[identifier] = line
 
 
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
