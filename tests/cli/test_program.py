@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import pytest
 from click.testing import CliRunner
@@ -54,14 +52,3 @@ def test_every_option_is_explained_by_a_phrase_with_a_capital_and_a_full_stop(co
             assert phrase[:1].isupper(), f"{option.opts}: {option.help}"
             assert phrase.endswith("."), f"{option.opts}: {option.help}"
             assert len(phrase.split()) >= 3, f"{option.opts}: {option.help}"
-
-
-def test_a_file_that_is_not_there_is_offered_under_nearly_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.yaml").touch()
-    near = CliRunner().invoke(program, ["evaluate", "agnt.yaml", "--url", "http://localhost:1"])
-    assert (near.exit_code, "Did you mean agent.yaml?" in near.output) == (2, True)
-    far = CliRunner().invoke(program, ["evaluate", "zebra.json", "--url", "http://localhost:1"])
-    assert (far.exit_code, "Did you mean" in far.output) == (2, False)

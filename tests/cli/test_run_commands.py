@@ -104,11 +104,11 @@ MANIFEST = """spec:
     [
         (
             [evaluate_command, "agent.yaml", "--url", NOBODY],
-            "rag-eval evaluate agent.yaml --url URL",
+            f"rag-eval evaluate agent.yaml --url {NOBODY}",
         ),
         (
             [golden_command, GOLDEN, "--url", NOBODY, "--split", "facts"],
-            f"rag-eval golden {GOLDEN} --url URL",
+            f"rag-eval golden {GOLDEN} --url {NOBODY}",
         ),
         (
             [generate_command, "documents", "-o", "q.jsonl", "--model", "m", "--base-url", f"{NOBODY}/v1"],
@@ -306,7 +306,7 @@ def test_where_the_dataset_is_must_be_told_if_the_run_does_not(folder: RunFolder
 def test_an_unknown_metric_or_run_is_told_with_what_there_is(folder: RunFolder) -> None:
     assert isinstance(invoke(score_command, folder.path, "-m", "tokenf1").exception, UnknownNameError)
     failed = invoke(score_command, "nothing", "-m", "token_f1", "--runs-dir", folder.path.parent)
-    assert "the latest there is books_1" in str(failed.exception)
+    assert "The latest is books_1" in str(failed.exception)
 
 
 def test_a_results_file_cannot_be_scored(folder: RunFolder) -> None:

@@ -27,7 +27,7 @@ from rag_evaluation_framework.cli.options import (
     show,
 )
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import ModelError, UsageError, counted
+from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -356,14 +356,17 @@ def opened_model(
     """Return the model to be asked; it is closed with the command."""
     from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 
-    model = OpenAIChatModel(
-        given["model"],
-        base_url=given["base_url"],
-        key_env=given["key_env"],
-        concurrency=given["concurrency"],
-        price_input=price_input,
-        price_output=price_output,
-    )
+    try:
+        model = OpenAIChatModel(
+            given["model"],
+            base_url=given["base_url"],
+            key_env=given["key_env"],
+            concurrency=given["concurrency"],
+            price_input=price_input,
+            price_output=price_output,
+        )
+    except MissingKeyError as error:
+        raise MissingKeyError(error.model, error.variable, error.option and "--key-env") from None
     click.get_current_context().call_on_close(model.close)
     return model
 

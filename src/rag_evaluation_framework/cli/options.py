@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -29,24 +28,8 @@ CONTEXT: dict[str, Any] = {
 """The settings of every program."""
 
 
-class _There(click.Path):
-    """A path that must be there; the error offers what is there under nearly the same name."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            path = Path(value)
-            beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-            near = () if path.exists() else get_close_matches(path.name, beside, n=1)
-            for name in near:
-                message = f"{error.message} Did you mean {path.parent / name}?"
-                raise click.BadParameter(message, ctx=ctx, param=param) from None
-            raise
-
-
-EXISTING_FILE = _There(exists=True, dir_okay=False, path_type=Path)
-EXISTING_FOLDER = _There(exists=True, file_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -143,8 +126,11 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
 def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
     if (given["url"] is None) == (given["target"] is None):
-        told = "neither" if given["url"] is None else "both"
-        raise UsageError(f"expected --url or --target, got {told}")
+        if given["url"] is not None:
+            raise UsageError("expected --url or --target, got both")
+        raise UsageError(
+            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
+        )
     for option in ("max_drop", "max_regressions", "on_undecided"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")

@@ -189,7 +189,7 @@ class IdDigests:
 
     def add(self, identifier: str) -> None:
         """Take in an id."""
-        self._digests.append(id_digest(identifier))
+        self._digests.append(digest_of(identifier))
 
     def repeated(self) -> frozenset[int]:
         """Return the digests that occur more than once."""
@@ -202,8 +202,8 @@ class IdDigests:
         return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
 
 
-def id_digest(identifier: str) -> int:
-    """Return the digest of an id."""
+def digest_of(identifier: str) -> int:
+    """Return a number that two different texts hardly ever share; it holds within one process."""
     return hash(identifier) & _MASK
 
 

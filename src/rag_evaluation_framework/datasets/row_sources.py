@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,8 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, float):
         return None if math.isnan(value) else value
+    if isinstance(value, Decimal):
+        return str(value) if value.is_finite() else None
     if depth > _DEEPEST:
         return value
     if isinstance(value, Mapping):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, id_digest
+from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -79,7 +79,7 @@ _ID_FIELDS = ("task_id", "id", "_id")
 def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = False) -> Iterator[Issue]:
     """Yield every issue of a file in reading order, and at the end the ids that occur twice."""
     unread: list[Issue] = []
-    digests = IdDigests()
+    digests, questions = IdDigests(), IdDigests()
     count = 0
     for placed in _placed_records(path, dialect, unread):
         if unread:
@@ -89,11 +89,15 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
             yield from map(placed.place, issues)
         if identifier := _identifier(placed.value):
             digests.add(identifier)
+        if asked := _question(placed.value, dialect):
+            questions.add(asked[0])
     if not count and not unread:
         yield Issue("empty-file", "at least one record", "none")
     yield from _taken(unread)
     if repeated := digests.repeated():
         yield from _repetitions(path, dialect, repeated)
+    if repeated := questions.repeated():
+        yield from _other_answers(path, dialect, repeated)
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
@@ -127,11 +131,35 @@ def _repeated(
     """Yield the line and id of each repetition, and the line where the id stood first."""
     first: dict[str, int | None] = {}
     for line, identifier in numbered:
-        if id_digest(identifier) in repeated:
+        if digest_of(identifier) in repeated:
             if identifier in first:
                 yield line, identifier, first[identifier]
             else:
                 first[identifier] = line
+
+
+def _question(record: Any, dialect: RecordDialect) -> tuple[str, str] | None:
+    """Return what a sample asks, about which texts, and what it expects, where it says both in words."""
+    if dialect.kind != "agent-sample" or not isinstance(record, dict):
+        return None
+    asked, expected = record.get("input"), record.get("expected")
+    if not isinstance(asked, str) or not isinstance(expected, str):
+        return None
+    return f"{' '.join(asked.split())}\n{record.get('context')}", " ".join(expected.split())
+
+
+def _other_answers(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -> Iterator[Issue]:
+    """Yield a warning for each question that is asked again with another answer."""
+    first: dict[str, tuple[int | None, str]] = {}
+    for placed in _placed_records(path, dialect, []):
+        asked = _question(placed.value, dialect)
+        if asked is None or digest_of(asked[0]) not in repeated:
+            continue
+        line, answer = first.setdefault(asked[0], (placed.line, asked[1]))
+        if answer != asked[1]:
+            found = f"the question of line {line} again, with another answer"
+            expected = "one answer to each question"
+            yield Issue("two-answers", expected, found, "expected", "warning", line=placed.line)
 
 
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:

@@ -217,7 +217,7 @@ class ManifestReader(YamlReader):
         for number, metric in enumerate(metrics if self.uses_metrics else ()):
             try:
                 if metric == PASS_RATE:
-                    raise UsageError(f"{PASS_RATE}, which every run has: set a threshold for it")
+                    raise UsageError(f"{PASS_RATE} is not listed: every run has it. Set a threshold for it.")
                 check_metric(metric)
             except UsageError as error:
                 self.problem((*place, number), "a metric", str(error), code="unknown-metric")

@@ -116,16 +116,12 @@ class DecliningModel:
     unknowing: Mapping[str, float]
     threshold: float
     """From which probability on an answer declines."""
-    without_signs: float
-    """The same of an answer without any sign, whose words alone must show it."""
     of_questions: float
     """The same of an answer that seems to ask back."""
     of_answers: float
     """The same of an answer that tells something besides, as patterns see it."""
     of_patterns: float
-    """The same of an answer that declines at once as patterns see it."""
-    of_late_patterns: float
-    """The same of one that declines after its first sentence as patterns see it."""
+    """The same of an answer that declines as patterns see it."""
     of_long_answers: float
     """At least that of an answer of more than ``LONG`` characters."""
 
