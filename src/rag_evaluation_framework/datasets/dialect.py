@@ -222,7 +222,7 @@ class Signature:
     layouts: tuple[Layout, ...] = ("lines", "array", "object")
     """How its files may be laid out. A single record may stand alone in a file of lines or of an array."""
     columns: tuple[str, ...] = ()
-    """The columns of a table, for a dialect that may be one: patterns parted by spaces, each way an entry."""
+    """The columns of a table, for a dialect that may be one, as keys are given; ``*`` is any text."""
     without: str = ""
     """Keys that a record of this dialect never has."""
     shape: Callable[[Mapping[str, Any]], bool] = bool
@@ -429,6 +429,12 @@ SIGNATURES: Mapping[str, Signature] = {
         ("summaries.jsonl",),
         family="splits",
     ),
+    "traces": Signature(
+        "traces:TRACES",
+        ("resourceSpans", "resource_spans", "context attributes parent_id"),
+        ("traces.jsonl", "traces.json", ".otlp.jsonl", ".otlp.json"),
+        shape=lambda record: "context" not in record or _is_span_context(record["context"]),
+    ),
     "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns=("query iteration document grade",)),
 }
 """Every dialect of ours by name."""
@@ -444,10 +450,12 @@ def _first_has(rows: Any, name: str) -> bool:
 
 def _is_answered(record: Mapping[str, Any]) -> bool:
     """Tell an example with answers, or a run, from one that only says what is relevant to a query."""
-    outputs = record.get("outputs")
-    return "run_type" in record or (
-        isinstance(outputs, Mapping) and bool(outputs.keys() - {"relevant_chunk_ids", "spans", "metadata"})
-    )
+    said = set(record["outputs"]) if isinstance(record.get("outputs"), Mapping) else set()
+    return "run_type" in record or bool(said - {"relevant_chunk_ids", "spans", "metadata"})
+
+
+def _is_span_context(context: Any) -> bool:
+    return isinstance(context, Mapping) and "trace_id" in context
 
 
 def _has_paragraphs(data: Any) -> bool:
@@ -551,10 +559,8 @@ class RecordDialect:
             sample = replace(sample, id=UNNAMED)
         if sample.origin is not None and sample.origin.dialect != self.name:
             return self.encode(replace(sample, extra={}))
-        rest = {name: value for name, value in sample.extra.items() if name != PLACES}
-        return with_residue(
-            self.encode(sample), replace(sample, extra=rest), dialect=self.name, decode=self.decode
-        )
+        own = replace(sample, extra={name: sample.extra[name] for name in sample.extra if name != PLACES})
+        return with_residue(self.encode(sample), own, dialect=self.name, decode=self.decode)
 
     def sample(self, record: Mapping[str, Any]) -> Sample:
         """Return the sample of a valid record, with what is beyond its fields in ``extra``."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,13 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import decode_text, open_reading, open_stored, plain_name
+from rag_evaluation_framework.files.access import (
+    data_files,
+    decode_text,
+    open_reading,
+    open_stored,
+    plain_name,
+)
 from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Dataset, Preview
 
@@ -51,6 +58,7 @@ for _name, _signature in SIGNATURES.items():
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
 _MOST_RECORDS = 100
+_LOOKED_INTO = 5
 _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
@@ -77,11 +85,22 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
                 [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
             )
     if named is None:
-        named = _of_later_records(path)
+        named = _of_traces(path) if path.is_dir() else _of_later_records(path)
     if named is not None:
         return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
+
+
+def _of_traces(folder: Path) -> str | None:
+    """Tell whether the files of a folder are traces, as the first of them are."""
+    for path in islice(data_files(folder), _LOOKED_INTO):
+        try:
+            if any(_fits("traces", preview) for preview in previews(path)):
+                return "traces"
+        except (InputError, StorageError):
+            continue  # the others may tell, and what is wrong with this one is found when it is read
+    return None
 
 
 def _of_later_records(path: Path) -> str | None:

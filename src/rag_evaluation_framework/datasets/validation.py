@@ -297,7 +297,11 @@ def _issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
 def _sample_issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
     dialect = DIALECTS.get(told)
     if not isinstance(dialect, RecordDialect):
-        dialect.read(path)
+        every: Callable[[Path], Iterator[Issue]] | None = getattr(dialect, "issues", None)
+        if every is not None:
+            yield from every(path)
+        else:
+            dialect.read(path)
         return
     is_golden = told in GOLDEN_DIALECTS
     if is_golden:

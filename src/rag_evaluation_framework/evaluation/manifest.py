@@ -51,6 +51,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Operator, Threshold
 
 if TYPE_CHECKING:
@@ -461,6 +462,8 @@ class DatasetEntry:
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
+    source: SamplesRead | None = field(default=None, hash=False)
+    """The samples, where what is at the path was read already, as traces are."""
     reading: RowReading | None = field(default=None, hash=False)
     """Where the parts of plain rows stand, where it is not of a known dialect."""
 

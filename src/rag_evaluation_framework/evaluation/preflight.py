@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
-# Which samples lack what a metric needs, found before the first request and named by their lines.
-#
-# Where several samples stand on one line, as in a file that is one JSON object, they are named by their
-# ids.
+# Which samples lack what a metric needs, found before the first request and named by their lines; where
+# several stand on one line, as in a file that is one JSON object, by their ids.
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
@@ -478,6 +476,8 @@ _SAID = ("dataset_id", "name", "version")
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
+    if entry.source is not None:
+        return Source(entry.source.stream, str(entry.format), lambda methods, _metrics: methods)
     if dataset is None and path is not None:
         rows = None if entry.reading is None else PlainRows(entry.reading)
         dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
