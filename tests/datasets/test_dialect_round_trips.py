@@ -153,7 +153,7 @@ def test_relevant_documents_that_are_neither_are_refused_with_their_place(tmp_pa
         AGENT_SAMPLES.read(path)
     assert str(caught.value).splitlines() == [
         f"{path}:1: relevant_documents: expected an object or a list, got 'a.md'",
-        f"{path}:2: relevant_documents[0]: expected text, got 7",
+        f'{path}:2: relevant_documents[0]: expected text, got 7; write "7"',
         f"{path}:3: relevant_documents.a: expected a whole number, got 'x'",
     ]
 
