@@ -12,6 +12,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.recognition import archive_names
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.row_fields import part_named
 from rag_evaluation_framework.errors import (
@@ -22,7 +23,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.files.access import open_reading, plain_name
 
 Row = dict[str, Any]
 
@@ -48,7 +49,10 @@ def is_workbook(path: Path) -> bool:
     if not path.is_file():
         return False
     with open_reading(path, max_line_bytes=None) as stream:
-        return stream.read(4) == b"PK\x03\x04"
+        if stream.read(4) != b"PK\x03\x04":
+            return False
+    names = archive_names(path)  # an archive may be a log of another tool
+    return plain_name(path).endswith(".xlsx") if names is None else "[Content_Types].xml" in names
 
 
 def is_table(path: Path) -> bool:
