@@ -499,6 +499,12 @@ def short_id(path: Path) -> str:
     return path.name
 
 
+def in_runs(folder: Path) -> str:
+    """Return the option that says where runs are kept; nothing where they are kept by default."""
+    is_default = folder.resolve() == DEFAULT_RUNS_DIRECTORY.resolve()
+    return "" if is_default else f" --runs-dir {quote(str(folder))}"
+
+
 def runs_ending_in(end: str, directory: Path) -> list[Path]:
     """Return the runs whose id ends so, in at least three characters."""
     if len(end) < 3 or "/" in end:
