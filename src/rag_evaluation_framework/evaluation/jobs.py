@@ -27,6 +27,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
+from rag_evaluation_framework.evaluation.frameworks import only_finds
 from rag_evaluation_framework.evaluation.manifest import (
     DatasetEntry,
     Manifest,
@@ -72,6 +73,8 @@ _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
 _LARGEST_MANIFEST = 16 << 20
+_OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"})
+"""What is not asked of a system that only finds contexts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -341,7 +344,7 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     """Return the manifest of one dataset, by the metrics asked for or, without any, those it can bear."""
-    metrics = _borne_by(entry) if job.metrics is None else job.metrics
+    metrics = _borne_by(entry, job.target) if job.metrics is None else job.metrics
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
         if entry.reading is not None:
@@ -357,9 +360,12 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
 
 
-def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
+def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
     seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
-    return tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+    borne = tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+    if target is None or isinstance(target, str | Path):
+        return borne
+    return tuple(each for each in borne if each not in _OF_ANSWERS) if only_finds(target) else borne
 
 
 def _borne(sample: Sample) -> Iterable[str]:
