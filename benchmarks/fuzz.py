@@ -156,7 +156,7 @@ _ROWS = (
 )
 
 
-def _span(number: int, said: dict[str, str]) -> dict[str, object]:
+def _traced(number: int, said: dict[str, str]) -> dict[str, object]:
     attributes = [{"key": name, "value": {"stringValue": value}} for name, value in said.items()]
     start = 1794833653 * 10**9 + number
     times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 10**6)}
@@ -181,7 +181,7 @@ _SPANS = (
     {"openinference.span.kind": "RERANKER", "reranker.output_documents.0.document.id": "fares.md"},
 )
 _TRACES = b"".join(
-    json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [_span(number, said)]}]}]}).encode() + b"\n"
+    json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [_traced(number, said)]}]}]}).encode() + b"\n"
     for number, said in enumerate(_SPANS, start=1)
 )
 

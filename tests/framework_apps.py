@@ -8,11 +8,14 @@ import hashlib
 import inspect
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+os.environ |= {"ANONYMIZED_TELEMETRY": "False", "HAYSTACK_TELEMETRY_ENABLED": "False"}
 
 FIXTURE = Path(__file__).parent / "fixtures" / "frameworks.json"
 DOCUMENTS = {

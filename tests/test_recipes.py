@@ -302,7 +302,7 @@ def test_a_dialect_is_recognised_read_written_and_refused_with_its_lines(extende
     cards.write_text('{"front": "When?", "back": "x"}\n{"front": "", "back": "y"}\n')
     wrong = rag_eval(extended, "validate", str(cards))
     assert wrong.returncode != 0
-    assert "deck.cards.jsonl:2: front: expected" in wrong.stdout + wrong.stderr
+    assert "deck.cards.jsonl:2: error: front: expected" in wrong.stdout + wrong.stderr
 
 
 def test_a_component_is_found_by_its_name_and_built_with_its_settings(extended: Path) -> None:

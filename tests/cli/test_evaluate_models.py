@@ -408,7 +408,7 @@ def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
         ([], "expected --model NAME, or --resume RUN, got neither"),
         (["--model", " "], "--model: expected a name"),
         (["--model", "m"], "m needs a key. Set OPENAI_API_KEY"),
-        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "variable NO_KEY"),
+        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "m needs a key. Set NO_KEY."),
         (["--model", "m", "--base-url", "http://u:canary@h"], "expected an address without a secret"),
         (["--model", "m", "--base-url", "http://h?api_key=canary"], "expected an address without a secret"),
         (["--model", "m", "--base-url", "ftp://h"], "url: expected http"),

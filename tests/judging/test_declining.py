@@ -38,10 +38,13 @@ def worst_recall(answers: list[Labelled]) -> float:
     return min(sum(found) / len(found) for found in kinds.values())
 
 
-# The sets to work with were learnt from.
+# The sets to work with were learnt from; the one opened once was not: there the aim is held.
 @pytest.mark.parametrize(
     ("name", "count", "least", "alarms", "worst"),
-    [(name, (450, 450, 573, 450, 450)[at], 0.95, 0.03, 0.80) for at, name in enumerate(WORK_SETS)],
+    [
+        ("refusals_once.jsonl", 450, 0.96, 0.05, 0.80),
+        *((name, (450, 450, 573, 450, 450)[at], 0.95, 0.03, 0.80) for at, name in enumerate(WORK_SETS)),
+    ],
 )
 def test_declining_is_found_in_many_wordings(
     name: str, count: int, least: float, alarms: float, worst: float

@@ -14,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
+    LongCommand,
     Option,
     check_run,
     metrics_option,
@@ -61,7 +62,13 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-@click.command("evaluate", epilog=EXAMPLES)
+_COMMON = (
+    *("url", "target", "datasets", "metrics", "tags", "sample_size", "baseline", "resume", "dry_run"),
+    "details",
+)
+
+
+@click.command("evaluate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 @scoring_options
 @click.pass_context

@@ -21,6 +21,7 @@ from rag_evaluation_framework.cli.options import (
     KEY_ENV,
     RUNS_DIR,
     SEED,
+    LongCommand,
     concurrency,
     mend_journals,
     new_screen,
@@ -60,7 +61,21 @@ _GIVEN_AGAIN = frozenset(
 )
 
 
-@click.command("generate", epilog=EXAMPLES)
+_COMMON = (
+    "output",
+    "extractive",
+    "model",
+    "base_url",
+    "queries_per_doc",
+    "kinds",
+    "unanswerable",
+    "level",
+    "force",
+    "resume",
+)
+
+
+@click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=EXISTING_FOLDER)
 @click.option(
     "-o",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -240,10 +240,38 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name, command.summary) for name, command in commands.items()])
 
 
-@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT)
+_START = (
+    ("answers in a log", "rag-eval score answers.jsonl"),
+    ("an agent", "rag-eval init, then rag-eval evaluate --url http://localhost:4000"),
+    ("a folder of documents", "rag-eval generate docs/ --extractive -o questions.eval.json"),
+    ("", "then rag-eval retrieval docs/ --dataset questions.eval.json"),
+    ("two runs", "rag-eval compare BEFORE AFTER"),
+    ("nothing yet", "rag-eval init"),
+)
+
+
+def signpost(groups: Mapping[str, Iterable[str]]) -> str:
+    """Say where to start with what one has, and which commands there are."""
+    question = "how good is your assistant, where does it fail, and did the change help?"
+    lines = [f"rag-eval {__version__}: {question}", "", "Start with what you have"]
+    lines += [f"  {have:<21}  {command}" for have, command in _START]
+    lines += ["", "Commands"]
+    width = max(map(len, groups))
+    lines += [f"  {title.lower():<{width}}  {' '.join(names)}" for title, names in groups.items()]
+    lines += [
+        "",
+        "rag-eval COMMAND --help explains one. Nothing leaves this machine unless you name a URL or a model.",
+    ]
+    return "\n".join(lines)
+
+
+@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
-def program() -> None:
+@click.pass_context
+def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    if context.invoked_subcommand is None:
+        click.echo(signpost(GROUPS))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -110,6 +110,11 @@ def _table() -> _Table:
     return _Table(ranks, part_of, texts, sources, scores, numbered, inner, aside)
 
 
+def part_named(name: str) -> str | None:
+    """Return the part of a row that people call so."""
+    return _table().part_of.get(normal(name))
+
+
 class Place:
     """A place in rows: a column of this very name, numbered columns, or a path."""
 
@@ -195,7 +200,7 @@ def _given(
     """Return the map by the names of parts; a part and a field that are not there are refused."""
     asked: dict[str, str | None] = {}
     for written, place in given.items():
-        part = written if written in PARTS else _table().part_of.get(normal(str(written)))
+        part = written if written in PARTS else part_named(str(written))
         if part is None:
             raise UnknownNameError("part of a row", str(written), PARTS)
         if not isinstance(place, str | None):
@@ -457,7 +462,7 @@ def _which(
     else:
         said = " ".join(f"--map {_argument(part, place)}" for part, place in ordered.items())
     which = " and which the ".join(missing)
-    called = [each for each in fields if _table().part_of.get(normal(each)) == missing[0]]
+    called = [each for each in fields if part_named(each) == missing[0]]
     asks, has = f"which field is the {which}?", f"It has {_listed(fields)}."
     if called:
         held = next((shown(row[called[0]]) for row in rows if row.get(called[0]) is not None), "nothing")
