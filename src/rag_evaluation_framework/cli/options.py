@@ -142,9 +142,8 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
 
 def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
-    if (given["url"] is None) == (given["target"] is None):
-        told = "neither" if given["url"] is None else "both"
-        raise UsageError(f"expected --url or --target, got {told}")
+    if given["url"] is not None and given["target"] is not None:
+        raise UsageError("expected --url or --target, got both")
     for option in ("max_drop", "max_regressions", "on_undecided"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
