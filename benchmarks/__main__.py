@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 # Run when named: half an hour of fuzzing, a quarter of embedding, and the two parts of ``datasets``.
-WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation", "fuzz"}
+WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation", "fuzz", "traces"}
 # No benchmarks: they write files.
 TOOLS = {"cards", "text_shifts"}
 

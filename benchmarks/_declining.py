@@ -20,11 +20,12 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks import _declining_fit as fit
-from benchmarks._figures import Figure, reached
+from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, compared
 from rag_evaluation_framework.judging import answer_classes, declining
 from rag_evaluation_framework.judging.answer_classes import classify_answer
+from rag_evaluation_framework.judging.methods import REACHED
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"
@@ -119,10 +120,7 @@ def set_rows(name: str, title: str) -> Iterator[Figure]:
     worst = min(recalls, key=recalls.__getitem__)
     yield _share(f"{title}: recall of its worst kind ({worst})", kinds[worst], DECLINED, DECLINED)
     for metric, labels in (("refusal_recall", DECLINED), ("over_refusal", NOT_DECLINED)):
-        right = [each for each in ours if each.labels[0] in labels]
-        yield reached(
-            title, metric, [float(each.kind in DECLINED) for each in right], [each.source for each in right]
-        )
+        yield _share(f"{title}: {REACHED.format(metric)}", ours, labels, DECLINED)
     yield _share(f"{title}: asks back, found", ours, ("asks_back",), ("asks_back",))
     yield _share(f"{title}: partly declined, called declined", ours, ("partly",), DECLINED)
 

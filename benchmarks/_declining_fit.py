@@ -34,7 +34,7 @@ from rag_evaluation_framework.text.normalisation import folded_with_places
 FOLDER = Path(__file__).parent / "data"
 TABLES = Path(__file__).parents[1] / "tests" / "judging" / "answer_classes.yaml"
 WEIGHTS = Path(package.__file__).parent / "data" / "declining_weights.json"
-WORK_SETS = tuple(f"refusals_work_{number}.jsonl" for number in (1, 2, 3, 4))
+WORK_SETS = tuple(f"refusals_work_{number}.jsonl" for number in (1, 2, 3, 4, 5))
 DECLINED = ("refused", "dont_know")
 
 # What a text counts for: others' answers are many and easy.
@@ -52,12 +52,11 @@ LEAST_TEXTS, LEAST_WEIGHT = 2, 0.04
 # From which probability on an answer declines, chosen on sets left out. Without a sign more is asked for:
 # what the question is about must not make an answer beside the point a declining one.
 THRESHOLDS = {
-    "threshold": 0.65,
+    "threshold": 0.62,
     "without_signs": 0.7,
-    "of_questions": 0.8,
+    "of_questions": 0.75,
     "of_answers": 0.7,
-    "of_patterns": 0.12,
-    "of_late_patterns": 0.5,
+    "of_patterns": 0.29,
     "of_long_answers": 0.75,
 }
 READ = 800

@@ -156,6 +156,36 @@ _ROWS = (
 )
 
 
+def _traced(number: int, said: dict[str, str]) -> dict[str, object]:
+    attributes = [{"key": name, "value": {"stringValue": value}} for name, value in said.items()]
+    start = 1794833653 * 10**9 + number
+    times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 10**6)}
+    ids = {"traceId": f"{7:032x}", "spanId": f"{number:016x}", "parentSpanId": f"{1:016x}" * (number > 1)}
+    return {**ids, **times, "name": "span", "attributes": attributes, "status": {"code": 1}}
+
+
+_MESSAGES = '[{"role": "%s", "parts": [{"type": "text", "content": "What is the fare?"}]}]'
+_SPANS = (
+    {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "c"},
+    {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": _MESSAGES % "user",
+        "gen_ai.output.messages": _MESSAGES % "assistant",
+    },
+    {"gen_ai.tool.name": "fare", "gen_ai.tool.call.arguments": '{"to": "Skerry"}'},
+    {
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.query.text": "fare",
+        "gen_ai.retrieval.documents": '[{"id": "fares.md", "score": 0.5, "content": "Five."}]',
+    },
+    {"openinference.span.kind": "RERANKER", "reranker.output_documents.0.document.id": "fares.md"},
+)
+_TRACES = b"".join(
+    json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [_traced(number, said)]}]}]}).encode() + b"\n"
+    for number, said in enumerate(_SPANS, start=1)
+)
+
+
 def _lines(*records: object) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
@@ -218,6 +248,17 @@ def grammars() -> dict[str, Grammar]:
             "rows.any",
             _ROWS,
             ("score @", "score @ -m token_f1", "score @ --map answer=reply --map contexts=chunks[*].text"),
+        ),
+        "traces": Grammar(
+            "bad.traces.jsonl",
+            (_example("langchain_traces", "traces.jsonl"), _TRACES),
+            (
+                "validate @",
+                "stats @",
+                "score @",
+                "score @ -m hop_recall -m tool_called --dataset samples.jsonl --since 2020-01-01",
+                "convert @ out.jsonl --to agent-samples --lossy",
+            ),
         ),
         "annotations": Grammar(
             "bad.gt.json",

@@ -10,6 +10,7 @@ import click
 
 import rag_evaluation_framework as front_door
 from rag_evaluation_framework.cli.main import program
+from rag_evaluation_framework.cli.options import HELP_ALL
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.reports.lists import metric_list_markdown
 
@@ -37,6 +38,7 @@ def _describe(command: click.Command, path: list[str], parts: list[str]) -> None
     """Add a command's help, then its subcommands'."""
     settings = {**program.context_settings, "max_content_width": 100, "terminal_width": 100}
     with click.Context(command, info_name=" ".join(path), **settings) as context:
+        context.meta[HELP_ALL] = True
         parts.append(f"## `{' '.join(path)}`\n\n```text\n{command.get_help(context).strip()}\n```")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):

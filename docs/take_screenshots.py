@@ -19,6 +19,8 @@ def main() -> None:
     from desk import CHROMIUM, desk_run, desk_sweep
     from playwright.sync_api import sync_playwright
 
+    from rag_evaluation_framework.adapters.local_server import LocalServer
+    from rag_evaluation_framework.cli.annotate import answers, open_desk, saving
     from rag_evaluation_framework.reports.page import page
 
     IMAGES.mkdir(exist_ok=True)
@@ -34,14 +36,22 @@ def main() -> None:
         for name, evaluations in made.items():
             path = Path(folder) / f"{name}.html"
             path.write_text(page(evaluations), encoding="utf-8")
-            take(browser, path, name)
+            take(browser, path.as_uri(), name)
+        path = Path(folder) / "notebook.html"
+        ground = "background:#fff;color:#111;margin:20px"
+        opened = runs[0]._repr_html_().replace("<details>", "<details open>", 1)
+        path.write_text(f'<!doctype html><html data-ready><body style="{ground}">{opened}', encoding="utf-8")
+        take(browser, path.as_uri(), "notebook")
+        desk = open_desk(str(runs[0].folder), annotator="anna")
+        with LocalServer(answers(desk), saving(desk)).running() as address:
+            take(browser, address, "annotation")
         browser.close()
 
 
-def take(browser: Any, path: Path, name: str) -> None:
+def take(browser: Any, address: str, name: str) -> None:
     """Open a page and take its picture; of a sample one that was given what it needs."""
     tab = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
-    tab.goto(path.as_uri() + ("#k=wrong_citation&o=-span_recall" if name == "sample" else ""))
+    tab.goto(address + ("#k=wrong_citation&o=-span_recall" if name == "sample" else ""))
     tab.wait_for_selector("html[data-ready]", state="attached")
     if name == "sample":
         tab.locator(".samples tbody a").first.click()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -47,6 +49,14 @@ def invoked(command: click.Command, *arguments: str | Path) -> Result:
 def rag_eval(*arguments: str | Path) -> Result:
     """Run ``rag-eval`` in this process; an error of ours is the result's exception."""
     return invoked(program, *arguments)
+
+
+def commands_next(screen: str) -> list[list[str]]:
+    """Return the commands that stand after ``next:`` at the end of a screen, as a shell would read them."""
+    told = screen.rpartition("\nnext:")[2]
+    lines = re.sub(r" \\\n *", " ", told).splitlines()
+    found = (re.search(r"\brag-eval (.*?)(?: {6}.*)?$", line) for line in lines)
+    return [shlex.split(each[1]) for each in found if each is not None]
 
 
 def rag_eval_ended(

@@ -97,10 +97,16 @@ def test_a_long_description_is_cut_after_its_secrets_are_hidden() -> None:
 def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
     assert (
         str(UnknownNameError("metric", "ncdg", ["ndcg", "mrr"]))
-        == "unknown metric 'ncdg'; did you mean ndcg?"
+        == 'there is no metric "ncdg". Did you mean ndcg?'
     )
-    assert str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"])) == "unknown metric 'zzz'; known: mrr, ndcg"
-    assert str(UnknownNameError("store", "zzz", [])) == "unknown store 'zzz'; there is none"
+    assert (
+        str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"]))
+        == 'there is no metric "zzz". There are mrr and ndcg.'
+    )
+    # As much alike as "clock" and "colour", and no slip of the hand.
+    assert "Did you mean" not in str(UnknownNameError("dialect", "nope", ["inspect"]))
+    assert "Did you mean colour" in str(UnknownNameError("setting", "clock", ["colour"]))
+    assert str(UnknownNameError("store", "zzz", [])) == 'there is no store "zzz". There is none.'
 
 
 def test_a_missing_extra_says_what_to_install() -> None:
@@ -115,6 +121,7 @@ def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
         errors.LimitExceededError([Issue("c", "x", "y")]),
         UsageError("no"),
         UnknownNameError("metric", "a", ["b"]),
+        errors.MissingKeyError("m", "KEY", "--key-env"),
         errors.MissingDatasetError("no dataset 'a'"),
         MissingExtraError("x", "y"),
         errors.MissingResultsError("none of this id"),

@@ -49,7 +49,7 @@ def test_a_missing_vendor_says_which_extra_to_install() -> None:
 def test_an_unknown_name_offers_the_nearest() -> None:
     registry: Registry[object] = Registry("chunker")
     registry.register("recursive", object())
-    with pytest.raises(UnknownNameError, match="did you mean recursive"):
+    with pytest.raises(UnknownNameError, match="Did you mean recursive"):
         registry.get("recursve")
 
 

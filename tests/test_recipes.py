@@ -236,7 +236,7 @@ def test_they_are_scored_from_the_command_line(added: Path) -> None:
     assert "0.8" in text
     wrong = rag_eval(added, "evaluate", "agent.yaml", "--target", "mine:answer", "-m", "brevitty")
     assert wrong.returncode == 2
-    assert "did you mean brevity" in wrong.stderr
+    assert "Did you mean brevity" in wrong.stderr
 
 
 def test_a_plug_in_that_does_not_fit_its_view_says_so_when_it_is_loaded(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_dialect_is_recognised_read_written_and_refused_with_its_lines(extende
     cards.write_text('{"front": "When?", "back": "x"}\n{"front": "", "back": "y"}\n')
     wrong = rag_eval(extended, "validate", str(cards))
     assert wrong.returncode != 0
-    assert "deck.cards.jsonl:2: front: expected" in wrong.stdout + wrong.stderr
+    assert "deck.cards.jsonl:2: error: front: expected" in wrong.stdout + wrong.stderr
 
 
 def test_a_component_is_found_by_its_name_and_built_with_its_settings(extended: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_component_is_found_by_its_name_and_built_with_its_settings(extended: 
     assert "paragraphs(least=3)" in done.stdout
     wrong = rag_eval(extended, *arguments, "--chunker", "paragraphs(most=3)")
     assert wrong.returncode == 2
-    assert "unknown setting 'most'; known: least" in wrong.stderr
+    assert 'there is no setting "most". There is only least.' in wrong.stderr
 
 
 def test_a_command_is_listed_and_its_errors_are_lines(extended: Path) -> None:

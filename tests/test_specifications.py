@@ -54,9 +54,9 @@ def test_all_wrong_settings_of_a_component_are_named_with_those_it_has() -> None
     with pytest.raises(UsageError) as caught:
         built(Kettle, arguments, of="kettle 'x'", given={"clock": "now"})
     assert str(caught.value).splitlines() == [
-        "kettle 'x': unknown setting 'liters'; did you mean litres or steps?",
-        "kettle 'x': unknown setting 'clock'; did you mean colour?",
-        "kettle 'x': unknown setting 'zzz'; known: colour, litres, steps",
+        "kettle 'x': there is no setting \"liters\". Did you mean litres?",
+        "kettle 'x': there is no setting \"clock\". Did you mean colour?",
+        "kettle 'x': there is no setting \"zzz\". There are colour, litres and steps.",
         "kettle 'x': expected the setting litres, got none",
         "kettle 'x': expected steps to be a whole number, got True",
         "kettle 'x': expected colour to be a text or none, got 3",

@@ -6,7 +6,8 @@
     ├── InputError               data that does not hold what it must: carries every Issue found
     │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
     ├── UsageError               a call, a name or an option that makes no sense
-    │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
+    │   ├── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
+    │   └── MissingKeyError      a service asks for a key that the environment does not have
     ├── MissingDatasetError      no dataset, or ground truth, of this id and version in the folder
     ├── MissingResultsError      no results of this id in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
@@ -22,10 +23,12 @@ Low code raises with the field alone; the reader that knows the file and line ad
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -118,10 +121,34 @@ class Issue:
             line=line if self.line is None else self.line,
         )
 
+    @property
+    def place(self) -> str:
+        """File and line, as far as they are known."""
+        return str(Location(self.file, self.line))
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in words; where "expected …, got …" says it badly, otherwise."""
+        expected, found = self.expected, self.found
+        within = self.path.removesuffix(found).rstrip(".") or "the file"
+        if self.code == "missing-field" and self.path and found.startswith("nothing"):
+            return f'"{self.path}" is missing{found.removeprefix("nothing")}'
+        if self.code == "json-syntax":
+            return f"not JSON: expected {expected}, got {found}"
+        if self.code == "misspelt-key":
+            return f"there is no key {found} in {within}. Did you mean {expected.removeprefix('the key ')}?"
+        if self.code == "unknown-key":
+            return f"there is no key {found} in {within}. There are {expected.removeprefix('one of ')}."
+        if self.code in _TOLD_BY_THEMSELVES:
+            return found
+        return ": ".join(filter(None, (self.path, f"expected {expected}, got {found}")))
+
     def __str__(self) -> str:
-        place = str(self.location)
-        text = f"expected {self.expected}, got {self.found}"
-        return f"{place}: {text}" if place else text
+        return ": ".join(filter(None, (self.place, self.sentence)))
+
+
+_TOLD_BY_THEMSELVES = frozenset({"unknown-metric", "unavailable-metric", "unknown-split", "two-answers"})
+"""Issues whose ``found`` is the sentence."""
 
 
 class RagEvalError(Exception):
@@ -152,21 +179,67 @@ class UsageError(RagEvalError, ValueError):
 
 
 class UnknownNameError(UsageError):
-    """No such name; the message offers the nearest ones."""
+    """No such name; the message offers the nearest ones, or says which command lists them all."""
 
-    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        nearest = get_close_matches(name, self.known, n=3, cutoff=0.5)
+    def __init__(self, kind: str, name: str, known: Sequence[str], listed_by: str = "") -> None:
+        self.kind, self.name, self.known, self.listed_by = kind, name, tuple(known), listed_by
+        nearest = _nearest(name, self.known)
+        hints = []
         if nearest:
-            hint = "did you mean " + " or ".join(nearest) + "?"
-        elif self.known:
-            hint = "known: " + ", ".join(sorted(self.known))
-        else:
-            hint = "there is none"
-        super().__init__(f"unknown {kind} {shown(name)}; {hint}")
+            hints.append(f"Did you mean {' or '.join(nearest)}?")
+        elif self.known and not listed_by:
+            are = "There is only" if len(self.known) == 1 else "There are"
+            hints.append(f"{are} {_named(sorted(self.known))}.")
+        elif not self.known:
+            hints.append("There is none.")
+        if listed_by:
+            hints.append(f"All: {listed_by}")
+        super().__init__(" ".join([f"there is no {kind} {quoted(name)}.", *hints]))
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
-        return type(self), (self.kind, self.name, self.known)
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...], str]]:
+        return type(self), (self.kind, self.name, self.known, self.listed_by)
+
+
+_ALIKE = 0.5
+_ALIKE_INSIDE = 0.6  # People seldom mistype the first letter: "nope" is not meant for "inspect".
+_NEARLY = 0.15
+_NAMED = 30
+
+
+def _nearest(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names that are alike: the nearest, and those that are about as near."""
+    near = get_close_matches(name, known, n=3, cutoff=_ALIKE)
+    likeness = {each: SequenceMatcher(None, each, name).ratio() for each in near}
+    likely = [each for each in near if _begins_alike(name, each) or likeness[each] >= _ALIKE_INSIDE]
+    return [each for each in likely if likeness[each] >= likeness[likely[0]] - _NEARLY]
+
+
+def _begins_alike(name: str, known: str) -> bool:
+    return name[:1].casefold() == known[:1].casefold() or name in known or known in name
+
+
+def _named(names: Sequence[str]) -> str:
+    """Join names as a sentence does; of many, the first."""
+    first, more = names[:_NAMED], len(names) - _NAMED
+    last = f"{more:,} more" if more > 0 else first[-1]
+    return " and ".join(filter(None, [", ".join(first if more > 0 else first[:-1]), last]))
+
+
+def quoted(name: str) -> str:
+    """Write a name that somebody typed, in double quotes, cut when it is long."""
+    return f'"{_cut(repr(str(name))[1:-1], _SHOWN_CHARACTERS)}"'
+
+
+class MissingKeyError(UsageError):
+    """A model's service asks for a key, and the environment has none; ``option`` names another variable."""
+
+    def __init__(self, model: str, variable: str, option: str | None = "key_env") -> None:
+        self.model, self.variable, self.option = model, variable, option
+        other = f", or name a variable with {option}" if option else ""
+        super().__init__(f"{model} needs a key. Set {variable}{other}.")
+
+    def __reduce__(self) -> tuple[type[MissingKeyError], tuple[str, str, str | None]]:
+        return type(self), (self.model, self.variable, self.option)
 
 
 class MissingDatasetError(RagEvalError, FileNotFoundError):
@@ -259,6 +332,20 @@ class ModelError(RagEvalError):
 
 class ModelOutageError(ModelError):
     """A language model's endpoint is down or turns everyone away: to ask it more is of no use."""
+
+    def told(self, role: str) -> str:
+        """Say that the ``judge``, or whatever part the model plays, does not answer, where and why."""
+        found = _AT_ADDRESS.fullmatch(self.message)
+        if found is None:
+            return f"the {role} cannot be asked ({self.message})"
+        reason = found["reason"].removeprefix("cannot connect: ")
+        if self.kind == "connection-failed":
+            return f"the {role} at {found['url']} does not answer ({reason[:1].lower()}{reason[1:]})"
+        does = "turns every question away" if self.kind.startswith("http-4") else "does not answer"
+        return f"the {role} at {found['url']} {does} ({self.kind}: {reason})"
+
+
+_AT_ADDRESS = re.compile(r".*? at (?P<url>\S+?)(?:/chat/completions)?: (?P<reason>.*)", re.DOTALL)
 
 
 def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:
@@ -386,6 +473,13 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 # What the operating system refused, in one line that names the file.
 
+_FULL = (ENOSPC, EDQUOT)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Tell whether the disk, or what a user may keep on it, is full: with more room, the same would do."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
 
 def refused(action: str, path: str | Path, error: OSError | ValueError) -> StorageError:
     """Build the error for an action (``read``, ``write``) that failed; it keeps ``errno`` for callers.
@@ -393,6 +487,9 @@ def refused(action: str, path: str | Path, error: OSError | ValueError) -> Stora
     A ``ValueError`` is what Python raises for a name that holds a NUL.
     """
     number = error.errno if isinstance(error, OSError) else None
-    refusal = StorageError(f"cannot {action} {path}: {os.strerror(number) if number else error}")
+    told = f"cannot {action} {path}: {os.strerror(number) if number else error}"
+    if number in _FULL:
+        told = f"the disk is full: {path} cannot be written"
+    refusal = StorageError(told)
     refusal.errno = number
     return refusal

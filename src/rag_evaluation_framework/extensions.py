@@ -209,7 +209,7 @@ class Registry(Generic[T]):
     >>> registry.get("jsn")
     Traceback (most recent call last):
     ...
-    rag_evaluation_framework.errors.UnknownNameError: unknown codec 'jsn'; did you mean json?
+    rag_evaluation_framework.errors.UnknownNameError: there is no codec "jsn". Did you mean json?
     """
 
     def __init__(self, kind: str) -> None:

@@ -132,5 +132,5 @@ def test_it_is_built_without_a_key_and_reranks_only_with_one(monkeypatch: pytest
         monkeypatch.delenv(name, raising=False)
     reranker = CohereReranker()
     assert str(reranker) == "cohere(model=rerank-v3.5)"
-    with pytest.raises(UsageError, match="cohere: expected a key in the environment variable CO_API_KEY"):
+    with pytest.raises(UsageError, match=r"cohere needs a key\. Set CO_API_KEY"):
         reranker.rerank("leave", CHUNKS, 2)

@@ -129,7 +129,7 @@ def test_it_is_built_without_a_key_and_embeds_only_with_one(monkeypatch: pytest.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     embedder = OpenAIEmbedder()
     assert str(embedder) == "openai(model=text-embedding-3-small)"
-    with pytest.raises(UsageError, match="openai: expected a key in the environment variable OPENAI_API_KEY"):
+    with pytest.raises(UsageError, match=r"needs a key\. Set OPENAI_API_KEY, or name"):
         embedder.embed(["a"])
 
 

@@ -70,8 +70,8 @@ def test_chonkie_is_searched_after_where_the_document_disagrees() -> None:
 @pytest.mark.parametrize(
     ("specification", "message"),
     [
-        ("langchain(splitter=RecursiveTextSplitter)", "did you mean RecursiveCharacterTextSplitter"),
-        ("chonkie(chunker=RecursivChunker)", "did you mean RecursiveChunker"),
+        ("langchain(splitter=RecursiveTextSplitter)", "Did you mean RecursiveCharacterTextSplitter"),
+        ("chonkie(chunker=RecursivChunker)", "Did you mean RecursiveChunker"),
     ],
 )
 def test_unknown_splitters_offer_the_nearest(specification: str, message: str) -> None:

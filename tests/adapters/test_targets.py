@@ -27,9 +27,9 @@ def test_each_kind_of_text_names_its_kind_of_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("opnai(model=m)", "did you mean openai"),
+        ("opnai(model=m)", "Did you mean openai"),
         ("openai(base_url='http://h')", "expected the setting model, got none"),
-        ("openai(model=m, base_url='http://h', modle=x)", "unknown setting 'modle'; did you mean model"),
+        ("openai(model=m, base_url='http://h', modle=x)", 'there is no setting "modle". Did you mean model'),
         ("openai(", "expected"),
         ("", "expected a name"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from benchmarks.report_pages import evaluation_of
 
+from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.reports.page import page
 
 Opened: TypeAlias = Callable[..., Any]
@@ -196,3 +198,27 @@ def test_a_search_among_many_samples_reads_what_is_prepared_and_draws_a_screen(
     assert tab.locator(".samples .count").inner_text() == "400 of 400"
     tab.locator(".samples tbody tr").last.scroll_into_view_if_needed()
     tab.wait_for_selector(".samples tbody tr:nth-child(31)", state="attached")
+
+
+def test_a_citation_of_characters_leads_to_them_highlighted(tmp_path: Path, opened: Opened) -> None:
+    text = "The ferry leaves at noon. 狗免费乘船 👩‍👩‍👧 and dogs travel free."
+    document = {"document_id": "d1", "content": text, "metadata": {"file_name": "boats.md"}}
+    start = text.index("dogs")
+    needed = {"file_name": "boats.md", "start_char": 0, "end_char": 25}
+    query = {"query_id": "q1", "query_text": "What?", "relevant_documents": ["d1"], "citations": [needed]}
+    head = {"dataset_id": "boats", "name": "Boats", "version": "1.0.0"}
+    (tmp_path / "boats.eval.json").write_text(
+        json.dumps({**head, "queries": [query], "documents": [document]}), encoding="utf-8"
+    )
+    result = evaluate(
+        tmp_path / "boats.eval.json",
+        target=lambda _: f"👩 Free [boats.md:?:{start}-{len(text)}]. Not [nowhere.md:?:1-2].",
+        metrics=["citation_exact_jaccard"],
+        runs_directory=tmp_path / "runs",
+    )
+    tab = opened(result.report(tmp_path / "page.html"))
+    tab.locator(".samples tbody a").first.click()
+    assert texts(tab, ".cite") == [f"[boats.md:?:{start}-{len(text)}]"]
+    tab.locator(".cite").click()
+    assert texts(tab, ".docpane mark.cited") == ["dogs travel free."]
+    assert tab.evaluate("document.activeElement.className") == "doc"

@@ -192,7 +192,7 @@ def test_a_threshold_may_be_given(folder: Path) -> None:
         (
             ("--annotations", "anna.gt.json", "--pair", "token_f1=factual_correctness:wrong,fully_corect"),
             UsageError,
-            "unknown word of label factual_correctness 'fully_corect'; did you mean fully_correct?",
+            'there is no word of label factual_correctness "fully_corect". Did you mean fully_correct?',
         ),
     ],
 )

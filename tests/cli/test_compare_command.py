@@ -144,9 +144,9 @@ def test_runs_are_found_by_path_file_baseline_and_branch(project: Path, compare:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nowhere", "{new}"], "no run 'nowhere' in runs"),
+        (["nowhere", "{new}"], 'there is no run "nowhere" in runs'),
         (["{new}"], "which is the latest itself"),
-        (["{old}", "{new}", "-m", "hit@2"], "unknown metric 'hit@2'; did you mean hit@1?"),
+        (["{old}", "{new}", "-m", "hit@2"], 'there is no metric "hit@2". Did you mean hit@1?'),
         (["evals/passengers.jsonl", "{new}"], "expected a run or a results file, got the dataset"),
     ],
 )

@@ -597,12 +597,12 @@ def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "expected --url or --target, got neither"),
+        ([], "say what to ask: --url"),
         (["--url", "http://h", "--target", "a:b"], "got both"),
         (["--url", "ftp://h"], "url: expected http"),
         (["--url", "http://h", "--max-drop", "0.1"], "--max-drop: expected with --baseline"),
-        (["--url", "http://h", "--dataset", "rag-qualty"], "did you mean rag-quality"),
-        (["--url", "http://h", "--resume", "nothing"], "no run 'nothing'"),
+        (["--url", "http://h", "--dataset", "rag-qualty"], "Did you mean rag-quality"),
+        (["--url", "http://h", "--resume", "nothing"], 'there is no run "nothing"'),
         (["--url", "http://h", "-m", "bias(method=judge)"], "needs a judge: give --judge-model"),
         (["--url", "http://h", "--out", "x.json"], "--out: expected a folder"),
         (["--url", "http://h", "--timeout", "10000"], "--timeout"),
@@ -624,7 +624,7 @@ def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
     options = ("--url", "http://h", "--dry-run")
     refused = evaluate(*options)
     assert refused.code == 2
-    assert "metrics[1]: expected a metric, got unknown metric 'bleuu'; did you mean bleu?" in refused.err
+    assert 'there is no metric "bleuu". Did you mean bleu?' in refused.err
     assert evaluate(*options, "-m", "bleu").code == 0
 
 

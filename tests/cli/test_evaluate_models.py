@@ -157,7 +157,7 @@ def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, ser
     assert ended.model("careful")["cost_usd"] == usage["input_tokens"] + 2 * usage["output_tokens"]
     assert ended.model("hasty")["cost_usd"] is None
     wrong = evaluate(*options, "--price", "carefull=1,2")
-    assert (wrong.code, "did you mean careful" in wrong.err) == (2, True)
+    assert (wrong.code, "Did you mean careful" in wrong.err) == (2, True)
 
 
 def test_each_model_has_a_results_document_of_its_own(
@@ -407,8 +407,8 @@ def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
     [
         ([], "expected --model NAME, or --resume RUN, got neither"),
         (["--model", " "], "--model: expected a name"),
-        (["--model", "m"], "expected a key in the environment variable OPENAI_API_KEY"),
-        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "variable NO_KEY"),
+        (["--model", "m"], "m needs a key. Set OPENAI_API_KEY"),
+        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "m needs a key. Set NO_KEY."),
         (["--model", "m", "--base-url", "http://u:canary@h"], "expected an address without a secret"),
         (["--model", "m", "--base-url", "http://h?api_key=canary"], "expected an address without a secret"),
         (["--model", "m", "--base-url", "ftp://h"], "url: expected http"),
@@ -417,10 +417,10 @@ def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
             ["--model", "m", "--base-url", "http://h", "--price", "m=1"],
             "--price: expected MODEL=INPUT,OUTPUT",
         ),
-        (["--model", "m", "--base-url", "http://h", "-m", "token_f2"], "did you mean token_f1"),
+        (["--model", "m", "--base-url", "http://h", "-m", "token_f2"], "Did you mean token_f1"),
         (["--model", "m", "--base-url", "http://h", "-m", "rubric(method=judge)"], "needs a judge"),
         (["--model", "m", "--base-url", "http://h", "--dataset", "no.jsonl"], "which does not exist"),
-        (["--resume", "nothing"], "no run 'nothing'"),
+        (["--resume", "nothing"], 'there is no run "nothing"'),
     ],
 )
 def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list[str], message: str) -> None:

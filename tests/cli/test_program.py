@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 
 import click
 import pytest
@@ -56,12 +56,34 @@ def test_every_option_is_explained_by_a_phrase_with_a_capital_and_a_full_stop(co
             assert len(phrase.split()) >= 3, f"{option.opts}: {option.help}"
 
 
-def test_a_file_that_is_not_there_is_offered_under_nearly_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.yaml").touch()
-    near = CliRunner().invoke(program, ["evaluate", "agnt.yaml", "--url", "http://localhost:1"])
-    assert (near.exit_code, "Did you mean agent.yaml?" in near.output) == (2, True)
-    far = CliRunner().invoke(program, ["evaluate", "zebra.json", "--url", "http://localhost:1"])
-    assert (far.exit_code, "Did you mean" in far.output) == (2, False)
+def test_the_program_alone_is_a_signpost_that_names_only_what_there_is() -> None:
+    told = CliRunner().invoke(program, [])
+    assert told.exit_code == 0
+    assert told.output.startswith(f"rag-eval {__version__}: how good is your assistant, where does it fail, ")
+    assert max(map(len, told.output.splitlines())) <= 100
+    named = set(re.findall(r"rag-eval ([a-z]+)", told.output))
+    assert named <= set(COMMANDS)
+    for title, commands in GROUPS.items():
+        assert re.search(rf"  {title.lower()} +{' '.join(commands)}\n", told.output)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "golden", "retrieval", "generate", "rank", "calibrate"])
+def test_long_help_explains_the_common_options_and_names_the_others(name: str) -> None:
+    brief, whole = (
+        CliRunner().invoke(program, [name, each], prog_name="rag-eval", terminal_width=100).output
+        for each in ("--help", "--help-all")
+    )
+    assert f"These are explained by: rag-eval {name} --help-all" in brief
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    options = [
+        each
+        for each in command.params
+        if isinstance(each, click.Option) and each.name not in ("help", "help_all")
+    ]
+    for option in options:
+        longest = max(option.opts, key=len)
+        assert re.search(rf"{longest}\b", brief), longest
+        assert re.search(rf"^  (-\w, )?{longest}\b", whole, re.MULTILINE), longest
+    assert len(brief.splitlines()) < 66
+    assert max(map(len, brief.partition("Examples:")[0].splitlines())) <= 100

@@ -79,8 +79,8 @@ def test_a_baseline_that_is_no_run_is_refused_even_beside_a_single_run(
     files: Path, runs: tuple[str, ...]
 ) -> None:
     wrong = rag_eval("rank", "qrels", *runs, "--baseline", "c", folder=files)
-    known = ", ".join(run.removesuffix(".run") for run in runs)
-    assert (wrong.returncode, wrong.stderr) == (2, f"rag-eval: unknown baseline 'c'; known: {known}\n")
+    known = "There are a and b." if len(runs) > 1 else "There is only a."
+    assert (wrong.returncode, wrong.stderr) == (2, f'rag-eval: there is no baseline "c". {known}\n')
 
 
 def test_queries_that_one_run_lacks_are_left_out_of_the_comparison_and_counted(files: Path) -> None:

@@ -66,7 +66,7 @@ def test_several_runs_are_compared_with_the_first(folder: Path) -> None:
 
 def test_what_is_not_a_run_is_said_in_a_line(folder: Path) -> None:
     ended = rag_eval("report", "nowhere")
-    assert str(ended.exception).startswith("no run 'nowhere'")
+    assert str(ended.exception).startswith('there is no run "nowhere" in runs')
 
 
 def test_an_evaluation_writes_its_own_page_and_large_data_are_compressed(folder: Path) -> None:

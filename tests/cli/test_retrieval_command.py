@@ -58,7 +58,7 @@ def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Pat
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"chunkers": "sentence"}, "unknown setting of retrieval 'chunkers'; did you mean chunker"),
+        ({"chunkers": "sentence"}, 'there is no setting of retrieval "chunkers". Did you mean chunker'),
         ({"k": "five"}, "k: expected a whole number, got 'five'"),
         ({"chunker": [5]}, "chunker: expected specifications such as recursive(chunk_size=200), got 5"),
         ({"glob": 7}, "glob: expected a word, got 7"),

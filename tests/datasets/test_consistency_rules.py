@@ -92,7 +92,7 @@ def test_the_validator_returns_all_errors_of_a_dataset_as_text() -> None:
     inverted = {"file_name": "f", "start_char": 9, "end_char": 3}
     dataset = {"dataset_id": "d", "version": "1", "queries": [query, {**query, "citations": [inverted]}]}
     assert DataFormatValidator().validate_evaluation_dataset(dataset) == [
-        "name: expected a value (required), got nothing",
+        '"name" is missing',
         "queries[0].query_type: expected one of factual, analytical, comparative, temporal, got 'odd'",
         "queries[1].query_type: expected one of factual, analytical, comparative, temporal, got 'odd'",
         "queries[1].query_id: expected each query_id once, got 'q' again",
@@ -120,7 +120,7 @@ def test_a_subclass_may_bring_schemas_and_rules_of_its_own() -> None:
 
     owned = Owned()
     assert owned.validate_evaluation_dataset({}) == [
-        "owner: expected a value (required), got nothing",
+        '"owner" is missing',
         "checked by Owned",
     ]
     query = {"query_id": "q"}
@@ -152,8 +152,8 @@ def test_a_lenient_validator_asks_for_the_least() -> None:
     assert lenient.validate_ground_truth({"annotation_id": "a", "query_id": "q"}) == []
     assert lenient.validate_evaluation_results({"evaluation_id": "e", "retrieval_metrics": {}}) == []
     assert lenient.validate_evaluation_dataset({}) == [
-        "dataset_id: expected a value (required), got nothing",
-        "queries: expected a value (required), got nothing",
+        '"dataset_id" is missing',
+        '"queries" is missing',
     ]
 
 

@@ -223,7 +223,7 @@ def test_a_format_overrides_the_content_and_unknown_ones_are_refused(tmp_path: P
         (1, "input", "missing-field"),
         (1, "expected", "missing-field"),
     ]
-    with pytest.raises(UnknownNameError, match="did you mean agent-samples"):
+    with pytest.raises(UnknownNameError, match="Did you mean agent-samples"):
         list(validate_file(path, format="agent-sample"))
 
 
@@ -285,7 +285,7 @@ class TestFolders:
     def test_a_folder_without_data_is_an_error(self, tmp_path: Path) -> None:
         written(tmp_path / "package.json", {"name": "something else"})
         result = run(tmp_path)
-        assert f"error: {tmp_path}: expected files of evaluation data, got none [no-data]" in result.output
+        assert f"{tmp_path}: error: expected files of evaluation data, got none [no-data]" in result.output
         assert result.return_value == 2
 
 
@@ -373,7 +373,7 @@ def test_a_hostile_file_is_refused_in_one_line_and_in_little_memory(
         )
     exit_code, lines, megabytes = validated(path)
     assert exit_code == 2
-    assert [line.rpartition("[")[2] for line in lines[:-1]] == [f"{code}]"]
+    assert [line.rpartition("[")[2] for line in lines[:-2]] == [f"{code}]"]
     assert megabytes < 200
 
 
@@ -390,9 +390,10 @@ def test_files_that_are_not_there_are_reported_beside_what_is_wrong_with_others(
     result = run(gone, wrong)
     assert result.return_value == 2
     assert result.output.splitlines() == [
-        f"error: {gone}: expected a file that can be read, got No such file or directory [unreadable]",
-        f"error: {wrong}:1: expected: expected a value (required), got nothing [missing-field]",
-        "invalid: 2 files, 2 errors, 0 warnings",
+        f"{gone}: error: expected a file that can be read, got No such file or directory [unreadable]",
+        f'{wrong}:1: error: "expected" is missing [missing-field]',
+        "",
+        "2 errors in 2 files",
     ]
 
 
@@ -412,3 +413,30 @@ def test_memory_does_not_grow_with_a_line_file(tmp_path: Path) -> None:
         assert exit_code == 0
         peaks.append(megabytes)
     assert peaks[1] < peaks[0] + 8
+
+
+PASSENGERS = """\
+{"input": "How long is a ten-trip card valid?", "expected": "Twelve months."}
+{"input": "What does it cost?", "expcted": "8.00"}
+{"input": "What does it cost to take a kayak?" "expected": "8.00"}
+{"input": "What does it cost to take a bicycle?", "expected": 8}
+{"question": "Where does it leave?", "answer": "At the pier."}
+{"input": "How long is a ten-trip card valid?", "expected": "Six months."}
+{"input": "How long is a ten-trip card  valid?", "expected": "Twelve months."}
+"""
+FOUND = """\
+passengers.jsonl:2: error: "expected" is missing; did you write it as "expcted"? [missing-field]
+passengers.jsonl:3: error: not JSON: expected ',' or '}', got '"' at column 48 [json-syntax]
+passengers.jsonl:4: error: expected: expected text, got 8; write "8" [wrong-type]
+passengers.jsonl:5: error: "input" is missing; did you write it as "question"? [missing-field]
+passengers.jsonl:5: error: "expected" is missing; did you write it as "answer"? [missing-field]
+passengers.jsonl:6: warning: the question of line 1 again, with another answer [two-answers]
+
+5 errors and 1 warning in 1 file
+"""
+
+
+def test_what_is_found_is_told_as_editors_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("passengers.jsonl").write_text(PASSENGERS, encoding="utf-8")
+    assert run("passengers.jsonl").stdout == FOUND

@@ -92,8 +92,8 @@ def test_words_that_no_label_has_are_named_with_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         check_words(labels, LabelField.parse("fact:fully_corect,zz"))
     assert str(caught.value).splitlines() == [
-        "unknown word of label fact 'fully_corect'; did you mean fully_correct?",
-        "unknown word of label fact 'zz'; known: fully_correct, wrong",
+        'there is no word of label fact "fully_corect". Did you mean fully_correct?',
+        'there is no word of label fact "zz". There are fully_correct and wrong.',
     ]
 
 

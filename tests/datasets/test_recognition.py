@@ -150,7 +150,7 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
 def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
-    with pytest.raises(InputError, match="agent-samples, beir, evaluation-dataset") as caught:
+    with pytest.raises(InputError, match="agent-samples, beir, deepeval") as caught:
         recognise(path)
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 
@@ -167,14 +167,18 @@ def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.jsonl", '{"input": "?"}\n{"input": "?", "expected": "!"}\n', "a.jsonl:1: expected: "),
-        ("a.jsonl", '{"input": "?"}\n', "a.jsonl:1: expected: "),  # alone, by the nearest fields and the name
-        ("a.txt", '{"expected": "!"}\n\n{"input": "?", "expected": "!"}\n', "a.txt:1: input: "),
+        ("a.jsonl", '{"input": "?"}\n{"input": "?", "expected": "!"}\n', 'a.jsonl:1: "expected" is missing'),
+        (
+            "a.jsonl",
+            '{"input": "?"}\n',
+            'a.jsonl:1: "expected" is missing',
+        ),
+        ("a.txt", '{"expected": "!"}\n\n{"input": "?", "expected": "!"}\n', 'a.txt:1: "input" is missing'),
         (
             "a.json",
             '// facts\n[{"id": "1", "question": "?"}, {"id": "2", "question": "?", "ground_truth": "!",'
             ' "metrics": {"expected_entities": ["!"]}}]',
-            "a.json:2: [0].ground_truth: ",
+            'a.json:2: "[0].ground_truth" is missing',
         ),
     ],
 )
@@ -184,11 +188,11 @@ def test_a_mistake_in_the_first_record_is_found_in_its_line_like_any_other(
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_dataset(tmp_path / name)
-    assert str(caught.value).startswith(f"{tmp_path / told}expected a value (required), got nothing")
+    assert str(caught.value).startswith(str(tmp_path / told))
 
 
 def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean ragas"):
+    with pytest.raises(UnknownNameError, match="Did you mean ragas"):
         recognise(tmp_path, format="raga")
 
 

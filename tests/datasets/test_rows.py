@@ -175,6 +175,7 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
     result = evaluate(LOG)
     assert list(tmp_path.iterdir()) == []
     assert set(result.metrics) >= {"faithfulness", "answer_correctness"}
+    assert json.loads(result.render("json"))["runs"][0]["reading"]["fields"] == FIELDS
     assert str(result).startswith(
         "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
         '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'

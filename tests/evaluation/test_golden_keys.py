@@ -97,4 +97,4 @@ def test_validate_reports_keys_and_goes_on(tmp_path: Path) -> None:
     ended = rag_eval("validate", str(path))
     assert ended.exit_code == 0
     assert "[key-fails-own-test]" in ended.output
-    assert "valid: 1 file, 0 errors, 1 warning" in ended.output
+    assert "valid: 0 errors and 1 warning in 1 file" in ended.output

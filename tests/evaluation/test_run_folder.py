@@ -83,10 +83,10 @@ def test_a_run_id_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_run_names_the_latest(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is none"):
+    with pytest.raises(UsageError, match="There is none"):
         RunFolder.open("eval_run_20261115_001", tmp_path / "nowhere")
     created = new_folder(tmp_path)
-    with pytest.raises(UsageError, match=f"the latest there is {created.head.run_id}"):
+    with pytest.raises(UsageError, match=f"The latest is {created.head.run_id}"):
         RunFolder.open("eval_run_1999-01-01_001", tmp_path)
 
 

@@ -165,7 +165,7 @@ def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
         scorers_for(["string_mtach", "bias(method=judge)", "token_f1", "precision_omega", "pass_rate"])
     lines = str(caught.value).splitlines()
     assert len(lines) == 4
-    assert "did you mean string_match" in lines[0]
+    assert "Did you mean string_match" in lines[0]
     with pytest.raises(UnknownNameError):
         scorer_for("pass_rate")
 
@@ -202,7 +202,7 @@ def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() ->
 
 def test_a_name_that_is_not_known_offers_the_nearest_unless_it_is_among_others() -> None:
     check_known("string_match")
-    with pytest.raises(UnknownNameError, match="did you mean string_match"):
+    with pytest.raises(UnknownNameError, match="Did you mean string_match"):
         check_known("string_mtach", others=["string_mtach2"])
     check_known("string_mtach2", others=["string_mtach2"])
     with pytest.raises(UnknownNameError):

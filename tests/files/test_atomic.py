@@ -95,9 +95,9 @@ def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
 def test_devices_are_written_to_and_never_replaced() -> None:
     write_bytes_atomically("/dev/null", b"gone")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    with pytest.raises(StorageError, match="cannot write /dev/full: No space left on device"):
+    with pytest.raises(StorageError, match="the disk is full: /dev/full cannot be written"):
         write_bytes_atomically("/dev/full", b"x" * 10)
-    with pytest.raises(StorageError, match="No space left on device"):
+    with pytest.raises(StorageError, match="the disk is full: /dev/full"):
         write_bytes_atomically("/dev/full", b"x" * 1_000_000)
 
 

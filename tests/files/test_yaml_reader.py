@@ -106,13 +106,13 @@ KEYS = "wieght: 1\nwait: 1\nmetadata: 1\n"
 @pytest.mark.parametrize(
     ("strict", "problems"),
     [
-        (False, ["line 1: wieght: expected the key weight, got wieght"]),
+        (False, ["line 1: there is no key wieght in the file. Did you mean weight?"]),
         (
             True,
             [
-                "line 1: wieght: expected the key weight, got wieght",
-                "line 2: wait: expected the key weight, got wait",
-                "line 3: metadata: expected one of name, weight, got metadata",
+                "line 1: there is no key wieght in the file. Did you mean weight?",
+                "line 2: there is no key wait in the file. Did you mean weight?",
+                "line 3: there is no key metadata in the file. There are name, weight.",
             ],
         ),
     ],

@@ -16,8 +16,6 @@ from rag_evaluation_framework.judging.answer_classes import (
 )
 from rag_evaluation_framework.judging.declining import LONGEST
 
-ONCE = "refusals_once.jsonl"
-
 
 def f1(answers: list[Labelled]) -> float:
     clear = [each for each in answers if each.labels[0] in (*DECLINED, *NOT_DECLINED)]
@@ -40,13 +38,12 @@ def worst_recall(answers: list[Labelled]) -> float:
     return min(sum(found) / len(found) for found in kinds.values())
 
 
-# The sets to work with were learnt from; the one opened once was not. The aim of .80 on its worst kind is not
-# reached: what is held there is what was measured, so that it does not get worse unseen.
+# The sets to work with were learnt from; the one opened once was not: there the aim is held.
 @pytest.mark.parametrize(
     ("name", "count", "least", "alarms", "worst"),
     [
-        (ONCE, 450, 0.93, 0.04, 0.66),
-        *((name, (450, 450, 573, 450)[at], 0.95, 0.03, 0.80) for at, name in enumerate(WORK_SETS)),
+        ("refusals_once.jsonl", 450, 0.96, 0.05, 0.80),
+        *((name, (450, 450, 573, 450, 450)[at], 0.95, 0.03, 0.80) for at, name in enumerate(WORK_SETS)),
     ],
 )
 def test_declining_is_found_in_many_wordings(

@@ -61,7 +61,7 @@ def test_a_shipped_prompt_is_named_as_its_file_and_binds_its_verdict_to_a_closed
 
 
 def test_an_unknown_prompt_is_told_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean relevancy"):
+    with pytest.raises(UnknownNameError, match="Did you mean relevancy"):
         load_prompt("relevance")
 
 
@@ -108,7 +108,7 @@ def test_everything_that_is_wrong_with_a_prompt_is_told_with_its_line() -> None:
     assert [str(issue) for issue in caught.value.issues] == [
         "politeness.md:2: description: expected a text, got nothing",
         "politeness.md:3: version: expected a whole number of at least 1, got 'zero'",
-        "politeness.md:4: descripton: expected the key description, got descripton",
+        "politeness.md:4: there is no key descripton in the file. Did you mean description?",
         "politeness.md:6: fields.answer: expected one of text, texts, optional text, optional texts, "
         "instructions, got 'prose'",
         "politeness.md:6: fields: expected a field for {note} of the text, got none",

@@ -136,13 +136,13 @@ def test_everything_that_is_wrong_with_a_rubric_is_told_with_its_line(tmp_path: 
     assert issues(tmp_path, text) == [
         "1: name: expected a text, got ''",
         "2: version: expected a whole number of at least 1, got 1.5",
-        "3: pass-at: expected the key pass_at, got pass-at",
+        "3: there is no key pass-at in the file. Did you mean pass_at?",
         "4: floor: expected a number from 0 to 1, got 40",
         "7: criteria[0].weight: expected a number from 0 to 1, got 'heavy'",
         "9: criteria[1].weight: expected a number from 0 to 1, got nothing",
         "9: criteria[1].description: expected a text, got nothing",
         "9: criteria[1].name: expected a name of its own, got right",
-        "10: criteria[1].wait: expected the key weight, got wait",
+        "10: there is no key wait in criteria[1]. Did you mean weight?",
     ]
 
 

@@ -181,7 +181,7 @@ def test_what_a_run_may_be_called(ferry: Path, monkeypatch: pytest.MonkeyPatch) 
     assert by_end.stdout == by_id.stdout
     assert by_end.stdout.split(": ")[1].startswith("2 of 13 answers failed\n")
     several = rag_eval("show", "_20")  # no end of an id
-    assert "no run '_20'" in str(several.exception)
+    assert 'there is no run "_20"' in str(several.exception)
     (ferry / "runs" / "eval_run_20990101_001").mkdir()
     try:
         assert "001 is the end of 2 runs (" in str(rag_eval("show", "001").exception)
@@ -196,6 +196,6 @@ def test_answers_are_chosen_by_line_id_slice_and_metric(ferry: Path, monkeypatch
     )
     assert "line 6" not in rag_eval("show", "001", "--failed", "--metric", "hit@1").stdout
     assert "line 3" not in rag_eval("show", "001", "--failed", "--slice", "tag=refunds").stdout
-    assert "did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
+    assert "Did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
     assert "expected one of tag, category" in str(rag_eval("show", "001", "--slice", "fares").exception)
     assert "expected one of --failed" in str(rag_eval("show", "--failed", "--missed").exception)

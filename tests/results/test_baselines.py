@@ -166,7 +166,7 @@ def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     before = run(tmp_path)
     for given, problem in [
         ({"baseline": before, "metrics": "token_f1"}, "was not scored with token_f1; run rag-eval score"),
-        ({"baseline": "no-such-run"}, "no run 'no-such-run' in .*; the latest run there is eval_run"),
+        ({"baseline": "no-such-run"}, 'there is no run "no-such-run" in .*The latest is eval_run'),
         ({"baseline": __file__}, "expected a run by its id or the path of its folder, got the file"),
     ]:
         with pytest.raises(UsageError, match=problem):

@@ -482,8 +482,8 @@ def test_all_names_that_are_not_there_are_in_one_error() -> None:
     with pytest.raises(UsageError) as error:
         chosen_pairs(["faithfulness", "rouge"], FIELDS, pairs=pairs, label="relevnce")
     assert str(error.value).splitlines() == [
-        "unknown metric of the run 'faithfulnes'; did you mean faithfulness?",
-        "unknown metric of the run 'roge'; did you mean rouge?",
-        "unknown label field 'acuracy'; did you mean accuracy?",
-        "unknown label field 'relevnce'; did you mean relevance?",
+        'there is no metric of the run "faithfulnes". Did you mean faithfulness?',
+        'there is no metric of the run "roge". Did you mean rouge?',
+        'there is no label field "acuracy". Did you mean accuracy?',
+        'there is no label field "relevnce". Did you mean relevance?',
     ]

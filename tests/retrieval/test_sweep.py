@@ -231,7 +231,7 @@ class Misplacing:
         ({"k": (5, 5)}, "ks: expected each once, got 5 again"),
         ({"k": 0}, "k: expected a whole number of at least 1, got 0"),
         ({"chunkers": [CHUNKERS[0], CHUNKERS[0]]}, "chunkers: expected each once"),
-        ({"chunkers": ["recursiv"]}, "unknown chunker 'recursiv'; did you mean recursive"),
+        ({"chunkers": ["recursiv"]}, 'there is no chunker "recursiv". Did you mean recursive'),
         ({"retrievers": ["dense"], "embedders": []}, "expected at least one embedder"),
     ],
 )

@@ -88,7 +88,7 @@ def test_ratings_that_do_not_fit_are_named() -> None:
         cohens_kappa(["x", "y"], ["x"])
     with pytest.raises(InputError, match="ratings: expected at least one rating of each rater"):
         krippendorff_alpha([])
-    with pytest.raises(UnknownNameError, match="did you mean interval"):
+    with pytest.raises(UnknownNameError, match="Did you mean interval"):
         krippendorff_alpha([[1], [1]], level="intervall")  # type: ignore[arg-type]
 
 

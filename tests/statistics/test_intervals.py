@@ -306,7 +306,11 @@ def test_values_that_are_not_finite_numbers_are_named_with_their_position(values
         (bootstrap_interval, {"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
         (mean_interval, {"values": [0.5, 1.5], "method": "wilson"}, "needs values from 0 to 1"),
         (mean_interval, {"method": "normal", "clusters": [1, 2]}, "knows no clusters"),
-        (mean_interval, {"method": "bootsrap"}, "unknown interval method 'bootsrap'; did you mean bootstrap"),
+        (
+            mean_interval,
+            {"method": "bootsrap"},
+            'there is no interval method "bootsrap". Did you mean bootstrap',
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(interval: Any, given_: dict[str, Any], message: str) -> None:

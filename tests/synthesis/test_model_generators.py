@@ -139,7 +139,7 @@ def test_an_upload_without_a_key_is_refused_before_the_model_is_asked() -> None:
     ("options", "message"),
     [
         ({"queries_per_doc": -1}, "queries_per_doc: expected a whole number"),
-        ({"kinds": ["trivia"]}, "unknown kind of question 'trivia'"),
+        ({"kinds": ["trivia"]}, 'there is no kind of question "trivia"'),
         ({"dataset_name": "../outside"}, "dataset_name: expected a name"),
     ],
 )

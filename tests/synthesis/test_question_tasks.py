@@ -148,7 +148,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], me
 
 
 def test_an_unknown_kind_offers_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean factual"):
+    with pytest.raises(UnknownNameError, match="Did you mean factual"):
         QuestionSettings(kinds=("factul",))  # type: ignore[arg-type]
 
 

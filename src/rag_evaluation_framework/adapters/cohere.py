@@ -16,7 +16,7 @@ from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.extras import require_extra
 from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
-from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
+from rag_evaluation_framework.errors import MissingKeyError, TargetError, UsageError, counted, shown
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import Role, check_texts
@@ -84,7 +84,7 @@ class _CohereEndpoint:
         """Call a method of the SDK, again where it fails in passing; what remains says where."""
         key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), "")
         if not key:
-            raise UsageError(f"cohere: expected a key in the environment variable {KEY_VARIABLES[0]}")
+            raise MissingKeyError("cohere", KEY_VARIABLES[0], None)
         try:
             return attempted(lambda: self._called(method, key, asked), text)
         except TargetError as error:

@@ -25,7 +25,15 @@ from rag_evaluation_framework.adapters.http_agent import (
     shown_address,
 )
 from rag_evaluation_framework.adapters.http_client import JSON_HEADERS, HttpClient, header_mask, reply_value
-from rag_evaluation_framework.errors import InputError, ModelError, TargetError, UsageError, counted, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    MissingKeyError,
+    ModelError,
+    TargetError,
+    UsageError,
+    counted,
+    shown,
+)
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message
@@ -86,7 +94,7 @@ class OpenAIModel:
             path="/chat/completions",
             protocol="openai-compatible",
             model=model,
-            secret_headers=_bearer(key_env, needs_key=base_url == BASE_URL),
+            secret_headers=_bearer(model, key_env, needs_key=base_url == BASE_URL),
             body={name: value for name, value in options.items() if value is not None},
             mask=mask,
         )
@@ -117,12 +125,12 @@ def _numbered(number: int, context: str) -> str:
     return context if context.startswith(mark) else f"{mark} {context}"
 
 
-def _bearer(key_env: str | None, *, needs_key: bool) -> dict[str, str]:
+def _bearer(model: str, key_env: str | None, *, needs_key: bool) -> dict[str, str]:
     """Return the header with the key, or none where there is no key and the endpoint may do without."""
     variable = key_env or KEY_VARIABLE
     key = os.environ.get(variable, "").strip()
     if not key and (key_env or needs_key):
-        raise UsageError(f"openai: expected a key in the environment variable {variable}")
+        raise MissingKeyError(model, variable, None if key_env else "key_env")
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
@@ -212,7 +220,7 @@ class OpenAIEmbedder:
         check_texts(texts)
         texts = [prefix + text for text in texts]
         own_key = None if self.key_env == KEY_VARIABLE else self.key_env
-        headers = _headers(_bearer(own_key, needs_key=self.base_url == BASE_URL))
+        headers = _headers(_bearer(self.model, own_key, needs_key=self.base_url == BASE_URL))
         parts = self._all(list(_batches(texts)), headers) if texts else []
         self.characters_used += sum(map(len, texts))
         for _, tokens in parts:
@@ -332,7 +340,7 @@ class OpenAIChatModel:
         self.name = model
         self.spending = spending or Spending()
         self._url = _address(base_url, "/chat/completions")
-        self._headers = _headers(_bearer(key_env, needs_key=base_url == BASE_URL))
+        self._headers = _headers(_bearer(model, key_env, needs_key=base_url == BASE_URL))
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
         self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
         self.prices = _prices(price_input, price_output)

@@ -16,6 +16,7 @@ from rag_evaluation_framework.cli.options import (
     RESAMPLES,
     RUNS_DIR,
     SEED,
+    LongCommand,
     metrics_option,
     new_screen,
     show,
@@ -40,7 +41,20 @@ Examples:
     --pair faithfulness=factual_correctness:fully_correct"""
 
 
-@click.command("calibrate", epilog=EXAMPLES)
+_COMMON = (
+    "annotations",
+    "label_files",
+    "metrics",
+    "pairs",
+    "label",
+    "positive_at",
+    "thresholds",
+    "rule",
+    "as_json",
+)
+
+
+@click.command("calibrate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("run", required=False)
 @click.option(
     "--annotations",

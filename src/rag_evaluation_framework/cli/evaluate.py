@@ -14,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
+    LongCommand,
     Option,
     check_run,
     metrics_option,
@@ -32,7 +33,7 @@ Examples:
 
 
 _OPTIONS: tuple[Option[Any], ...] = (
-    click.argument("manifest", type=EXISTING_FILE),
+    click.argument("manifest", type=EXISTING_FILE, default="agent.yaml", metavar="[AGENT.YAML]"),
     *TARGET,
     click.option(
         "--dataset",
@@ -61,12 +62,18 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-@click.command("evaluate", epilog=EXAMPLES)
+_COMMON = (
+    *("url", "target", "datasets", "metrics", "tags", "sample_size", "baseline", "resume", "dry_run"),
+    "details",
+)
+
+
+@click.command("evaluate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 @scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Evaluate an agent on the datasets of MANIFEST (agent.yaml), and decide the gate.
+    """Ask an agent, score its answers, decide the gate, as AGENT.YAML says (agent.yaml in this folder).
 
     Everything that can be checked is checked before the first request. Each dataset is a run of its own that
     can be resumed after any interruption. A sample passes when every score with a threshold meets it.

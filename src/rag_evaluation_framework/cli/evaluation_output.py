@@ -17,7 +17,14 @@ import click
 from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import StorageError, UsageError, counted, refused
+from rag_evaluation_framework.errors import (
+    ModelOutageError,
+    StorageError,
+    UsageError,
+    counted,
+    is_disk_full,
+    refused,
+)
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import check_writable
@@ -104,7 +111,16 @@ def _check(suite: Suite, given: Given) -> None:
     if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
     files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
-    check_writable([given["runs_dir"], *(path if path.is_dir() else path.parent for path in files)])
+    check_writable(path if path.is_dir() else path.parent for path in files)
+    try:
+        check_writable([given["runs_dir"]])
+    except StorageError as error:
+        if is_disk_full(error):
+            raise
+        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
+        where = given["runs_dir"]
+        other = "Choose another folder with --runs-dir."
+        raise StorageError(f"{where} cannot be written ({reason}). {other}") from None
 
 
 def _is_split(suite: Suite) -> bool:
@@ -197,12 +213,19 @@ def progress_told(
         return f"{questions} to be put to the judge again" if number else ""
 
     line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting)
+    judge, spending, is_gone = methods.judge, methods.spending, False
     try:
         yield None if silent else line
+    except ModelOutageError as error:
+        is_gone = True
+        is_paid = spending is not None and spending.calls
+        kept = "What was judged is kept." if is_paid else "Nothing was judged, nothing spent."
+        mend = "Set that right" if error.kind.startswith("http-4") else "Start it"
+        told = f"{error.told('judge')}.\n  {kept} {mend} and give the same command again."
+        raise ModelOutageError(error.kind, told) from None
     finally:
         line.finish()
-        judge, spending = methods.judge, methods.spending
-        if judge is not None and spending is not None:
+        if judge is not None and spending is not None and (spending.calls or not is_gone):
             from rag_evaluation_framework.reports.overviews import spending_text
 
             click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)

@@ -21,13 +21,14 @@ from rag_evaluation_framework.cli.options import (
     KEY_ENV,
     RUNS_DIR,
     SEED,
+    LongCommand,
     concurrency,
     mend_journals,
     new_screen,
     show,
 )
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import ModelError, UsageError, counted
+from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +61,21 @@ _GIVEN_AGAIN = frozenset(
 )
 
 
-@click.command("generate", epilog=EXAMPLES)
+_COMMON = (
+    "output",
+    "extractive",
+    "model",
+    "base_url",
+    "queries_per_doc",
+    "kinds",
+    "unanswerable",
+    "level",
+    "force",
+    "resume",
+)
+
+
+@click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=EXISTING_FOLDER)
 @click.option(
     "-o",
@@ -356,14 +371,17 @@ def opened_model(
     """Return the model to be asked; it is closed with the command."""
     from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 
-    model = OpenAIChatModel(
-        given["model"],
-        base_url=given["base_url"],
-        key_env=given["key_env"],
-        concurrency=given["concurrency"],
-        price_input=price_input,
-        price_output=price_output,
-    )
+    try:
+        model = OpenAIChatModel(
+            given["model"],
+            base_url=given["base_url"],
+            key_env=given["key_env"],
+            concurrency=given["concurrency"],
+            price_input=price_input,
+            price_output=price_output,
+        )
+    except MissingKeyError as error:
+        raise MissingKeyError(error.model, error.variable, error.option and "--key-env") from None
     click.get_current_context().call_on_close(model.close)
     return model
 

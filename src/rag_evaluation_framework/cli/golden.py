@@ -14,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
+    LongCommand,
     Option,
     check_run,
     scoring_of,
@@ -63,7 +64,21 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-@click.command("golden", epilog=EXAMPLES)
+_COMMON = (
+    "url",
+    "target",
+    "config",
+    "thresholds",
+    "datasets",
+    "sample_size",
+    "baseline",
+    "resume",
+    "dry_run",
+    "details",
+)
+
+
+@click.command("golden", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 @scoring_options
 @click.pass_context

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import click
 
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
-from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
+from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError, is_disk_full
 from rag_evaluation_framework.version import __version__
 
 # Where a command ends: the one place where errors become a clear line each and an exit code.
@@ -35,13 +38,19 @@ def run_program(program: click.Command, arguments: Sequence[str] | None, *, name
 def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> int:
     try:
         code: Any = program.main(args=arguments, prog_name=name, standalone_mode=False)
-    except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
+    except click.UsageError as error:
+        _say(misuse(error), name=name)
         return error.exit_code
+    except click.ClickException as error:
+        _say([error.format_message()], name=name)
+        return error.exit_code
+    except ModelOutageError as error:
+        _say(error.message.splitlines(), name=name)
+        return 3
     except RagEvalError as error:
-        _say(str(error).splitlines(), name=name)
-        return 3 if isinstance(error, ModelOutageError) else 2
+        again = ["  Make room, then give the same command again."] if is_disk_full(error) else []
+        _say([*str(error).splitlines(), *again], name=name)
+        return 3 if again else 2
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"], name=name)
         return 130
@@ -51,18 +60,72 @@ def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name:
 
 
 def _say(lines: Sequence[str], *, name: str) -> None:
-    """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
+    """Write to standard error; if that refuses too, the exit code still tells how the command ended.
+
+    A line that begins with a space goes on with the one before it.
+    """
     with suppress(OSError):
         for line in lines:
-            before = (
-                " " * (len(name) + 2) if line.startswith("  ") else f"{name}: "
-            )  # what goes on is indented
-            click.echo(before + line.removeprefix("  "), err=True)
+            begins = " " * (len(name) + 2) if line.startswith(" ") else f"{name}: "
+            click.echo(begins + line.strip(), err=True)
 
 
 def drop_output() -> None:
     """Send what is still buffered nowhere, or Python would fail on it once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# What click says of a command line that it cannot read, in our words.
+
+_NO_PATH = re.compile(
+    r"(?P<kind>File|Directory|Path) '(?P<path>.*)' (?P<what>does not exist|is a \w+)\.?", re.DOTALL
+)
+_KINDS = {"File": "file", "Directory": "folder", "Path": "file or folder"}
+
+
+def misuse(error: click.UsageError) -> list[str]:
+    """Say what is wrong with a command line, and what to do."""
+    context = error.ctx
+    asked = "rag-eval" if context is None else context.command_path
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        names = [name for each in context.command.get_params(context) for name in each.opts]
+        return [str(UnknownNameError("option", error.option_name, names, f"{asked} --help"))]
+    param = getattr(error, "param", None)
+    if isinstance(error, click.MissingParameter) and param is not None and context is not None:
+        usage = " ".join([asked, *context.command.collect_usage_pieces(context)])
+        return [f"{_called(param)} is missing.", f"  It is written {usage}; more: {asked} --help"]
+    if isinstance(error, click.BadParameter) and param is not None:
+        place = f"{_called(param)}: " if isinstance(param, click.Option) else ""
+        return [place + _wrong_value(error.message, param.type)]
+    return [error.format_message(), f"  More: {asked} --help"]
+
+
+def _called(param: click.Parameter) -> str:
+    return max(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name
+
+
+def _wrong_value(message: str, kind: click.ParamType[Any]) -> str:
+    if path := _NO_PATH.fullmatch(message):
+        return _wrong_path(**path.groupdict())
+    found = message.partition(" is not ")[0]
+    if isinstance(kind, click.Choice):
+        return f"expected {' or '.join(map(str, kind.choices))}, got {found}"
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+        bounds = [f"of at least {kind.min:g}" if kind.min is not None else ""]
+        bounds += [f"at most {kind.max:g}" if kind.max is not None else ""]
+        return f"expected {number} {' and '.join(filter(None, bounds))}, got {found}"
+    return message
+
+
+def _wrong_path(kind: str, path: str, what: str) -> str:
+    if what != "does not exist":
+        return f"{path} {what.replace('directory', 'folder')}; a {_KINDS[kind]} is needed"
+    there = Path(path)
+    with suppress(OSError):
+        for name in get_close_matches(there.name, [each.name for each in there.parent.iterdir()], n=1):
+            return f"there is no {_KINDS[kind]} {path}. Did you mean {there.parent / name}?"
+    return f"there is no {_KINDS[kind]} {path}."
 
 
 EXAMPLES = """\b
@@ -168,7 +231,7 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            raise UnknownNameError("command", args[0], list(_COMMANDS))
+            raise UnknownNameError("command", args[0], list(_COMMANDS), "rag-eval --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -177,10 +240,38 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name, command.summary) for name, command in commands.items()])
 
 
-@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT)
+_START = (
+    ("answers in a log", "rag-eval score answers.jsonl"),
+    ("an agent", "rag-eval init, then rag-eval evaluate --url http://localhost:4000"),
+    ("a folder of documents", "rag-eval generate docs/ --extractive -o questions.eval.json"),
+    ("", "then rag-eval retrieval docs/ --dataset questions.eval.json"),
+    ("two runs", "rag-eval compare BEFORE AFTER"),
+    ("nothing yet", "rag-eval init"),
+)
+
+
+def signpost(groups: Mapping[str, Iterable[str]]) -> str:
+    """Say where to start with what one has, and which commands there are."""
+    question = "how good is your assistant, where does it fail, and did the change help?"
+    lines = [f"rag-eval {__version__}: {question}", "", "Start with what you have"]
+    lines += [f"  {have:<21}  {command}" for have, command in _START]
+    lines += ["", "Commands"]
+    width = max(map(len, groups))
+    lines += [f"  {title.lower():<{width}}  {' '.join(names)}" for title, names in groups.items()]
+    lines += [
+        "",
+        "rag-eval COMMAND --help explains one. Nothing leaves this machine unless you name a URL or a model.",
+    ]
+    return "\n".join(lines)
+
+
+@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
-def program() -> None:
+@click.pass_context
+def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    if context.invoked_subcommand is None:
+        click.echo(signpost(GROUPS))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

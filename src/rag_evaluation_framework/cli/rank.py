@@ -15,6 +15,7 @@ from rag_evaluation_framework.cli.options import (
     PAIRED_TEST,
     RESAMPLES,
     SEED,
+    LongCommand,
     metrics_option,
     new_screen,
     show,
@@ -33,7 +34,20 @@ TOTALS = ("num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map")
 """Names of trec_eval that are no means over queries."""
 
 
-@click.command("rank", epilog=EXAMPLES)
+_COMMON = (
+    "metrics",
+    "baseline",
+    "rules",
+    "relevance_level",
+    "complete",
+    "format",
+    "per_query",
+    "details",
+    "as_json",
+)
+
+
+@click.command("rank", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("qrels", type=EXISTING_FILE)
 @click.argument("runs", type=EXISTING_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
 @metrics_option(

@@ -32,6 +32,7 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
+    LongCommand,
     mend_journals,
     new_screen,
     show,
@@ -84,7 +85,21 @@ Examples:
 _tried = partial(click.option, multiple=True, metavar="SPEC")
 
 
-@click.command("retrieval", epilog=EXAMPLES)
+_COMMON = (
+    "dataset",
+    "chunker",
+    "retriever",
+    "embedder",
+    "store",
+    "reranker",
+    "k",
+    "config",
+    "output",
+    "details",
+)
+
+
+@click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=_PATH, required=False)
 @click.option(
     "--dataset",

@@ -26,14 +26,17 @@ from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.suites import Suite
+    from rag_evaluation_framework.records.steps import TraceChoice
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 INCOMPLETE = 3
+_OF_FILES = ("since", "until", "services", "where", "sample_size")
 
 EXAMPLES = """\b
 Examples:
   rag-eval score answers.jsonl
   rag-eval score answers.csv -m faithfulness --map answer=reply --map contexts=passages
+  rag-eval score traces/ -m needless_steps --since 2026-11-15 --service assistant --sample 200
   rag-eval score eval_run_20261115_001 -m token_f1 -m exact_match
   rag-eval score eval_run_20261115_001 -m faithfulness --judge-model gpt-4o-mini
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
@@ -54,7 +57,21 @@ Examples:
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE",
-    help="Dataset of the run.  [default: the file recorded in the run]",
+    help="Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
+)
+@click.option("--since", metavar="TIME", help="Traces that began at this time or later, e.g. 2026-11-16.")
+@click.option("--until", metavar="TIME", help="Traces that began before this time, e.g. 2026-11-16T08:30Z.")
+@click.option(
+    "--service", "services", multiple=True, metavar="NAME", help="Traces of this service; may be repeated."
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="ATTRIBUTE=VALUE",
+    help="Traces one of whose spans has this attribute; all must hold where there are several.",
+)
+@click.option(
+    "--sample", "sample_size", type=click.IntRange(1), metavar="N", help="Only N, drawn at random (--seed)."
 )
 @DIALECT
 @RUNS_DIR
@@ -71,9 +88,10 @@ Examples:
 def command(answers: str | None, out: Path | None, **given: Any) -> int:
     """Score the answers in FILE, or those in the journal of RUN; without either, those of the latest run.
 
-    FILE is JSON, JSON lines, CSV, Parquet or Excel. Which field is what is guessed and said first; the run is
-    kept. RUN is an id or any end of it, or a path. It is not changed: what is expected of each sample is read
-    from its dataset, which may have grown since, but must still contain the samples of the run as they were.
+    FILE is JSON, JSON lines, CSV, Parquet or Excel, or traces in OTLP JSON, or a folder of them. Which field
+    is what is guessed and said first; the run is kept. RUN is an id or any end of it, or a path. It is not
+    changed: what is expected of each sample is read from its dataset, which may have grown since, but must
+    still contain the samples of the run as they were.
 
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.
@@ -89,6 +107,9 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     else:
         if mapped:
             raise UsageError("--map: a run knows its fields; expected a file of answers")
+        if chosen := [name for name in _OF_FILES if given[name]]:
+            option = "--" + {"services": "service", "sample_size": "sample"}.get(chosen[0], chosen[0])
+            raise UsageError(f"{option}: a run is scored whole; expected a file of answers or traces")
         _check_there(answers, given["runs_dir"])
         evaluation = _score_run(answers, given)
     if out is not None:  # after the figures are shown: a full disk must not hide them
@@ -98,15 +119,37 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
+def _traces_of(given: dict[str, Any]) -> TraceChoice | None:
+    """Return which traces are to be scored, where that is said."""
+    from rag_evaluation_framework.records.steps import TraceChoice
+
+    names = ("since", "until", "services", "where")
+    choice = TraceChoice(**{name: given[name] for name in names}, expected=given["dataset"])
+    return choice if choice.to_dict() else None
+
+
 def _is_data(path: Path) -> bool:
-    """Tell a file or folder of data from a run: what is there and has no head."""
-    return path.exists() and not (path / "head.json").is_file()
+    """Tell a file or folder of data from a run, the files of its folder and a results file."""
+    if not path.exists() or (path / "head.json").is_file():
+        return False
+    return path.is_dir() or not ((path.parent / "head.json").is_file() or _is_results(path))
+
+
+def _is_results(path: Path) -> bool:
+    from rag_evaluation_framework.datasets.recognition import previews
+    from rag_evaluation_framework.files.access import plain_name
+    from rag_evaluation_framework.results.storage import SUFFIXES
+
+    if plain_name(path).endswith(SUFFIXES):
+        return True
+    preview = next(previews(path), None) if plain_name(path).endswith(".json") else None
+    return preview is not None and preview.layout == "object" and "evaluation_id" in preview.record
 
 
 def _check_there(answers: str | None, runs: Path) -> None:
     """Refuse a path at which nothing is, and that no run is called by, with the nearest there is."""
     path = Path(answers or "")
-    if not path.suffix or (path / "head.json").is_file() or (runs / path / "head.json").is_file():
+    if not path.suffix or path.exists() or (runs / path / "head.json").is_file():
         return
     beside = [str(each) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     nearest = get_close_matches(str(path), beside, n=1, cutoff=0.5)
@@ -137,7 +180,8 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         documents=given["documents"],
         seed=given["seed"],
         runs_directory=given["runs_dir"],
-        options=Options(format=given["format_"]),
+        sample_size=given["sample_size"],
+        options=Options(format=given["format_"], traces=_traces_of(given)),
     )
     with prepared(job) as suite:
         if not given["as_json"]:

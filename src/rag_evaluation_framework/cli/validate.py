@@ -76,12 +76,14 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
         files += 1
         for issue in file.issues:
             counts[issue.severity] += 1
-            click.echo(f"{issue.severity}: {issue} [{issue.code}]")
-    verdict = "invalid" if counts["error"] else "valid"
-    click.echo(
-        f"{verdict}: {counted(files, 'file')}, {counted(counts['error'], 'error')}, "
-        f"{counted(counts['warning'], 'warning')}"
-    )
+            place = f"{issue.place}: " if issue.place else ""
+            click.echo(f"{place}{issue.severity}: {issue.sentence} [{issue.code}]")
+    if counts:
+        click.echo()
+    found = [counted(counts["error"], "error")]
+    found += [counted(counts["warning"], "warning")] if counts["warning"] else []
+    verdict = "" if counts["error"] else "valid: "
+    click.echo(f"{verdict}{' and '.join(found)} in {counted(files, 'file')}")
     return counts
 
 

@@ -267,6 +267,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
 # ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
 # ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
+# ``trace``                      how the system came to its answer was recorded; no file holds it
 # ``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
 # ``dataset.<field>``            of a dataset: ``dataset_id name version description created_at metadata``
 # ``dataset.documents``          there are documents: id and content
@@ -314,6 +315,8 @@ def sample_fields(sample: Sample) -> Iterator[str]:
         yield "relevant_chunk_ids"
     yield from _expected_field(sample)
     yield from (name for name in _LABELS if _says(getattr(sample, name)))
+    if sample.trace is not None:
+        yield "trace"
     yield from _extra_fields(sample.extra, "extra")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,13 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import decode_text, open_reading, plain_name
+from rag_evaluation_framework.files.access import (
+    data_files,
+    decode_text,
+    open_reading,
+    open_stored,
+    plain_name,
+)
 from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Dataset, Preview
 
@@ -50,8 +58,10 @@ for _name, _signature in SIGNATURES.items():
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
 _MOST_RECORDS = 100
+_LOOKED_INTO = 5
 _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
+_YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
 
@@ -75,11 +85,22 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
                 [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
             )
     if named is None:
-        named = _of_later_records(path)
+        named = _of_traces(path) if path.is_dir() else _of_later_records(path)
     if named is not None:
         return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
+
+
+def _of_traces(folder: Path) -> str | None:
+    """Tell whether the files of a folder are traces, as the first of them are."""
+    for path in islice(data_files(folder), _LOOKED_INTO):
+        try:
+            if any(_fits("traces", preview) for preview in previews(path)):
+                return "traces"
+        except (InputError, StorageError):
+            continue  # the others may tell, and what is wrong with this one is found when it is read
+    return None
 
 
 def _of_later_records(path: Path) -> str | None:
@@ -127,6 +148,9 @@ def previews(path: str | Path) -> Iterator[Preview]:
         names = sorted(str(entry.relative_to(path).as_posix()) for entry in path.iterdir())
         yield Preview(path, "folder", dict.fromkeys(names))
         return
+    if (members := archive_names(path)) is not None:
+        yield Preview(path, "folder", dict.fromkeys(members))
+        return
     layout = layout_of(path)
     if layout == "parquet":
         yield Preview(path, "table", dict.fromkeys(parquet_tables.column_names(path)))
@@ -138,16 +162,29 @@ def previews(path: str | Path) -> Iterator[Preview]:
                 yield Preview(path, layout, record)
 
 
+def archive_names(path: Path) -> list[str] | None:
+    """Return the names in a ZIP archive; ``None`` of what is none."""
+    with open_stored(path) as stream:
+        if stream.read(4) != b"PK\x03\x04":
+            return None
+        try:
+            return zipfile.ZipFile(stream).namelist()
+        except (zipfile.BadZipFile, NotImplementedError, ValueError):
+            return None
+
+
 def _text_previews(path: Path) -> Iterator[Preview]:
     """Yield what a text that is not JSON may be: TREC judgements, YAML, or a table with a header."""
     text = next(_beginnings(path))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return
-    judgements = SIGNATURES["trec"].columns.split()
+    judgements = SIGNATURES["trec"].columns[0].split()
     cells = lines[0].split()
     if len(cells) == len(judgements) and re.fullmatch(r"[+-]?[0-9]+", cells[-1]):
         yield Preview(path, "table", dict.fromkeys(judgements))
+    elif lines[0].startswith("- ") and plain_name(path).endswith((".yaml", ".yml")):
+        yield Preview(path, "array", dict.fromkeys(_YAML_ITEM_KEY.findall(text)))
     elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
         for text in _beginnings(path):
             yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))

@@ -110,6 +110,11 @@ def _table() -> _Table:
     return _Table(ranks, part_of, texts, sources, scores, numbered, inner, aside)
 
 
+def part_named(name: str) -> str | None:
+    """Return the part of a row that people call so."""
+    return _table().part_of.get(normal(name))
+
+
 class Place:
     """A place in rows: a column of this very name, numbered columns, or a path."""
 
@@ -175,6 +180,8 @@ def reading_of(
         if part not in asked and (place := _guessed(part, places, found)):
             found[part] = place
     _settle_answer(found, asked, places)
+    if "answer" not in (*found, *asked) and _ends_with_answer(places.get(found.get("question", ""), ())):
+        found["answer"] = f"{found['question']}[-1].content"
     if "contexts" in found:
         found["contexts"] = _texts_at(found["contexts"], rows)
         for part, names in (("sources", _table().sources), ("scores", _table().scores)):
@@ -193,7 +200,7 @@ def _given(
     """Return the map by the names of parts; a part and a field that are not there are refused."""
     asked: dict[str, str | None] = {}
     for written, place in given.items():
-        part = written if written in PARTS else _table().part_of.get(normal(str(written)))
+        part = written if written in PARTS else part_named(str(written))
         if part is None:
             raise UnknownNameError("part of a row", str(written), PARTS)
         if not isinstance(place, str | None):
@@ -274,7 +281,7 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
         fits = _are_contexts(place, values)
     elif part in ("sources", "scores"):
         several = [value[0] for value in values if isinstance(value, list) and value]
-        fits = any(not isinstance(first, dict) for first in several)
+        fits = any(not isinstance(first, dict | list) for first in several)
         fits = fits or (part == "sources" and any(isinstance(value, str) for value in values))
     elif part == "id":
         fits = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
@@ -303,13 +310,17 @@ def _readable_text(part: str, place: str, values: list[Any]) -> str | None:
 
 def _are_contexts(place: str, values: list[Any]) -> bool:
     """Tell texts, or objects that hold one, from the names of files and the ids of documents."""
-    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    items = _flat(_flat(values))  # of several searches at once a list for each
     texts = [item for item in items if isinstance(item, str) and item.strip()]
     if any(isinstance(item, dict) and _has_text(item) for item in items):
         return True
     if texts:
         return not all(map(_NAME_ONLY.fullmatch, texts))
     return not items and normal(place) != "sources"  # lists that are all empty: nothing was retrieved
+
+
+def _flat(values: Iterable[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _numbered_columns(places: Mapping[str, list[Any]]) -> Iterator[tuple[int, int, int, str]]:
@@ -338,6 +349,12 @@ def _settle_answer(
     others = {place: values for place, values in places.items() if place != told}
     if other := _guessed("answer", others, found):
         found["answer"], found["reference"] = other, told
+
+
+def _ends_with_answer(values: Iterable[Any]) -> bool:
+    """Tell whether messages end with one of the assistant."""
+    last = [value[-1] for value in values if isinstance(value, list) and value]
+    return any(isinstance(each, dict) and each.get("role") in ("assistant", "ai") for each in last)
 
 
 def _is_retrieval(found: Mapping[str, str]) -> bool:
@@ -445,7 +462,12 @@ def _which(
     else:
         said = " ".join(f"--map {_argument(part, place)}" for part, place in ordered.items())
     which = " and which the ".join(missing)
-    return UsageError(f"{name}: which field is the {which}? It has {_listed(fields)}.\n  Say so: {said}")
+    called = [each for each in fields if part_named(each) == missing[0]]
+    asks, has = f"which field is the {which}?", f"It has {_listed(fields)}."
+    if called:
+        held = next((shown(row[called[0]]) for row in rows if row.get(called[0]) is not None), "nothing")
+        asks = f"{called[0]} holds no {missing[0]} as text, but {held}. Which field does?"
+    return UsageError(f"{name}: {asks} {has}\n  Say so: {said}")
 
 
 def _argument(part: str, place: str) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.recognition import archive_names
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
+from rag_evaluation_framework.datasets.row_fields import part_named
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -20,7 +23,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.files.access import open_reading, plain_name
 
 Row = dict[str, Any]
 
@@ -46,7 +49,10 @@ def is_workbook(path: Path) -> bool:
     if not path.is_file():
         return False
     with open_reading(path, max_line_bytes=None) as stream:
-        return stream.read(4) == b"PK\x03\x04"
+        if stream.read(4) != b"PK\x03\x04":
+            return False
+    names = archive_names(path)  # an archive may be a log of another tool
+    return plain_name(path).endswith(".xlsx") if names is None else "[Content_Types].xml" in names
 
 
 def is_table(path: Path) -> bool:
@@ -61,11 +67,14 @@ def placed_rows(path: Path, on_error: Callable[[InputError], None]) -> Iterator[
     layout = layout_of(path)
     if layout != "parquet":
         _check_encoding(path)
-    for placed in read_records(path, columns=_any_columns, on_error=on_error):
-        if layout == "object":
-            yield from _unwrapped(placed.value)
-        else:
-            yield placed
+    records = read_records(path, columns=_any_columns, on_error=on_error)
+    if layout in ("object", "lines"):
+        first, second = next(records, None), next(records, None)
+        if first is not None and second is None:  # one object may hold all rows, however the file is called
+            yield from _unwrapped(first)
+            return
+        yield from (each for each in (first, second) if each is not None)
+    yield from records
 
 
 def _any_columns() -> Columns:
@@ -140,12 +149,13 @@ def _sheet_rows(sheet: Any) -> Iterator[PlacedRecord]:
             yield PlacedRecord(row, line)
 
 
-def _unwrapped(value: Any) -> Iterator[PlacedRecord]:
+def _unwrapped(placed: PlacedRecord) -> Iterator[PlacedRecord]:
     """Yield the rows of a JSON object: those of the list in it, or of columns; else the object is one row."""
-    if not isinstance(value, dict):
-        yield PlacedRecord(value, 1)
+    rows = list(_rows_of_object(placed.value)) if isinstance(placed.value, dict) else []
+    if not rows or (len(rows) == 1 and not rows[0][0]):
+        yield placed
         return
-    for within, row in _rows_of_object(value):
+    for within, row in rows:
         yield PlacedRecord(row, None, within)
 
 
@@ -156,10 +166,11 @@ def _rows_of_object(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             row = dict(zip(map(str, columns), cells, strict=False)) if isinstance(cells, list) else cells
             yield f"data[{index}]", row
         return
-    lists = [name for name, each in value.items() if _are_rows(each)]
+    lists = [name for name, each in value.items() if _are_rows(each) and part_named(name) is None]
     name = next((name for name in _WRAPPERS if name in lists), lists[0] if len(lists) == 1 else None)
-    parts = set(value) - {name}
-    if name is not None and not ({"question", "query", "answer", "input", "response"} & parts):
+    if name is not None and not any(
+        part_named(each) in ("question", "answer") for each in value if each != name
+    ):
         for index, row in enumerate(value[name]):
             is_wrapped = set(row) >= {"row_idx", "row"} and isinstance(row["row"], dict)
             yield f"{name}[{index}]", row["row"] if is_wrapped else row
@@ -245,6 +256,8 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, float):
         return None if math.isnan(value) else value
+    if isinstance(value, Decimal):
+        return str(value) if value.is_finite() else None
     if depth > _DEEPEST:
         return value
     if isinstance(value, Mapping):

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.datasets.csv_tables import python_list
+from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
 from rag_evaluation_framework.datasets.recognition import described, recognise
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
@@ -86,7 +86,9 @@ def rows_at(
     known: Dialect | None = None
     if format is None and not map and not is_workbook(path):
         known = _known(path)
-        if known is not None and (not needs_answer or _holds_answers(known.stream(path))):
+        if known is not None and (
+            not needs_answer or _is_foreign(known) or _holds_answers(known.stream(path))
+        ):
             return known, None
     try:
         dialect = _plain_rows(path, map, needs_answer=needs_answer)
@@ -170,6 +172,11 @@ def _known(path: Path) -> Dialect | None:
         return None
 
 
+def _is_foreign(dialect: Dialect) -> bool:
+    """Tell whether a tool's format says itself which text is an answer: nothing is guessed then."""
+    return dialect.name in SIGNATURES and SIGNATURES[dialect.name].is_foreign
+
+
 def _holds_answers(samples: Iterator[Sample]) -> bool:
     """Tell whether one of the first samples has an answer, or what was retrieved and is relevant."""
     with suppress(InputError):
@@ -206,7 +213,7 @@ def _known_rows(rows: Sequence[Row], *, needs_answer: bool) -> Dataset | None:
         try:
             strict_json.write_lines(path, present)
             dialect = recognise(path)
-            if needs_answer and not _holds_answers(dialect.stream(path)):
+            if needs_answer and not _is_foreign(dialect) and not _holds_answers(dialect.stream(path)):
                 reading_of(rows[:_LOOKED_AT], None, name=ROWS, in_memory=True)
                 return None
             read = dialect.read(path)
@@ -489,7 +496,7 @@ def _structured(text: str) -> Any:
     try:
         value = strict_json.decode(text)
     except InputError:
-        return python_list(text)
+        return python_value(text)
     return value if isinstance(value, list | dict) else None
 
 

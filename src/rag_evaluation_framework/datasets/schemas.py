@@ -7,6 +7,7 @@ record (``agent-sample``, ``qa-pair``). A few kinds have a lenient schema too: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from rag_evaluation_framework.errors import (
     Issue,
     UnknownNameError,
     counted,
+    quoted,
     shown,
 )
 from rag_evaluation_framework.files import strict_json
@@ -97,10 +99,13 @@ def schema_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue
     ``path`` leads to the wrong field (to the place where a missing one belongs); file and line are for the
     caller to add.
     """
-    return _issues(_compiled(schema_text(kind, lenient=lenient and kind in LENIENT_KINDS)), value)
+    text = schema_text(kind, lenient=lenient and kind in LENIENT_KINDS)
+    return _issues(_compiled(text), value, text=text)
 
 
-def _issues(validator: jsonschema_rs.Draft202012Validator, value: Any) -> list[Issue]:
+def _issues(
+    validator: jsonschema_rs.Draft202012Validator, value: Any, *, text: str | None = None
+) -> list[Issue]:
     try:
         if validator.is_valid(value):
             return []
@@ -110,7 +115,8 @@ def _issues(validator: jsonschema_rs.Draft202012Validator, value: Any) -> list[I
         check_value(value)
     except InputError as error:
         return list(error.issues)
-    return [issue for error in validator.iter_errors(value) for issue in _worded(error)]
+    fields = frozenset() if text is None else _fields(text)
+    return [issue for error in validator.iter_errors(value) for issue in _worded(error, fields)]
 
 
 @cache
@@ -120,25 +126,60 @@ def _compiled(text: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(text, validate_formats=True)
 
 
-def _worded(error: jsonschema_rs.ValidationError) -> Iterator[Issue]:
+@cache
+def _fields(text: str) -> frozenset[str]:
+    """Return the names of all the fields that a schema speaks of, at whatever depth."""
+    found: set[str] = set()
+    rest = [strict_json.decode(text)]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, dict):
+            named = part.get("properties")
+            found |= set(named) if isinstance(named, dict) else set()
+        rest += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return frozenset(found)
+
+
+_ALSO_CALLED: Mapping[str, tuple[str, ...]] = {
+    "input": ("question", "query", "prompt", "user_input", "q"),
+    "expected": ("answer", "reference", "ground_truth", "expected_output", "gold", "output"),
+    "question": ("query", "input", "prompt", "user_input", "q"),
+    "answer": ("expected", "reference", "ground_truth", "expected_output", "gold", "output"),
+}
+
+
+def _written_as(missing: str, found: Any, fields: frozenset[str]) -> str:
+    """Offer the field of a record that may be the one that is missing, under another name."""
+    stray = [key for key in found if key not in fields] if fields and isinstance(found, dict) else []
+    near = get_close_matches(missing, stray, n=1, cutoff=0.7)
+    near += [name for name in _ALSO_CALLED.get(missing, ()) if name in stray]
+    return f"; did you write it as {quoted(near[0])}?" if near else ""
+
+
+def _worded(error: jsonschema_rs.ValidationError, fields: frozenset[str]) -> Iterator[Issue]:
     """Word one error of the validator; of alternatives, the errors of the one that fits best."""
     # Which attributes a kind has depends on its name, which types cannot follow.
     kind: Any = error.kind
     path = tuple(error.instance_path)
     if kind.name == "anyOf":
-        yield from _best_alternative(kind.context, path)
+        yield from _best_alternative(kind.context, path, fields)
     elif kind.name == "required":
-        yield Issue("missing-field", "a value (required)", "nothing", written_path((*path, kind.property)))
+        found = "nothing" + _written_as(kind.property, error.instance, fields)
+        yield Issue("missing-field", "a value (required)", found, written_path((*path, kind.property)))
     elif kind.name in WORDINGS:
         code, expected = WORDINGS[kind.name]
-        yield Issue(code, expected(kind), _found(error.instance), written_path(path))
+        found = _found(error.instance)
+        is_bare = kind.name == "type" and list(kind.types) == ["string"] and found.isprintable()
+        if is_bare and isinstance(error.instance, int | float):
+            found += f'; write "{found}"'
+        yield Issue(code, expected(kind), found, written_path(path))
     else:  # a keyword of somebody else's schema
         found = f"{_found(error.instance)} ({error.message})"
         yield Issue("schema", "what the schema allows", found, written_path(path))
 
 
 def _best_alternative(
-    alternatives: Sequence[Sequence[jsonschema_rs.ValidationError]], path: ValuePath
+    alternatives: Sequence[Sequence[jsonschema_rs.ValidationError]], path: ValuePath, fields: frozenset[str]
 ) -> Iterator[Issue]:
     """Yield the errors of the alternative that was followed deepest, then of the one with the fewest.
 
@@ -150,7 +191,7 @@ def _best_alternative(
         return
     best = min(alternatives, key=lambda errors: (-max(len(e.instance_path) for e in errors), len(errors)))
     for error in best:
-        yield from _worded(error)
+        yield from _worded(error, fields)
 
 
 def _only_missing(errors: Sequence[jsonschema_rs.ValidationError], path: ValuePath) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, repetitions
+from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.recognition import (
     check_format,
     told_format,
 )
-from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
+from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
@@ -79,7 +79,7 @@ _ID_FIELDS = ("task_id", "id", "_id")
 def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = False) -> Iterator[Issue]:
     """Yield every issue of a file in reading order, and at the end the ids that occur twice."""
     unread: list[Issue] = []
-    digests = IdDigests()
+    digests, questions = IdDigests(), IdDigests()
     count = 0
     for placed in _placed_records(path, dialect, unread):
         if unread:
@@ -89,15 +89,19 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
             yield from map(placed.place, issues)
         if identifier := _identifier(placed.value):
             digests.add(identifier)
+        if asked := _question(placed.value, dialect):
+            questions.add(asked[0])
     if not count and not unread:
         yield Issue("empty-file", "at least one record", "none")
     yield from _taken(unread)
     if repeated := digests.repeated():
         yield from _repetitions(path, dialect, repeated)
+    if repeated := questions.repeated():
+        yield from _other_answers(path, dialect, repeated)
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
-    issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    issues = dialect.issues(record, lenient=lenient)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
         expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])
@@ -116,19 +120,51 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
         for placed in _placed_records(path, dialect, [])
         if (identifier := _identifier(placed.value))
     )
-    for line, identifier, first in repetitions(identified, repeated):
+    for line, identifier, first in _repeated(identified, repeated):
         found = f"{shown(identifier)} again, first in line {first}"
         yield Issue("duplicate-id", "each id once", found, line=line)
 
 
+def _repeated(
+    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
+) -> Iterator[tuple[int | None, str, int | None]]:
+    """Yield the line and id of each repetition, and the line where the id stood first."""
+    first: dict[str, int | None] = {}
+    for line, identifier in numbered:
+        if digest_of(identifier) in repeated:
+            if identifier in first:
+                yield line, identifier, first[identifier]
+            else:
+                first[identifier] = line
+
+
+def _question(record: Any, dialect: RecordDialect) -> tuple[str, str] | None:
+    """Return what a sample asks, about which texts, and what it expects, where it says both in words."""
+    if dialect.kind != "agent-sample" or not isinstance(record, dict):
+        return None
+    asked, expected = record.get("input"), record.get("expected")
+    if not isinstance(asked, str) or not isinstance(expected, str):
+        return None
+    return f"{' '.join(asked.split())}\n{record.get('context')}", " ".join(expected.split())
+
+
+def _other_answers(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -> Iterator[Issue]:
+    """Yield a warning for each question that is asked again with another answer."""
+    first: dict[str, tuple[int | None, str]] = {}
+    for placed in _placed_records(path, dialect, []):
+        asked = _question(placed.value, dialect)
+        if asked is None or digest_of(asked[0]) not in repeated:
+            continue
+        line, answer = first.setdefault(asked[0], (placed.line, asked[1]))
+        if answer != asked[1]:
+            found = f"the question of line {line} again, with another answer"
+            expected = "one answer to each question"
+            yield Issue("two-answers", expected, found, "expected", "warning", line=placed.line)
+
+
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
     """Yield the records that can be read; the issues of the others are put on a list."""
-    return read_records(
-        path,
-        columns=dialect.columns,
-        prepare=dialect.prepare,
-        on_error=lambda error: unread.extend(error.issues),
-    )
+    return dialect.placed(path, lambda error: unread.extend(error.issues))
 
 
 def _taken(issues: list[Issue]) -> Iterator[Issue]:
@@ -261,7 +297,11 @@ def _issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
 def _sample_issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
     dialect = DIALECTS.get(told)
     if not isinstance(dialect, RecordDialect):
-        dialect.read(path)
+        every: Callable[[Path], Iterator[Issue]] | None = getattr(dialect, "issues", None)
+        if every is not None:
+            yield from every(path)
+        else:
+            dialect.read(path)
         return
     is_golden = told in GOLDEN_DIALECTS
     if is_golden:

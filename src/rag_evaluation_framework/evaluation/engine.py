@@ -282,7 +282,7 @@ class RunLoop:
         except Stopped:
             return False
         except ModelOutageError as error:
-            self.stop.set(f"the judge cannot be asked ({error})")
+            self.stop.set(error.told("judge"))
             return False
         except StorageError as error:
             self.stop.set(str(error))

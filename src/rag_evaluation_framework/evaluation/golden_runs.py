@@ -168,7 +168,7 @@ def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
             try:
                 _check_split(name)
             except UnknownNameError as error:
-                reader.problem((*at, "name"), "the name of a split", str(error))
+                reader.problem((*at, "name"), "the name of a split", str(error), code="unknown-split")
         metrics = reader.metrics(*at, "metrics")
         found[name] = DatasetEntry(
             name=name,

@@ -18,8 +18,10 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
+    InputError,
     MissingDatasetError,
     RagEvalError,
     UsageError,
@@ -56,8 +58,9 @@ from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sam
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.kept_data import SamplesRead, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, SAMPLES_FILE, keep_samples
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import read_thresholds
 
@@ -150,7 +153,9 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if given is None and (url := manifest.api.resolved_url(os.environ, secrets=secrets)) is not None:
         given = Address(url)
     if given is None and job.needs_target:
-        raise UsageError("expected --url or --target, got neither; spec.api.url may name the agent as well")
+        raise UsageError(
+            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
+        )
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
@@ -162,7 +167,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         allow_missing=options.allow_missing
         or is_chosen_by_data
         or manifest.kind == "golden"
-        or any(entry.reading is not None for entry in manifest.datasets),
+        or any(entry.reading is not None or entry.source is not None for entry in manifest.datasets),
         repeats=options.repeats or manifest.gate.get("repeats", 1),
     )
     datasets, metrics = options.datasets, job.metrics or ()
@@ -181,7 +186,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
-    plan = replace(plan, warnings=(*plan.warnings, *doubts))
+    read = (doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts)
+    plan = replace(plan, warnings=(*plan.warnings, *read, *doubts))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = directory is not None or resumed is not None or is_live
@@ -263,7 +269,9 @@ def _check_recorded(plan: Plan) -> None:
     for dataset in plan.datasets:
         samples = dataset.selection()
         if not any(
-            is_retrieval_only(sample) or (sample.recorded and sample.recorded.answer is not None)
+            is_retrieval_only(sample)
+            or sample.trace
+            or (sample.recorded and sample.recorded.answer is not None)
             for sample in samples
         ):
             raise UsageError(
@@ -306,9 +314,38 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
     if not path.exists():
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    _, reading = rows_at(path, format=format_, **_wish(job))
-    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading)
+    source, reading = _traces_at(path, job), None
+    if source is not None:
+        format_ = "traces"
+    else:
+        _, reading = rows_at(path, format=format_, **_wish(job))
+    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading, source=source)
     return _of_one(entry, path, job)
+
+
+def _traces_at(path: Path, job: Job) -> SamplesRead | None:
+    """Read the traces at a path, once; ``None`` if there is something else."""
+    with suppress(InputError):
+        dialect: Any = recognise(path, format=job.options.format)
+        if dialect.name == "traces":
+            return _read_traces(path, dialect.chosen(path, job.options.traces))
+    if job.options.traces is not None:
+        chosen = ", ".join(job.options.traces.to_dict())
+        raise UsageError(f"{path}: {chosen}: expected traces in OTLP JSON to choose from, got something else")
+    return None
+
+
+def _read_traces(path: Path, traces: Any) -> SamplesRead:
+    folder = _PassingFolder()
+    keep_samples(traces.stream, folder.path)
+    if not traces.counts["samples"]:
+        raise UsageError("\n".join((f"{path}: expected a trace that answers, got none", *traces.doubts)))
+
+    def stream() -> Iterator[Sample]:  # holds the folder, which is there as long as somebody may read it
+        return read_samples(folder.path / SAMPLES_FILE)
+
+    configuration = {"traces": {**traces.choice.to_dict(), "counts": dict(traces.counts)}}
+    return SamplesRead(stream=stream, doubts=traces.doubts, configuration=configuration)
 
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
@@ -338,7 +375,9 @@ def _borne(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
         yield from ("chunk_recall", "chunk_precision") if sample.relevant_chunk_ids else ("hit@1",)
         return
-    if sample.recorded is not None and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
+    recorded = sample.recorded
+    has_answer = recorded is not None and (sample.trace is None or recorded.answer is not None)
+    if recorded is not None and has_answer and (recorded.contexts or recorded.retrieved_nothing):
         yield "faithfulness"
     if isinstance(sample.expectation, Refusal):
         yield "refusal_recall"
@@ -346,6 +385,8 @@ def _borne(sample: Sample) -> Iterable[str]:
         yield "answer_correctness"
     if sample.relevant_documents:
         yield "hit@1"
+    if sample.trace is not None and any(step.kind in ("retrieval", "tool") for step in sample.trace.steps):
+        yield "needless_steps"
 
 
 def _is_manifest(path: Path) -> bool:

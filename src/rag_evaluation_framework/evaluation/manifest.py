@@ -62,6 +62,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class ManifestReader(YamlReader):
         for number, metric in enumerate(metrics if self.uses_metrics else ()):
             try:
                 if metric == PASS_RATE:
-                    raise UsageError(f"{PASS_RATE}, which every run has: set a threshold for it")
+                    raise UsageError(f"{PASS_RATE} is not listed: every run has it. Set a threshold for it.")
                 check_metric(metric)
             except UsageError as error:
                 self.problem((*place, number), "a metric", str(error), code="unknown-metric")
@@ -452,6 +453,8 @@ class DatasetEntry:
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
+    source: SamplesRead | None = field(default=None, hash=False)
+    """The samples, where what is at the path was read already, as traces are."""
     reading: RowReading | None = field(default=None, hash=False)
     """Where the parts of plain rows stand, where it is not of a known dialect."""
 

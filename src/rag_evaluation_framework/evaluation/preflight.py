@@ -25,7 +25,7 @@ from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
-from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage, is_conversation
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
-# Which samples lack what a metric needs, found before the first request and named by their lines.
-#
-# Where several samples stand on one line, as in a file that is one JSON object, they are named by their
-# ids.
+# Which samples lack what a metric needs, found before the first request and named by their lines; where
+# several stand on one line, as in a file that is one JSON object, by their ids.
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
@@ -365,8 +363,9 @@ def plan_evaluation(
     plans: list[DatasetPlan] = []
     with problems.collected():
         check_measured(manifest, metrics)
-    if metrics:
-        entries = tuple(replace(entry, metrics=tuple(metrics)) for entry in entries)
+    if metrics:  # named by the caller, so that no line of the manifest is at fault
+        sound = tuple(name for name in metrics if problems.each(check_metric, [name]))
+        entries = tuple(replace(entry, metrics=sound) for entry in entries)
     for entry in entries:
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or Methods()))
@@ -477,6 +476,8 @@ _SAID = ("dataset_id", "name", "version")
 def source_of(entry: DatasetEntry) -> Source:
     """Return the source of a dataset's samples."""
     dataset, path = entry.dataset, entry.path
+    if entry.source is not None:
+        return Source(entry.source.stream, str(entry.format), lambda methods, _metrics: methods)
     if dataset is None and path is not None:
         rows = None if entry.reading is None else PlainRows(entry.reading)
         dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
@@ -595,6 +596,5 @@ def _thresholds_of(
 def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         for issue in plan.incomplete:
-            is_context = issue.path == "context"
-            effect = "those that the system returns count" if is_context else "they are skipped"
+            effect = "those that the system returns count" if issue.path == "context" else "they are skipped"
             yield f"{issue}; {effect} (--allow-missing)"

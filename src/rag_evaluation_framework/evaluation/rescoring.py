@@ -242,6 +242,9 @@ def scored_again(
     What is expected of each sample is read from the ``dataset``, by default the one that the run recorded.
     """
     if isinstance(evaluation, RunFolder):
+        if dataset is None and (samples := _samples_of_traces(evaluation)):
+            rows = RescoredRows(evaluation, samples, scorers_for(metrics, methods), methods)
+            return _summed_up(rows, "answers", seed=seed, on_progress=on_progress)
         path = Path(dataset) if dataset is not None else recorded_dataset(evaluation)
         rows = RescoredRows.of_dataset(evaluation, path, metrics, methods, format=format)
         return _summed_up(rows, "answers", seed=seed, on_progress=on_progress)
@@ -255,13 +258,20 @@ def scored_again(
     if evaluation.folder is None:
         raise UsageError("expected an evaluation whose run is kept, got one without a folder")
     folder = RunFolder.open(evaluation.folder)
-    if folder.head.configuration.get("dataset_path") is None and dataset is None:
-        samples = tuple(row.sample for row in evaluation.rows if row.sample is not None)
+    if dataset is None and (samples := _samples_of_traces(folder)):
         rows = RescoredRows(folder, samples, scorers_for(metrics, methods), methods)
+    elif folder.head.configuration.get("dataset_path") is None and dataset is None:
+        known = tuple(row.sample for row in evaluation.rows if row.sample is not None)
+        rows = RescoredRows(folder, known, scorers_for(metrics, methods), methods)
     else:
         path = Path(dataset) if dataset is not None else recorded_dataset(folder)
         rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
     return _summed_up(rows, evaluation.kind, seed=seed, on_progress=on_progress, kept=evaluation.kept)
+
+
+def _samples_of_traces(folder: RunFolder) -> Samples | None:
+    """Return the samples that a run of traces keeps: the traces may be gone, or have become more."""
+    return kept_samples(folder.path) if "traces" in folder.head.configuration else None
 
 
 def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:

@@ -64,6 +64,7 @@ for _view, _place in {
     "conduct": "answer_views:ConductReader",
     "grades": "answer_views:GradesReader",
     "usage": "scoring:UsageReader",
+    "steps": "step_views:StepsReader",
     "exchange": "scoring:ExchangeReader",
 }.items():
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")

@@ -319,6 +319,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({"system_version": version} if (version := getattr(suite.target, "version", None)) else {}),
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
+            **(dataset.entry.source.configuration if dataset.entry.source else {}),
             **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
             **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rag_evaluation_framework.components import TARGETS, target_from
 from rag_evaluation_framework.errors import (
@@ -41,6 +41,9 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.samples import Recorded, Sample
 
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.steps import Trace
+
 TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
 
 # What is secret in an address is known in the room of networks.
@@ -65,6 +68,8 @@ class RecordedRows:
         """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
         sample = request.sample
         recorded = sample.recorded
+        if recorded is not None and sample.trace is not None:
+            return _traced(recorded, sample.trace)
         if recorded is None or (recorded.answer is None and not is_retrieval_only(sample)):
             raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
         return Response(
@@ -78,6 +83,25 @@ class RecordedRows:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def _traced(recorded: Recorded, trace: Trace) -> Response:
+    """Return what a trace recorded; one that failed, or neither answers nor retrieves, is a failure."""
+    if recorded.answer is None and trace.error is not None:
+        raise TargetError("recorded-error", trace.error)
+    hits = hits_of(recorded.retrieved)
+    if recorded.answer is None and not (hits or recorded.contexts or recorded.retrieved_nothing):
+        raise TargetError("no-recorded-answer", "the trace says neither what was answered nor retrieved")
+    told = {name: trace.total(name) for name in ("input_tokens", "output_tokens", "cost_usd")}
+    return Response(
+        text=recorded.answer,
+        contexts=recorded.contexts,
+        context_origin="system" if recorded.contexts else None,
+        retrieved_nothing=recorded.retrieved_nothing and not hits,
+        hits=hits,
+        usage=None if set(told.values()) == {None} else Usage(**told),  # type: ignore[arg-type]
+        latency_ms=trace.took_ms,
+    )
 
 
 def is_retrieval_only(sample: Sample) -> bool:

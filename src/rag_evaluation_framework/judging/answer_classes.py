@@ -431,7 +431,6 @@ _QUOTATION = re.compile(
     re.VERBOSE,
 )
 _TITLE = re.compile(r"《[^《》]*》")
-_END_OF_SENTENCE = re.compile(r"[。！？\n]|[.!?]\s")
 _DECLINED = ("refused", "dont_know")
 IN_OTHER_WORDS = "in other words: "
 """With what the name of a pattern begins where signs were weighed and no pattern held."""
@@ -468,11 +467,10 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
         return found
     other, model = declining(answer.text, asked), declining_model()
     if found.kind in _DECLINED:
-        if len(text) > LONG:
+        is_all = found.end - found.start >= len(text.strip(_BARE))  # "No comment."
+        if len(text) > LONG or is_all:
             return found
-        late = _END_OF_SENTENCE.search(text[: found.start].lstrip())
-        least = model.of_late_patterns if late else model.of_patterns
-        return found if other.probability >= least else AnswerClass("answered")
+        return found if other.probability >= model.of_patterns else AnswerClass("answered")
     least = model.threshold if other.sign else model.without_signs
     if found.kind == "asks_back" or answers:
         least = model.of_questions if found.kind == "asks_back" else model.of_answers

@@ -123,9 +123,7 @@ class DecliningModel:
     of_answers: float
     """The same of an answer that tells something besides, as patterns see it."""
     of_patterns: float
-    """The same of an answer that declines at once as patterns see it."""
-    of_late_patterns: float
-    """The same of one that declines after its first sentence as patterns see it."""
+    """The same of an answer that declines as patterns see it."""
     of_long_answers: float
     """At least that of an answer of more than ``LONG`` characters."""
 

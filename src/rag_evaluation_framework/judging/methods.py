@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from rag_evaluation_framework.components import EMBEDDERS, component_from
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import MissingKeyError, UsageError
 from rag_evaluation_framework.extensions import Dialect, Embedder, Registry, built, parse_specification
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.views import Method
@@ -223,7 +223,11 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
         "timeout": settings.timeout,
     }
     arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
-    model: Any = built(_PARTS.get("openai"), arguments, of=f"judge {text}", given={"spending": spending})
+    try:
+        model: Any = built(_PARTS.get("openai"), arguments, of=f"judge {text}", given={"spending": spending})
+    except MissingKeyError as error:
+        option = error.option and "--judge-key-env"
+        raise MissingKeyError(error.model, error.variable, option) from None
     opened.callback(model.close, for_good=True)
     remembered: ChatModel = model if settings.cache is None else _PARTS.get("memory")(model, settings.cache)
     return remembered

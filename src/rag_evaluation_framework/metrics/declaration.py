@@ -362,6 +362,9 @@ def split_cut_off(text: str) -> tuple[Specification, str | None]:
     return parse_specification(cut_off["name"]), cut_off["k"]
 
 
+_LISTED_BY = "rag-eval list metrics"
+
+
 @cache
 def _parsed(text: str) -> BoundMetric:
     specification, cut_off = split_cut_off(text)
@@ -371,7 +374,7 @@ def _parsed(text: str) -> BoundMetric:
         declared, cut_off = _find(trec["name"]), trec["k"]
     if declared is None:
         _import_ours()
-        raise UnknownNameError("metric", name, [*_known(), *INSTALLED.names()])
+        raise UnknownNameError("metric", name, [*_known(), *INSTALLED.names()], _LISTED_BY)
     if cut_off is not None and "k" in given:
         raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
     if cut_off is not None:
@@ -480,7 +483,7 @@ def check_known(text: str, others: Container[str] = ()) -> None:
     Only metrics that there are get offered: the others may be misspelt themselves.
     """
     if text not in others and known_metric(text) is None:
-        raise UnknownNameError("metric", text, [PASS_RATE, *available_metrics()])
+        raise UnknownNameError("metric", text, [PASS_RATE, *available_metrics()], _LISTED_BY)
 
 
 def check_metric(text: str) -> BoundMetric:
@@ -493,7 +496,7 @@ def check_metric(text: str) -> BoundMetric:
     except UnknownNameError as error:
         if error.kind != "metric":
             raise
-        raise UnknownNameError("metric", error.name, available_metrics()) from None
+        raise UnknownNameError("metric", error.name, available_metrics(), _LISTED_BY) from None
     if "chunks" in bound.metric.needs:
         raise UsageError(f"metric {bound}: it judges all chunks of a corpus: use rag-eval retrieval")
     return bound

@@ -16,7 +16,7 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD
 
 FAMILIES = (
     *("ranking", "chunks", "spans", "citations", "consistency", "texts", "answers", "refusals", "safety"),
-    *("golden", "performance"),
+    *("golden", "steps", "performance"),
 )
 """What metrics are about, in the order in which they are listed."""
 
@@ -27,6 +27,7 @@ NEEDS = (
     *("question", "answer", "contexts", "evidence", "reference", "reference_contexts", "citations"),
     *("retrieved", "chunks", "relevant_documents", "relevant_chunk_ids", "relevant_spans"),
     *("entities", "relation", "milestones", "hops", "turns", "latency", "usage", "sample", "response"),
+    *("steps", "expected_tools"),
 )
 """The parts of a sample and of a response without which there is nothing to score."""
 
@@ -430,6 +431,20 @@ USAGE = View(
     of_refusals=True,
 )
 
+STEPS = View(
+    "steps",
+    (
+        Field("steps", ("steps",), "what the system did on the way, step by step", method="trace"),
+        Field("hops", ("steps",), "what each retrieval found of what is relevant", method="trace"),
+        _by_support("useful_hops", ("steps",), "which retrievals found a text that supports what is sought"),
+        Field(
+            "expected_tools", ("steps", "expected_tools"), "the tools that should be called", method="trace"
+        ),
+    ),
+    "steps",
+    of_refusals=True,
+)
+
 EXCHANGE = View(
     "exchange",
     (
@@ -442,6 +457,6 @@ EXCHANGE = View(
 
 VIEWS = (
     *(TEXTS, LIKENESS, CLAIMS, CITATIONS, CITED_SPANS, RANKING),
-    *(HITS, GOLDEN, CONDUCT, GRADES, USAGE, EXCHANGE),
+    *(HITS, GOLDEN, CONDUCT, GRADES, USAGE, STEPS, EXCHANGE),
 )
 """Every view of our own; a plug-in may bring its own, with a reader of the same name."""

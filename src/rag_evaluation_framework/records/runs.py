@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SpanCitation,
         TokenSpanCitation,
     )
+    from rag_evaluation_framework.records.steps import TraceChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,8 @@ class Options:
     the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
     the numbers of queries and documents. ``level`` is that of
     retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
-    an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
+    an ``interval`` and differences a paired ``test``, both at the level ``confidence``. ``traces`` says which
+    traces of a file or a folder are read.
     """
 
     format: str | None = None
@@ -201,6 +203,7 @@ class Options:
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
     confidence: float = 0.95
     resamples: int = 10_000
+    traces: TraceChoice | None = None
 
     def __post_init__(self) -> None:
         whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")

@@ -29,8 +29,12 @@ from rag_evaluation_framework.text.normalisation import folded
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.citations import Citation, SpanCitation
+    from rag_evaluation_framework.records.steps import Trace
 
 Role = Literal["user", "assistant", "system"]
+
+EXPECTED_TOOLS = "expected_tools"
+"""Where the metadata of a sample have the tools that should be called: names, or names with arguments."""
 
 ROWS = "rows"
 """What the format of plain rows is called, and rows in memory that have no other name."""
@@ -166,6 +170,8 @@ class Sample:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     origin: Origin | None = None
+    trace: Trace | None = None
+    """How a system came to its answer, where that was recorded."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:

@@ -58,6 +58,7 @@ def _golden(evaluation: Evaluation) -> dict[str, Any]:
         "notScored": {split: dict(reasons) for split, reasons in unscored(evaluation).items() if reasons},
         "refusals": None if refusals is None else refusals.to_dict(),
         "blame": None if blame is None else blame.to_dict(),
+        **({"reading": read} if (read := evaluation.head.configuration.get("reading")) else {}),
     }
 
 
@@ -179,4 +180,5 @@ def _run(evaluation: Evaluation) -> dict[str, Any]:
         "performance": dict(evaluation.performance.figures),
         "judgeUsage": None if usage is None else usage.to_dict(),
         "blame": None if blame is None else blame.to_dict(),
+        **({"reading": read} if (read := evaluation.head.configuration.get("reading")) else {}),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.records.citations import place_in
+from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.kept_data import KeptDocuments
@@ -57,6 +57,23 @@ class PageTexts:
                 index = self._index(document)
                 places.append([name if index is None else index])
         return places
+
+    def cited(self, row: Row) -> list[list[int]]:
+        """Return the brackets of the answer that cite characters, and which characters of which document.
+
+        One that holds several citations leads to the first that can be found.
+        """
+        found: dict[tuple[int, int], list[int]] = {}
+        for each in parse_citations(row.response.text or "").citations:
+            citation = each.citation
+            if not isinstance(citation, SpanCitation) or (each.start, each.end) in found:
+                continue
+            document = self._document(citation.file)
+            where = None if document is None else place_in(document, citation)
+            index = self._index(document)
+            if isinstance(where, CharacterSpan) and index is not None:
+                found[each.start, each.end] = [each.start, each.end, index, where.start, where.end]
+        return list(found.values())
 
     def retrieved(self, row: Row) -> list[Place]:
         """Return what came, in order, where it stands in the documents or as a text."""

@@ -438,6 +438,7 @@ def _sample(
         "t": [] if row.sample is None else list(row.sample.tags),
         "n": texts.needed(row),
         "r": texts.retrieved(row),
+        "cited": texts.cited(row),
         "none": row.response.retrieved_nothing or None,
         "c": _claims(row),
         "turns": [

@@ -502,11 +502,18 @@ def bar(value: float, largest: float, *, size: int = 30, plain: bool = False) ->
 
 
 # By what a figure was made, in one word; the long name is for details.
-_BY = {"lexic": "words", "exact": "exact", "embed": "meaning", "timing": "timing", "thresh": "bounds"}
+_BY = {
+    "lexic": "words",
+    "exact": "exact",
+    "embed": "meaning",
+    "timing": "timing",
+    "thresh": "bounds",
+    "trace": "trace",
+}
 
 
 def by(method: str) -> str:
-    """Return the word for a method: words, exact, meaning, model, judge or timing."""
+    """Return the word for a method: words, exact, meaning, model, judge, timing or trace."""
     known = next((word for begins, word in _BY.items() if method.startswith(begins)), None)
     if known is not None:
         return known

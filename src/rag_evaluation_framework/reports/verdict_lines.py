@@ -5,6 +5,7 @@ Every report says it by these, so that none of them disagrees with the exit code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
@@ -13,6 +14,7 @@ from shlex import join, quote
 from typing import TypeAlias
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead
@@ -36,6 +38,8 @@ from rag_evaluation_framework.statistics.paired import flips_p_value
 MARKS = {"passed": "✓", "failed": "✗", "undecided": "?", "not evaluated": "!", "incomplete": "…"}
 
 _NAMED = 20
+_FULL = "the disk is full"
+_IMPORTED = re.compile(r"[\w.]+:[\w.]+")
 _LISTED_REASONS = 3
 
 
@@ -59,6 +63,7 @@ def sentence(evaluation: Evaluation) -> str:
     verdict, moved, counts = verdict_of(evaluation), evaluation.regressions, evaluation.counts
     if verdict.word == "incomplete":
         reason = evaluation.outcome.reason
+        reason = _FULL if reason and reason.startswith(_FULL) else reason
         done = part_of(counts.finished, counts.total, "answer")
         return done + (f": {one_line(reason, 300)}" if reason else "")
     if verdict.word == "no gate":
@@ -309,7 +314,9 @@ def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         if target is not None and target.startswith("http") and target.isprintable():
             command = command.replace("--url URL", f"--url {quote(target)}")
         named = f"--resume {part.head.run_id}"
-        yield command.replace(named, f"--resume {short_id(part.folder)}"), ""
+        is_full = (part.outcome.reason or "").startswith(_FULL)
+        purpose = "when there is room on the disk" if is_full else ""
+        yield command.replace(named, f"--resume {short_id(part.folder)}"), purpose
 
 
 def _short(run_id: str, evaluation: Evaluation) -> str:
@@ -461,8 +468,13 @@ _COMMANDS: Mapping[str, _Words] = {
 
 
 def _target(head: RunHead) -> str:
-    """Name the option; the target's own name is not always what was given."""
-    return "--url URL" if str(head.target).startswith(("http://", "https://")) else "--target TARGET"
+    """Return the option that names the target again, as far as its own name tells what was given."""
+    name = str(head.target)
+    if name.startswith(("http://", "https://")):
+        address = name.removesuffix(DEFAULT_PATH)
+        return f"--url {quote(address) if address != name and address.isprintable() else 'URL'}"
+    is_told = _IMPORTED.fullmatch(name) or Path(name).is_file()
+    return f"--target {quote(name) if is_told and name.isprintable() else 'TARGET'}"
 
 
 def _judges(head: RunHead) -> Iterator[str]:

@@ -30,8 +30,8 @@ from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     fingerprint,
+    no_such_run,
     read_list,
-    run_paths,
     runs_ending_in,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
@@ -230,12 +230,8 @@ def open_baseline(
     if place is None and runs_ending_in(str(given), runs_directory):
         return _of_group(RunGroup.open(given, runs_directory))
     if place is None:
-        known = [path.name for path in run_paths(Path(runs_directory))]
-        hint = f"; the latest run there is {known[-1]}" if known else ""
-        raise UsageError(
-            f"no run {str(given)!r} in {runs_directory}, nor a results file or branch of that name with a "
-            f"complete run of {', '.join(datasets)}{hint}"
-        )
+        nor = f", nor a results file or branch of that name with a complete run of {', '.join(datasets)}"
+        raise no_such_run(given, runs_directory, nor=nor)
     return _of_file(place) if place.is_file() else _of_group(RunGroup.open(place, runs_directory))
 
 

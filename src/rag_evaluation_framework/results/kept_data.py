@@ -6,7 +6,7 @@ written once it is complete. Contexts that the system returned are in the journa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
 )
+from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.results.run_folder import SAMPLES_FILE, Samples
 from rag_evaluation_framework.text.display import short_repr
 
@@ -44,6 +45,18 @@ WHOLE_CHARACTERS = 1_000_000
 
 # What we wrote ourselves may repeat itself as often as it likes.
 _OWN = Limits(max_ratio=float("inf"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SamplesRead:
+    """Samples that were read already, and can be again as they were.
+
+    ``doubts`` are what people should know of the reading, ``configuration`` what heads of runs record of it.
+    """
+
+    stream: Callable[[], Iterator[Sample]]
+    doubts: tuple[str, ...] = ()
+    configuration: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kept_samples(folder: Path) -> Samples | None:
@@ -67,13 +80,15 @@ def read_samples(path: Path) -> Iterator[Sample]:
 def _sample(written: Mapping[str, Any]) -> Sample:
     content = dict(written["content"])
     origin, recorded = written["origin"], content.get("recorded")
-    made = {
+    made: dict[str, Any] = {
         "turns": msgspec.convert(content["turns"], tuple[Turn, ...]),
         "relevant_spans": tuple(map(_citation, content.get("relevant_spans", ()))),
         "expectation": _expectation(content.get("expectation")),
         "recorded": None if recorded is None else _recorded(recorded),
         "origin": None if origin is None else Origin(**origin),
     }
+    if "trace" in content:
+        made["trace"] = msgspec.convert(content["trace"], Trace)
     texts = {
         name: tuple(content.get(name, ()))
         for name in ("references", "reference_contexts", "relevant_chunk_ids", "tags")

@@ -37,9 +37,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import count, zip_longest
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -52,6 +54,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     counted,
     invalid,
+    quoted,
     refused,
 )
 from rag_evaluation_framework.files import strict_json
@@ -374,9 +377,7 @@ class RunFolder:
             raise UsageError(
                 f"expected a run by its id or the path of its folder, got the file {path_or_id}: {lacking}"
             )
-        known = [path.name for path in run_paths(Path(runs_directory))]
-        hint = f"the latest there is {known[-1]}" if known else "there is none"
-        raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
+        raise no_such_run(path_or_id, runs_directory)
 
     def amended(self, head: RunHead) -> RunFolder:
         """Give a run that has no answers yet another head."""
@@ -503,6 +504,17 @@ def runs_ending_in(end: str, directory: Path) -> list[Path]:
     if len(end) < 3 or "/" in end:
         return []
     return [path for path in run_paths(directory) if path.name.endswith(end)]
+
+
+def no_such_run(given: str | Path, runs_directory: str | Path, *, nor: str = "") -> UsageError:
+    """Return the error for a run that is not there: the nearest, or the latest, and how to see them all."""
+    directory = Path(runs_directory)
+    known = [path.name for path in reversed(run_paths(directory))]
+    near = get_close_matches(str(given), known, n=1, cutoff=0.8)
+    hint = f"Did you mean {near[0]}?" if near else f"The latest is {known[0]}." if known else "There is none."
+    where = "" if directory == DEFAULT_RUNS_DIRECTORY else f" --runs-dir {quote(str(directory))}"
+    listed = f" All: rag-eval runs{where}" if known else ""
+    return UsageError(f"there is no run {quoted(str(given))} in {directory}{nor}. {hint}{listed}")
 
 
 def run_paths(directory: Path) -> list[Path]:

@@ -78,13 +78,14 @@ function runs(length, value) {
   return found;
 }
 /* read: [document, start, end, rank]; needed: [document, start, end] */
-function painted(index, read, needed) {
-  const text = points(index), ranks = new Uint8Array(text.length), wanted = new Uint8Array(text.length);
+function painted(index, read, needed, cited = []) {
+  const text = points(index), ranks = new Uint8Array(text.length), wanted = new Uint8Array(text.length), meant = new Uint8Array(text.length);
   for (const [, from, to, rank] of read) for (let i = from; i < to && i < text.length; i++) ranks[i] ||= Math.min(rank, 250);
   for (const [, from, to] of needed) wanted.fill(1, from, to);
-  return { text, ranks, wanted };
+  for (const [from, to] of cited) meant.fill(1, from, to);
+  return { text, ranks, wanted, meant };
 }
-function documentLines({ text, ranks, wanted }) {
+function documentLines({ text, ranks, wanted, meant }) {
   const lines = [];
   for (let from = 0; from <= text.length;) {
     let to = from;
@@ -92,14 +93,14 @@ function documentLines({ text, ranks, wanted }) {
     const line = text.slice(from, to).join('');
     const kind = !line ? 'gap' : /^#/.test(line) ? 'head' : /^\|/.test(line) ? 'cell' : null;
     const element = h('p', { 'data-o': line ? from : null, class: kind, ...(line ? own(line) : {}) });
-    for (const [a, b] of runs(to - from, i => ranks[from + i] * 2 + wanted[from + i])) {
+    for (const [a, b] of runs(to - from, i => ranks[from + i] * 4 + wanted[from + i] * 2 + meant[from + i])) {
       const x = from + a, rank = ranks[x], need = wanted[x], words = text.slice(x, from + b).join('');
       if (rank && (x === 0 || ranks[x - 1] !== rank)) {
         element.append(h('span', { class: 'rank', title: 'read at rank ' + rank }, h('span', { class: 'vh' }, 'read, rank '), String(rank)));
       }
       const begins = need && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
-      element.append(rank || need
-        ? h('mark', { class: [rank ? 'r' : '', need ? 'n' : ''].join(' ').trim(), 'data-p': x },
+      element.append(rank || need || meant[x]
+        ? h('mark', { class: [rank && 'r', need && 'n', meant[x] && 'cited'].filter(Boolean).join(' '), 'data-p': x },
           begins ? h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] ') : null, words)
         : h('span', { 'data-p': x }, words));
     }

@@ -119,27 +119,44 @@ function runView(view, root, number) {
   /* One sample. */
   const page = h('article', { class: 'sample', hidden: true });
   root.append(page);
-  let current = null, chosen = null, turnOfNeed = -1;
+  let current = null, chosen = null, cited = null, turnOfNeed = -1;
   function reason([, , label, support, near, fresh]) {
     const nearest = near == null ? '' : `; the nearest is context ${near + 1}`;
     const said = label === 'contradicted' ? `Contradicted${near == null ? '' : ` by context ${near + 1}`}` : `Not in what was retrieved${nearest}`;
     return said + (fresh?.length ? ` (not there: ${fresh.join(', ')})` : '') + '.' + (support == null ? '' : ` Support ${f2(support)}, by ${view.supportBy || 'words'}.`);
   }
-  function cites(text) {
+  const cite = (text, title, onclick) => h('button', { class: 'cite', type: 'button', title, onclick }, text);
+  function numbered(text) {
     return text.split(/(\[\d{1,3}\])/).map(part => /^\[\d+\]$/.test(part) && +part.slice(1, -1) <= got(current).length
-      ? h('button', { class: 'cite', type: 'button', title: 'to the context', onclick: () => toContext(+part.slice(1, -1)) }, part) : part);
+      ? cite(part, 'to the context', () => toContext(+part.slice(1, -1))) : part);
+  }
+  /* What stands from one character to another of the answer, its citations as links: to a context, or to the cited characters. */
+  function cites(text, from, to) {
+    const out = [];
+    for (const [begin, end, index, first, last] of (current.cited || []).filter(each => each[0] >= from && each[1] <= to)) {
+      out.push(numbered(text.slice(from, begin).join('')), cite(text.slice(begin, end).join(''), 'to the cited characters', () => toCited(index, first, last)));
+      from = end;
+    }
+    return [out, numbered(text.slice(from, to).join(''))];
+  }
+  function toCited(index, first, last) {
+    chosen = index;
+    cited = [index, first, last];
+    refresh();
+    jump(first);
+    $('.docpane .doc', page).focus({ preventScroll: true });
   }
   function answer(sample) {
     const text = Array.from(sample.a || ''), doubtful = (sample.c || []).filter(claim => claim[2] !== 'supported'), out = [];
     let from = 0;
     doubtful.forEach((claim, i) => {
       if (claim[0] < from) return;
-      out.push(cites(text.slice(from, claim[0]).join('')));
+      out.push(cites(text, from, claim[0]));
       out.push(h('span', { class: 'unsup' + (claim[2] === 'contradicted' ? ' contra' : ''), tabindex: 0, role: 'note', 'aria-describedby': 'note' + (i + 1) },
-        cites(text.slice(claim[0], claim[1]).join('')), h('sup', {}, String(i + 1)), h('span', { class: 'tip', lang: 'en', 'aria-hidden': 'true' }, reason(claim))));
+        cites(text, claim[0], claim[1]), h('sup', {}, String(i + 1)), h('span', { class: 'tip', lang: 'en', 'aria-hidden': 'true' }, reason(claim))));
       from = claim[1];
     });
-    out.push(cites(text.slice(from).join('')));
+    out.push(cites(text, from, text.length));
     return [out, doubtful];
   }
   function toContext(rank) {
@@ -157,11 +174,12 @@ function runView(view, root, number) {
     $('.overview', root).hidden = true;
     page.hidden = false;
     turnOfNeed = -1;
+    cited = null;
     const index = shown.indexOf(sample);
     if (index >= 0) at = index;
     const read = got(sample).map((place, i) => typeof place[0] === 'number' ? [...place, i + 1] : null).filter(Boolean);
     const needed = needs(sample).filter(place => typeof place[0] === 'number' && place.length > 1);
-    const inDocuments = [...new Set([...needs(sample), ...got(sample)].filter(place => typeof place[0] === 'number').map(place => place[0]))];
+    const inDocuments = [...new Set([...[...needs(sample), ...got(sample)].filter(place => typeof place[0] === 'number').map(place => place[0]), ...(sample.cited || []).map(each => each[2])])];
     chosen = inDocuments[0];
     const [given, doubtful] = answer(sample);
     const pane = h('div', { class: 'docpane' });
@@ -212,14 +230,14 @@ function runView(view, root, number) {
     }
     const sums = [need ? `Needed ${counted(need, 'character')}, ${whole(found)} of them read.` : null, total ? `Read ${counted(total, 'character')}${need ? `, ${(found / total * 100).toFixed(0)} % of them needed` : ''}.` : null].filter(Boolean).join(' ');
     refresh = () => {
-      const mine = placesIn(read, chosen), wanted = placesIn(needed, chosen), text = h('div', { class: 'doc', tabindex: 0, role: 'region', 'aria-label': DATA.documents[chosen].name }, documentLines(painted(chosen, mine, wanted)));
+      const mine = placesIn(read, chosen), wanted = placesIn(needed, chosen), text = h('div', { class: 'doc', tabindex: 0, role: 'region', 'aria-label': DATA.documents[chosen].name }, documentLines(painted(chosen, mine, wanted, cited?.[0] === chosen ? [cited.slice(1)] : [])));
       const select = step => { chosen = indices[(indices.indexOf(chosen) + step + indices.length) % indices.length]; refresh(); $('.tabs [aria-selected=true]', pane).focus(); };
       const tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Documents' }, indices.map(index => h('button', { type: 'button', role: 'tab', 'aria-selected': String(index === chosen), tabindex: index === chosen ? 0 : -1, onclick: () => { chosen = index; refresh(); }, onkeydown: event => { const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key]; if (way) select(way); } },
         DATA.documents[index].name, placesIn(needs(current), index).length ? h('span', { class: 'dim' }, ' needed') : null)));
       pane.replaceChildren(h('h2', {}, 'In the documents'), h('p', { class: 'small dim' }, sums),
         h('p', { class: 'legend' }, h('span', {}, h('mark', { class: 'r' }, 'fill'), ' read'), h('span', {}, h('mark', { class: 'n' }, 'dashed line, no fill'), ' needed, not read'), h('span', {}, h('mark', { class: 'r n' }, 'fill and line'), ' needed and read')),
         tabs, miniMap(chosen, mine, wanted, text), h('p', { class: 'small dim' }, 'Upper lane: read. Lower lane: needed.'), text);
-      const first = $('.n', text) || $('.r', text);
+      const first = $('.cited', text) || $('.n', text) || $('.r', text);
       if (first) requestAnimationFrame(() => bring(text, first));
     };
     refresh();
