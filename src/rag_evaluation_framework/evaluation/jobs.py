@@ -32,12 +32,12 @@ from rag_evaluation_framework.evaluation.manifest import (
     DatasetEntry,
     Manifest,
     read_manifest,
-    read_thresholds,
 )
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (
+    Address,
     TargetLike,
     is_retrieval_only,
     model_of,
@@ -63,6 +63,7 @@ from rag_evaluation_framework.results.kept_data import SamplesRead, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, SAMPLES_FILE, keep_samples
 from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.verdicts import read_thresholds
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.retrieval.sweep import Grid
@@ -98,6 +99,8 @@ class Job:
     runs_directory: str | Path | None = None
     resume: str | None = None
     options: Options = field(default_factory=Options)
+    needs_target: bool = False
+    """Whether somebody has to be asked, even where the rows hold answers."""
 
 
 def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:
@@ -150,6 +153,12 @@ def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
 
 def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
     options, given = job.options, cast("TargetLike | None", job.target)
+    if given is None and (url := manifest.api.resolved_url(os.environ, secrets=secrets)) is not None:
+        given = Address(url)
+    if given is None and job.needs_target:
+        raise UsageError(
+            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
+        )
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)

@@ -26,7 +26,7 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, hits_of, shape
+from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer, hits_of, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.frameworks import (
     FrameworkSystem,
@@ -186,8 +186,10 @@ def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
         path=api.path,
         protocol=api.protocol,
         model=api.model,
+        method=api.method,
         headers=plain,
         secret_headers=secret,
+        body=api.resolved_body(os.environ, secrets=secrets),
         response_paths=api.response_paths,
         mask=secrets.mask,
     )
