@@ -373,10 +373,8 @@ class RunFolder:
                 f"{path_or_id} is the end of {len(ended):,} runs ({names}): write more of the id"
             )
         if Path(path_or_id).is_file():
-            lacking = "a results file has the figures of a run, not its journal"
-            raise UsageError(
-                f"expected a run by its id or the path of its folder, got the file {path_or_id}: {lacking}"
-            )
+            found = f"the file {path_or_id}: a results file has the figures of a run, not its journal"
+            raise UsageError(f"expected a run by its id or the path of its folder, got {found}")
         raise no_such_run(path_or_id, runs_directory)
 
     def amended(self, head: RunHead) -> RunFolder:
