@@ -12,6 +12,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.framework_results import plain_object
 from rag_evaluation_framework.datasets.recognition import archive_names
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.row_fields import part_named
@@ -270,6 +271,5 @@ def plain(value: Any, depth: int = 0) -> Any:
         if callable(method := getattr(value, name, None)):
             made = method()
             return made if made is value or type(made) is type(value) else plain(made, depth + 1)
-    if isinstance(content := getattr(value, "page_content", None), str):  # a document of LangChain
-        return {"page_content": content, "metadata": plain(getattr(value, "metadata", {}), depth + 1)}
-    return value
+    made = plain_object(value)
+    return value if made is None else plain(made, depth + 1)

@@ -20,6 +20,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
+from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
 from rag_evaluation_framework.datasets.recognition import described, recognise
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, reading_of, truth_value
@@ -111,15 +112,30 @@ def rows_in(
         raise UsageError("data: expected at least one row, got none")
     if all(isinstance(row, Sample) for row in given):
         return Dataset(samples=tuple(given), dialect=""), None
-    if wrong := next((row for row in given if not isinstance(row, Mapping)), None):
-        raise UsageError(f"data: expected dictionaries, samples, a frame or a dataset, got {shown(wrong)}")
-    rows = [plain_row(row) for row in given]
+    rows = [plain_row(_result(row, number)) for number, row in enumerate(given, 1)]
     if not map and (known := _known_rows(rows, needs_answer=needs_answer)) is not None:
         return known, None
     reading = reading_of(rows[:_LOOKED_AT], map, name=ROWS, needs_answer=needs_answer, in_memory=True)
     placed = (PlacedRecord(row, line) for line, row in enumerate(rows, 1))
     samples = _samples(placed, reading, FileProblems(ROWS), file=None, is_table=is_frame(data))
     return Dataset(samples=tuple(samples), dialect=ROWS), reading
+
+
+def _result(row: Any, number: int) -> Mapping[Any, Any]:
+    """Return a row as it is, and what a framework returned as one; a result must hold its question."""
+    if isinstance(row, Mapping) and not all(isinstance(part, Mapping) for part in row.values()):
+        return {name: pipeline_result(part) or part for name, part in row.items()}
+    read = pipeline_result(row) if isinstance(row, Mapping) else read_result(row)
+    if isinstance(row, str) or read is None:
+        if isinstance(row, Mapping):
+            return row
+        raise UsageError(f"data: expected dictionaries, samples, a frame or a dataset, got {shown(row)}")
+    if "question" not in read:
+        raise UsageError(
+            f"data: result {number} does not hold the question it answers: expected "
+            f'{{"question": …, "result": …}} with the {type(row).__name__} as the result'
+        )
+    return read
 
 
 class PlainRows:
