@@ -16,6 +16,7 @@ from click.formatting import wrap_text
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.reports.screen import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -242,12 +243,12 @@ GATE: tuple[Option[Any], ...] = (
     click.option(
         "--price-input",
         type=click.FloatRange(0),
-        help="US dollars for a million input tokens, for the estimate of a dry run.",
+        help="US dollars for a million input tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--price-output",
         type=click.FloatRange(0),
-        help="US dollars for a million output tokens, for the estimate of a dry run.",
+        help="US dollars for a million output tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--max-errors",
@@ -314,6 +315,13 @@ OUTPUT: tuple[Option[Any], ...] = (
 # The options that say how answers are scored: by which judge, which embedder, against which
 # documents.
 
+MAX_COST: Option[Any] = click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="US dollars that may be spent in all; no call is made that could pass it. Needs prices.",
+)
+
 _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--judge-model",
@@ -362,6 +370,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="SECONDS",
         help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
     ),
+    MAX_COST,
     click.option(
         "--embedder",
         metavar="EMBEDDER",
@@ -403,9 +412,19 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     corpus, glob = given.pop("corpus"), given.pop("glob")
     return {
         "judge": {name: value for name, value in judge.items() if value is not None},
+        "spending": spending_of(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
+
+
+def spending_of(max_cost: float | None) -> Spending | None:
+    """Return the total with its cap, where there is one."""
+    if max_cost is None:
+        return None
+    from rag_evaluation_framework.models.spending import Spending
+
+    return Spending(max_cost)
 
 
 # How screens look is asked of every command; the answer is in the context's ``meta``.
@@ -483,7 +502,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout"),
+        *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
     "Statistics": ("resamples", "test", "paired_test", "level"),
     "Files": (
