@@ -2,7 +2,7 @@
 
 Python blocks of a page run one after another in one namespace, in a copy of the examples folder. Console
 blocks start with ``$``: the command runs, and the lines below it, where there are any, are what it prints
-(``…`` stands for anything).
+(``…`` stands for anything). A block that begins with ``# needs PACKAGE`` runs where that is installed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,9 @@ def test_the_blocks_of_a_page_run_from_top_to_bottom(
     monkeypatch.chdir(folder)
     namespace: dict[str, object] = {}
     for kind, block in blocks(page):
+        needed = re.match(r"\s*# needs (\w+)", block)
+        if needed and find_spec(needed[1]) is None:
+            continue
         if kind == "python":
             exec(compile(block, str(page), "exec"), namespace)
         elif kind == "console":

@@ -268,7 +268,7 @@ class OpenAIEmbedder:
             "encoding_format": "float",
         }
         asked |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
-        reply = await client.post(
+        reply = await client.request(
             self._url, strict_json.encode(asked), headers=headers, timeout=self._timeout
         )
         mask = header_mask([headers.get("Authorization", "")])
@@ -468,7 +468,7 @@ class OpenAIChatModel:
             await asyncio.sleep(_HOLD_SECONDS)
         paid: float | None = most  # a request that nobody answers may have been worked on
         try:
-            reply = await self._client.post(self._url, body, headers=self._headers, timeout=self._timeout)
+            reply = await self._client.request(self._url, body, headers=self._headers, timeout=self._timeout)
             paid = None
         except TargetError as error:
             paid = most if was_reached(error) else 0.0

@@ -85,6 +85,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         options=options,
         spending=given["spending"],
         prices=_prices(given),
+        needs_target=True,
     )
     with prepared(job) as suite:
         return _told(suite, given)
