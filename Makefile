@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-traces bench cards clean
+.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-traces bench cards clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,12 +75,25 @@ fix: $(VENV)/.dev ## let ruff repair and format what it can
 docs: $(VENV)/.dev ## print the pages that come from the code
 	@$(BIN)/python docs/print_pages.py
 
-fixtures: fixtures-traces
+# Each tool in an environment of its own: ragas 0.1 and ragas do not go together, nor does evals with newer packages.
+FIXTURES := tests/fixtures/make_fixtures.py
+fixtures: fixtures-traces fixtures-frameworks ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
+	@for each in 'ragas_old ragas<0.2 datasets<3 pyarrow<18' 'ragas ragas langchain-community==0.4.1' 'deepeval deepeval' \
+	  'inspect_ai inspect_ai backports.zstd' 'openai_evals evals setuptools<80' 'langsmith langsmith pandas' \
+	  'squad_rows datasets' 'langfuse langfuse' 'phoenix arize-phoenix-client pandas' 'rows pandas pyarrow openpyxl' 'promptfoo'; do \
+	  set -- $$each; name=$$1; shift; \
+	  test -x $(VENV)/fixtures/$$name/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/$$name || exit 1; \
+	  test -z "$$*" || PIP_CONSTRAINT= $(VENV)/fixtures/$$name/bin/pip install --quiet "$$@" || exit 1; \
+	  $(VENV)/fixtures/$$name/bin/python $(FIXTURES) $$name || exit 1; \
+	done
 
 fixtures-traces: ## make the traces of the tests and of the example anew, with the real libraries
 	@test -x $(VENV)/fixtures/traces/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/traces
 	@PIP_CONSTRAINT= $(VENV)/fixtures/traces/bin/python -m pip install --quiet -r tests/fixtures/traces/versions.txt
 	@$(VENV)/fixtures/traces/bin/python tests/fixtures/make_traces.py
+
+fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the tests return, built with the real frameworks
+	@$(BIN)/python tests/framework_apps.py
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
 	@$(BIN)/python -m benchmarks

@@ -49,9 +49,11 @@ SWAPPED, SWAPPED_TEXTS = 0.2, 1200
 OF_SIGNS, OF_WORDS, OF_CHARACTERS, OF_FAMILIES = 10.0, 2.0, 3.0, 5.0
 OF_QUESTION_SIGNS, QUESTION = 15.0, 4.0
 LEAST_TEXTS, LEAST_WEIGHT = 2, 0.04
-# From which probability on an answer declines, chosen on sets left out.
+# From which probability on an answer declines, chosen on sets left out. Without a sign more is asked for:
+# what the question is about must not make an answer beside the point a declining one.
 THRESHOLDS = {
     "threshold": 0.62,
+    "without_signs": 0.7,
     "of_questions": 0.75,
     "of_answers": 0.7,
     "of_patterns": 0.29,

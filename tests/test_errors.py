@@ -103,6 +103,9 @@ def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
         str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"]))
         == 'there is no metric "zzz". There are mrr and ndcg.'
     )
+    # As much alike as "clock" and "colour", and no slip of the hand.
+    assert "Did you mean" not in str(UnknownNameError("dialect", "nope", ["inspect"]))
+    assert "Did you mean colour" in str(UnknownNameError("setting", "clock", ["colour"]))
     assert str(UnknownNameError("store", "zzz", [])) == 'there is no store "zzz". There is none.'
 
 

@@ -201,15 +201,21 @@ class UnknownNameError(UsageError):
 
 
 _ALIKE = 0.5
+_ALIKE_INSIDE = 0.6  # People seldom mistype the first letter: "nope" is not meant for "inspect".
 _NEARLY = 0.15
-_NAMED = 20
+_NAMED = 30
 
 
 def _nearest(name: str, known: Sequence[str]) -> list[str]:
     """Return the known names that are alike: the nearest, and those that are about as near."""
     near = get_close_matches(name, known, n=3, cutoff=_ALIKE)
-    likeness = [SequenceMatcher(None, each, name).ratio() for each in near]
-    return [each for each, ratio in zip(near, likeness, strict=True) if ratio >= likeness[0] - _NEARLY]
+    likeness = {each: SequenceMatcher(None, each, name).ratio() for each in near}
+    likely = [each for each in near if _begins_alike(name, each) or likeness[each] >= _ALIKE_INSIDE]
+    return [each for each in likely if likeness[each] >= likeness[likely[0]] - _NEARLY]
+
+
+def _begins_alike(name: str, known: str) -> bool:
+    return name[:1].casefold() == known[:1].casefold() or name in known or known in name
 
 
 def _named(names: Sequence[str]) -> str:

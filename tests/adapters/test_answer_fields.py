@@ -21,11 +21,12 @@ from rag_evaluation_framework import (
     Turn,
     Usage,
 )
-from rag_evaluation_framework.adapters.http_agent import Probe
+from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.adapters.http_client import Reply, reply_value, unmasked
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, ReplyPath
+from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer
 from rag_evaluation_framework.evaluation.targets import Ask, replay, response_of
+from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.samples import Recorded
 
 TABLES = tables_beside(__file__)
@@ -97,7 +98,7 @@ def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() ->
     assert (
         "1 context could not be read: expected texts, or objects with text, content, page_content, snippet "
         "or chunk"
-    ) in Probe(address="h", elapsed_ms=1.0, answer=read).hints()
+    ) in Probe(candidate=Candidate(), address="h", elapsed_ms=1.0, answer=read).hints()
 
 
 @pytest.mark.parametrize(("fields", "unread"), TABLES["unread_contexts"])
@@ -210,7 +211,7 @@ def test_given_paths_replace_the_search() -> None:
 @pytest.mark.parametrize(("path", "found"), TABLES["paths"])
 def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
     value = {"a": {"b": [{"c": 1}, {"c": 2, "e": 4}]}, "x.y": 3, "none": []}
-    assert ReplyPath.parse(path).find(value) == found
+    assert JsonPath.parse(path).find(value) == found
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
 )
 def test_what_is_no_path_is_refused_with_its_field(path: str) -> None:
     if path == "$":  # a name like any other
-        assert ReplyPath.parse(path).find({"$": 1}) == 1
+        assert JsonPath.parse(path).find({"$": 1}) == 1
         return
     with pytest.raises(InputError, match=r"responsePaths\.answer: expected a path"):
         AnswerReader({"answer": path})

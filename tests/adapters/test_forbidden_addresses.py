@@ -59,7 +59,7 @@ def test_a_name_that_leads_to_one_is_refused_when_it_is_looked_up(
     async def asked() -> Any:
         client = HttpClient()
         try:
-            return await client.post(f"http://{written}/", b"{}", headers={}, timeout=5)
+            return await client.request(f"http://{written}/", b"{}", headers={}, timeout=5)
         finally:
             await client.close()
 

@@ -194,7 +194,7 @@ def test_a_header_that_would_break_the_request_is_refused_without_showing_it(hea
 
 
 def test_an_unknown_protocol_or_part_is_refused() -> None:
-    with pytest.raises(UsageError, match="expected simple or openai-compatible"):
+    with pytest.raises(UsageError, match=r'there is no protocol "grpc"\. There are dify, gradio'):
         HttpAgent("http://h", protocol="grpc")
     with pytest.raises(UsageError, match="Did you mean answer"):
         HttpAgent("http://h", response_paths={"anwser": "a"})

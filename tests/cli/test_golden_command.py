@@ -521,7 +521,7 @@ def test_labels_of_other_splits_are_told_where_the_results_of_all_are(golden: Co
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected --url or --target"),
+        ([], "say what to ask: --url http://localhost:4000, or --target module:function"),
         (["--target", ASSISTANT, "--threshold", "boundary:token_f1=0.9"], "expected a metric of its samples"),
         (["--target", "nobody:answer"], "cannot import nobody"),
     ],

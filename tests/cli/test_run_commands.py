@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from command_lines import invoked as invoke
-from rag_evaluation_framework import Request, Response, UsageError, metric, read_dataset
+from rag_evaluation_framework import Request, Response, UsageError, load, metric, read_dataset
 from rag_evaluation_framework.cli.evaluate import command as evaluate_command
 from rag_evaluation_framework.cli.evaluate_models import command as models_command
 from rag_evaluation_framework.cli.generate import command as generate_command
@@ -309,10 +309,16 @@ def test_an_unknown_metric_or_run_is_told_with_what_there_is(folder: RunFolder) 
     assert "The latest is books_1" in str(failed.exception)
 
 
-def test_a_results_file_cannot_be_scored(folder: RunFolder) -> None:
-    refused = invoke(score_command, (folder.path / "head.json"), "-m", "exact_match")
+@pytest.mark.parametrize("kind", ["of the run", "named so", "by content"])
+def test_a_results_file_cannot_be_scored(folder: RunFolder, tmp_path: Path, kind: str) -> None:
+    path = {"named so": tmp_path / "a.results.json", "by content": tmp_path / "a.json"}.get(kind)
+    if path is None:
+        path = folder.path / "head.json"
+    else:
+        load(folder.path).save(path, format="results")  # type: ignore[union-attr]
+    refused = invoke(score_command, path, "-m", "exact_match")
     assert isinstance(refused.exception, UsageError)
     assert str(refused.exception) == (
-        f"expected a run by its id or the path of its folder, got the file {(folder.path / 'head.json')}: "
+        f"expected a run by its id or the path of its folder, got the file {path}: "
         "a results file has the figures of a run, not its journal"
     )

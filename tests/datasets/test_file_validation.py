@@ -426,7 +426,7 @@ PASSENGERS = """\
 """
 FOUND = """\
 passengers.jsonl:2: error: "expected" is missing; did you write it as "expcted"? [missing-field]
-passengers.jsonl:3: error: not JSON: expected ',' or '}', got '"' at column 49 [json-syntax]
+passengers.jsonl:3: error: not JSON: expected ',' or '}', got '"' at column 48 [json-syntax]
 passengers.jsonl:4: error: expected: expected text, got 8; write "8" [wrong-type]
 passengers.jsonl:5: error: "input" is missing; did you write it as "question"? [missing-field]
 passengers.jsonl:5: error: "expected" is missing; did you write it as "answer"? [missing-field]

@@ -150,7 +150,7 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
 def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
-    with pytest.raises(InputError, match="agent-samples, beir, evaluation-dataset") as caught:
+    with pytest.raises(InputError, match="agent-samples, beir, deepeval") as caught:
         recognise(path)
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 

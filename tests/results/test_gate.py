@@ -11,13 +11,18 @@ import pytest
 
 from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshold, UsageError, Verdict
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.evaluation.manifest import read_thresholds
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.summaries import Counts, Figure, Unscored
-from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Operator, Regressions
+from rag_evaluation_framework.results.verdicts import (
+    GatedMetric,
+    Movement,
+    Operator,
+    Regressions,
+    read_thresholds,
+)
 from rag_evaluation_framework.statistics.intervals import Interval
 
 COMPLETE = RunOutcome(completed=True, interrupted=False, done=10, failed=0, remaining=0)

@@ -1,18 +1,20 @@
-"""An agent behind a URL; probing it.
+"""An agent behind a URL.
 
-Sent is ``POST {url}{path}`` with ``{"message": …}``, or with ``{"messages": […]}`` where the protocol is
-``openai-compatible``. Headers beside those given: ``X-Thread-Id``, one for each sample, shared by the
-turns of a conversation, and ``Idempotency-Key``, the same for every attempt at the same turn. A system
-turn of the dataset goes to an ``openai-compatible`` agent only: the simple protocol has no place for it.
+What is sent where is a shape of :mod:`rag_evaluation_framework.evaluation.agent_shapes`, or a template of the
+user's. Headers beside those given: ``X-Thread-Id``, one for each sample, shared by the turns of a
+conversation, and ``Idempotency-Key``, the same for every attempt at the same turn. ``{{thread}}`` is that
+thread too, or, where the reply is known to name one, nothing in the first turn and then what it names. A
+system turn of the dataset goes only to agents that are sent ``{{messages}}``.
 
 An attempt that fails in the middle of a conversation starts it over, under the same thread and keys.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -26,15 +28,27 @@ from rag_evaluation_framework.adapters.http_client import (
     reply_value,
     unmasked,
 )
-from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer
-from rag_evaluation_framework.evaluation.manifest import DEFAULT_PATH, PROTOCOLS
+from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.agent_shapes import (
+    METHODS,
+    SHAPES,
+    AnswerReader,
+    Events,
+    ReadAnswer,
+    filled,
+    filled_text,
+    has_question,
+    placeholders_in,
+)
+from rag_evaluation_framework.evaluation.agent_shapes import shape as shape_of
 from rag_evaluation_framework.evaluation.secrets import names_a_secret
 from rag_evaluation_framework.evaluation.targets import Ask, replay
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import EXPECTED, Request, Response
+from rag_evaluation_framework.records.responses import Request, Response
 
 _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
+_TICKET = re.compile(r"[\w.-]{1,200}", re.ASCII)
+_ACCEPT = "application/json, text/event-stream;q=0.9, */*;q=0.5"
 
 
 class HttpAgent:
@@ -42,17 +56,19 @@ class HttpAgent:
 
     ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back, as are the
     password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the
-    answer, contexts, citations and usage stand in a reply that is not of a usual shape. ``body`` has fields
-    to send with every message.
+    answer, contexts, citations, usage and the thread stand in a reply that is not of a usual shape. ``body``
+    is a template if the question has a place in it (``{"question": "{{question}}"}``), else fields to send
+    beside those of the protocol. ``path`` may have places too, and is the protocol's own if none is given.
     """
 
     def __init__(
         self,
         url: str,
         *,
-        path: str = DEFAULT_PATH,
+        path: str | None = None,
         protocol: str = "simple",
         model: str | None = None,
+        method: str = "POST",
         headers: Mapping[str, str] | None = None,
         secret_headers: Mapping[str, str] | None = None,
         response_paths: Mapping[str, str] | None = None,
@@ -60,20 +76,33 @@ class HttpAgent:
         max_body_bytes: int = MAX_BODY_BYTES,
         mask: Callable[[str], str] | None = None,
     ) -> None:
-        if protocol not in PROTOCOLS:
-            raise UsageError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {shown(protocol)}")
-        self.address = joined_address(url, path)
+        if protocol not in SHAPES:
+            raise UnknownNameError("protocol", protocol, list(SHAPES))
+        if method not in METHODS:
+            raise UsageError(f"method: expected one of {', '.join(METHODS)}, got {shown(method)}")
+        shape = SHAPES[protocol]
+        self.address = joined_address(url, shape.path if path is None else path)
         self.name = shown_address(self.address)
-        self.reader = AnswerReader(response_paths)
+        paths = {**shape.reply, **(response_paths or {})}
+        self.reader = AnswerReader(paths)
+        self._names_thread = "thread" in paths
         own_mask = header_mask([*(secret_headers or {}).values(), *secrets_in_address(url)])
         self.mask = _both(mask or unmasked, own_mask)
-        self.takes_history = protocol == "openai-compatible"
-        self._protocol = protocol
-        self._body = {**(body or {}), **({} if model is None else {"model": model})}
+        own = dict(body or {})
+        named = {} if model is None or shape.names_model else {"model": model}
+        self._body: Mapping[str, Any] | None = own if has_question(own) else {**shape.body, **named, **own}
+        if method == "GET":
+            self._body = None
+        self._ticket = shape.ticket
+        self._model = model or shape.model
+        self._method = method
+        self.takes_history = bool(placeholders_in([self._body, self.address]) & {"messages", "history"})
         self._headers = {
             **JSON_HEADERS,
+            "Accept": _ACCEPT,
             **checked_headers({**(headers or {}), **(secret_headers or {})}),
         }
+        self._filled_headers = [name for name, text in self._headers.items() if placeholders_in(text)]
         _refuse_two_authorizations(self.address, self._headers)
         self._client = HttpClient(max_body_bytes=max_body_bytes)
 
@@ -81,27 +110,68 @@ class HttpAgent:
         """Put the sample to the agent, turn by turn within the attempt's time; the latency is that of all."""
         deadline = time.monotonic() + request.timeout
         latency_ms = 0.0
+        thread = self.first_thread(request.thread_id)
 
         async def read(ask: Ask) -> ReadAnswer:
-            nonlocal latency_ms
+            nonlocal latency_ms, thread
             remaining = max(deadline - time.monotonic(), 0.001)
+            key = ask.key(request.key)
             reply = await self.send(
-                ask, key=ask.key(request.key), thread_id=request.thread_id, timeout=remaining
+                ask, key=key, thread_id=request.thread_id, thread=thread, timeout=remaining
             )
             latency_ms += reply.latency_ms
-            return self.reader.read(reply_value(reply, url=self.address, mask=self.mask))
+            answer = self.read(reply)
+            thread = answer.thread or thread
+            return answer
 
         response = await replay(request.sample, read, history=request.history)
         return replace(response, latency_ms=latency_ms)
 
-    async def send(self, ask: Ask, *, key: str, thread_id: str, timeout: float) -> Reply:
-        """Send one turn and return the reply as it came."""
+    def first_thread(self, thread_id: str) -> str | None:
+        """Return what stands for the thread in the first turn: nothing where the agent itself names it."""
+        return None if self._names_thread else thread_id
+
+    async def send(self, ask: Ask, *, key: str, thread_id: str, thread: str | None, timeout: float) -> Reply:
+        """Send one turn and return the reply as it came; of a call that is answered later, the late one."""
+        deadline = time.monotonic() + timeout
+        values = {
+            "question": ask.text,
+            "input": ask.text,
+            "messages": list(ask.messages),
+            "history": list(ask.messages[:-1]),
+            "thread": thread,
+            "model": self._model,
+        }
         headers = {**self._headers, "X-Thread-Id": thread_id, "Idempotency-Key": key}
-        message = (
-            {"messages": ask.messages} if self._protocol == "openai-compatible" else {"message": ask.text}
+        for name in self._filled_headers:
+            headers[name] = " ".join(filled_text(headers[name], values).split())
+        address = filled_text(self.address, values, in_address=True)
+        body = None if self._body is None else strict_json.encode(filled(self._body, values))
+        reply = await self._client.request(
+            address, body, headers=headers, timeout=timeout, method=self._method
         )
-        body = strict_json.encode({**self._body, **message})
-        return await self._client.post(self.address, body, headers=headers, timeout=timeout)
+        if self._ticket is None or not 200 <= reply.status < 300:
+            return reply
+        remaining = max(deadline - time.monotonic(), 0.001)
+        late = await self._client.request(
+            self._late_address(reply), None, headers=headers, timeout=remaining, method="GET"
+        )
+        return replace(late, latency_ms=reply.latency_ms + late.latency_ms)
+
+    def read(self, reply: Reply) -> ReadAnswer:
+        """Read the answer from a reply, which may be a stream."""
+        value = reply_value(reply, url=self.address, mask=self.mask, takes_streams=True)
+        if self._ticket is not None and isinstance(value, Events):
+            # Those before are what the answer was on its way.
+            value = Events(value.values[-1:])
+        return self.reader.read(value)
+
+    def _late_address(self, reply: Reply) -> str:
+        value = reply_value(reply, url=self.address, mask=self.mask)
+        ticket = value.get(self._ticket) if isinstance(value, dict) else None
+        if not isinstance(ticket, str) or not _TICKET.fullmatch(ticket):
+            raise TargetError("no-answer", f"expected {self._ticket} in the reply, got {shape_of(value)}")
+        return joined_address(self.address, ticket)
 
     async def close(self) -> None:
         await self._client.close()
@@ -120,8 +190,10 @@ def joined_address(url: str, path: str) -> str:
         check_host(parts.hostname)
     except TargetError as error:
         raise UsageError(f"url: {error.message}") from None
+    path, _, query = path.partition("?")
     whole = parts.path.rstrip("/") + "/" + path.lstrip("/") if path else parts.path
-    return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
+    queries = "&".join(each for each in (query, parts.query) if each)
+    return urlunsplit((parts.scheme, parts.netloc, whole, queries, ""))
 
 
 def shown_address(address: str) -> str:
@@ -167,83 +239,3 @@ def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable
     if unmasked in (first, second):
         return first if second is unmasked else second
     return lambda text: second(first(text))
-
-
-# One question to an agent, and what would be read from its reply.
-
-_SHOWN_CHARACTERS = 2_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """The outcome of one question: a reply, what was read from it, or why nothing could be."""
-
-    address: str
-    elapsed_ms: float
-    status: int | None = None
-    body: str = ""
-    answer: ReadAnswer | None = None
-    failure: TargetError | None = None
-
-    @property
-    def reached(self) -> bool:
-        """Tell whether the agent gave any reply at all."""
-        return self.status is not None
-
-    def hints(self) -> list[str]:
-        """Say what to try where something was not found."""
-        if self.failure is not None:
-            return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
-        found = self.answer.found if self.answer else {}
-        hints = [
-            f"no {part} found; if the reply has them, name their place under spec.api.responsePaths.{part}"
-            for part in ("contexts", "citations", "usage")
-            if part not in found
-        ]
-        if self.answer and (count := self.answer.unread_contexts):
-            hints.append(f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}")
-        if self.answer and (count := self.answer.unread_citations):
-            hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
-        return hints
-
-
-_HINTS = {
-    "connection-failed": "is the agent running, and is this its port?",
-    "connect-timeout": "is the host right, and does a firewall stand between?",
-    "timeout": "the agent is slow; --timeout gives it longer",
-    "no-answer": "if the reply has the answer elsewhere, --answer-path names its place: result.text",
-    "html-page": "this is a page for people; the API may have another path: --path",
-    "malformed-json": "the reply should be JSON; this may not be the chat endpoint: --path",
-    "http-400": "the agent expects another body; try --protocol openai-compatible",
-    "http-401": "the agent wants a key: --header 'Authorization: Bearer …'",
-    "http-403": "the key given is not allowed to do this",
-    "http-404": "nothing listens at this path: --path",
-    "http-405": "this path takes no POST: --path",
-    "http-422": "the agent expects another body; try --protocol openai-compatible",
-}
-
-
-async def probe(agent: HttpAgent, message: str, *, timeout: float) -> Probe:
-    """Send one question and read the reply as a run would."""
-    ask = Ask(({"role": "user", "content": message},), 1, 1)
-    started = time.perf_counter()
-    reply: Reply | None = None
-    answer: ReadAnswer | None = None
-    failure: TargetError | None = None
-    try:
-        reply = await agent.send(ask, key="probe", thread_id="probe", timeout=timeout)
-        answer = agent.reader.read(reply_value(reply, url=agent.address, mask=agent.mask))
-    except TargetError as error:
-        failure = error
-    finally:
-        elapsed = (time.perf_counter() - started) * 1000
-        await agent.close()
-    text = agent.mask(reply.body.decode("utf-8", errors="replace")) if reply else ""
-    return Probe(
-        address=agent.name,
-        elapsed_ms=reply.latency_ms if reply else elapsed,
-        status=reply.status if reply else None,
-        body=text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…",
-        answer=answer,
-        failure=failure,
-    )

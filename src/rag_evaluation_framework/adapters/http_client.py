@@ -1,4 +1,4 @@
-"""One POST within limits: unpacking, status, secrets masked.
+"""One request within limits: unpacking, status, streams, secrets masked.
 
 Nothing is retried and no redirect is followed, so a header sent to one origin never reaches another.
 Cookies, proxies and ``.netrc`` of the environment are not used. Whatever goes wrong is a
@@ -13,7 +13,7 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,6 +25,7 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
@@ -199,7 +200,7 @@ class Reply:
 
 
 class HttpClient:
-    """Posts bodies over connections that are kept open; belongs to the event loop that first uses it."""
+    """Sends requests over connections that are kept open; belongs to the event loop that first uses it."""
 
     def __init__(
         self, *, max_body_bytes: int = MAX_BODY_BYTES, connect_timeout: float = CONNECT_TIMEOUT
@@ -210,7 +211,15 @@ class HttpClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
 
-    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str], timeout: float) -> Reply:
+    async def request(
+        self,
+        url: str,
+        body: bytes | None,
+        *,
+        headers: Mapping[str, str],
+        timeout: float,
+        method: str = "POST",
+    ) -> Reply:
         """Send a body and return the whole reply, whatever its status; a failure is a ``TargetError``."""
         import aiohttp
 
@@ -220,8 +229,8 @@ class HttpClient:
             async with asyncio.timeout(timeout):
                 session = self._open_session()
                 sent = time.monotonic()
-                async with session.post(
-                    url, data=body, headers=headers, timeout=limits, allow_redirects=False
+                async with session.request(
+                    method, url, data=body, headers=headers, timeout=limits, allow_redirects=False
                 ) as response:
                     return Reply(
                         status=response.status,
@@ -233,7 +242,7 @@ class HttpClient:
             raise _failure(error) from None
 
     async def close(self) -> None:
-        """Close the connections; the next post opens new ones."""
+        """Close the connections; the next request opens new ones."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -446,10 +455,11 @@ _KNOWN_CHARSETS = re.compile(
 )
 
 
-def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:
+def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str], takes_streams: bool = False) -> Any:
     """Return the JSON value of a reply; any other reply raises a :class:`TargetError` that says what it was.
 
-    ``mask`` hides secrets, in what an error quotes and in every string of the value.
+    ``mask`` hides secrets, in what an error quotes and in every string of the value. With ``takes_streams``
+    server-sent events and lines of JSON are :class:`Events`, and plain text is a string.
     """
     failure = status_failure(reply, url=url, mask=mask)
     if failure is not None:
@@ -461,20 +471,94 @@ def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:
         raise TargetError("html-page", f"expected JSON, got a page: {quoted(body, mask)}")
     try:
         written = _utf8(body, reply.headers.get("content-type", ""))
-        value = _decoder.decode(written)
-        if strict_json.repeats_a_key(written, value):
-            raise ValueError("a key that an object has twice")
+        stream = _stream(written, reply.headers.get("content-type", "").lower()) if takes_streams else None
+        value = _decoded(written) if stream is None else stream
         return masked(value, mask)
+    except _StreamError as error:
+        told = quoted(str(error).encode("utf-8"), mask)
+        raise TargetError("stream-error", f"the stream ended with an error: {told}") from None
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         reason = type(error).__name__ if isinstance(error, RecursionError | UnicodeError) else str(error)
         message = f"expected JSON, got {quoted(body, mask)} ({reason})"
         raise TargetError("malformed-json", message, retry=True) from None
 
 
+def _decoded(written: bytes) -> Any:
+    value = _decoder.decode(written)
+    if strict_json.repeats_a_key(written, value):
+        raise ValueError("a key that an object has twice")
+    return value
+
+
+# Replies in events: what is no JSON in them is a piece of text, as is all of a reply of plain text.
+
+_STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_PLAIN_TYPES = ("text/plain", "text/markdown")
+_WITHOUT_CONTENT = ("[DONE]", "null")
+
+
+def _stream(body: bytes, content_type: str) -> Events | str | None:
+    """Return the events of a reply, or its plain text; ``None`` of any other, which is one JSON value."""
+    is_stream = content_type.startswith("text/event-stream")
+    if is_stream or body.lstrip().startswith(_STREAM_STARTS):
+        return Events(tuple(_server_sent(body.decode("utf-8"))))
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(lines) > 1 and all(line.lstrip()[:1] == b"{" and line.rstrip()[-1:] == b"}" for line in lines):
+        return Events(tuple(map(_decoded, lines)))
+    if content_type.startswith(_PLAIN_TYPES):
+        try:
+            return None if isinstance(_decoder.decode(body), dict | list | str) else body.decode("utf-8")
+        except msgspec.DecodeError:
+            return body.decode("utf-8")
+    return None
+
+
+def _server_sent(text: str) -> Iterator[Any]:
+    """Yield what each event says, as the HTML standard reads streams; an error is a failure."""
+    pieces: list[str] = []
+    kind, data = "", list[str]()
+    # Only these three end a line of a stream; Python's splitlines knows more.
+    for line in [*re.split(r"\r\n|\n|\r", text), ""]:
+        name, _, value = line.partition(":")
+        if name == "event":
+            kind = value.strip()
+        elif name == "data":
+            data.append(value.removeprefix(" "))
+        elif not line:
+            if kind == "error":
+                raise _StreamError("\n".join(data))
+            if data and "\n".join(data).strip() not in _WITHOUT_CONTENT:
+                pieces.append("\n".join(data))
+            kind, data = "", []
+    values = [_event_value(piece) for piece in pieces]
+    # Where some pieces are no JSON, those that look like a text or a number in JSON are pieces as well.
+    is_json = all(value is not None for value in values)
+    for piece, value in zip(pieces, values, strict=True):
+        yield value if isinstance(value, dict | list) or (is_json and isinstance(value, str)) else piece
+
+
+def _event_value(piece: str) -> Any:
+    try:
+        value = _decoded(piece.encode("utf-8"))
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    if isinstance(value, dict) and (
+        "error" in (value.get("event"), value.get("type")) or set(value) == {"error"}
+    ):
+        raise _StreamError(piece)
+    return value
+
+
+class _StreamError(Exception):
+    """What a stream says went wrong."""
+
+
 def masked(value: Any, mask: Callable[[str], str]) -> Any:
     """Return a JSON value with secrets hidden in each of its strings."""
     if mask is unmasked:
         return value
+    if isinstance(value, Events):
+        return Events(tuple(masked(event, mask) for event in value.values))
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):

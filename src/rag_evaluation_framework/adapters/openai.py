@@ -260,7 +260,7 @@ class OpenAIEmbedder:
             "encoding_format": "float",
         }
         asked |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
-        reply = await client.post(
+        reply = await client.request(
             self._url, strict_json.encode(asked), headers=headers, timeout=self._timeout
         )
         mask = header_mask([headers.get("Authorization", "")])
@@ -407,7 +407,7 @@ class OpenAIChatModel:
         conceded = self._conceded
         while True:
             body = self._settings.body(messages, schema=schema, draw=draw, conceded=conceded)
-            reply = await self._client.post(
+            reply = await self._client.request(
                 self._url, strict_json.encode(body), headers=self._headers, timeout=self._timeout
             )
             complaint = reply.body.decode("utf-8", "replace") if reply.status in REFUSED_STATUSES else ""

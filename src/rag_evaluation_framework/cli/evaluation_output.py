@@ -82,6 +82,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         runs_directory=given["runs_dir"],
         resume=given["resume"],
         options=options,
+        needs_target=True,
     )
     with prepared(job) as suite:
         return _told(suite, given)

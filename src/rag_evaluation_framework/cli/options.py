@@ -126,12 +126,8 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
 
 def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
-    if (given["url"] is None) == (given["target"] is None):
-        if given["url"] is not None:
-            raise UsageError("expected --url or --target, got both")
-        raise UsageError(
-            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
-        )
+    if given["url"] is not None and given["target"] is not None:
+        raise UsageError("expected --url or --target, got both")
     for option in ("max_drop", "max_regressions", "on_undecided"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")

@@ -1,48 +1,60 @@
-"""``rag-eval probe``: send one question to an agent and show what would be read from its reply."""
+"""``rag-eval probe``: find out how an agent is asked, and show what would be read from its reply."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.adapters.http_agent import Probe
+    from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 
 _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300
+_TRIED_CHARACTERS = 100
+_QUESTIONS = "evals/first.jsonl"
 
 EXAMPLES = """\b
 Examples:
-  rag-eval probe --url http://localhost:4000
-  rag-eval probe --url http://localhost:8000 --path /v1/chat/completions --protocol openai-compatible
-  rag-eval probe --url https://agent.example --header 'Authorization: Bearer …' --message 'What is RAG?'
-  rag-eval probe --url http://localhost:4000 --answer-path result.text --json"""
+  rag-eval probe http://localhost:8000
+  rag-eval probe http://localhost:8000/ask --write agent.yaml
+  rag-eval probe http://localhost:8000 --path /v1/chat/completions --protocol openai-compatible
+  rag-eval probe https://agent.example --header 'Authorization: Bearer ${AGENT_KEY}'
+  rag-eval probe http://localhost:8000/ask --body '{"q": "{{question}}", "top_k": 5}'
+  rag-eval probe http://localhost:4000 --answer-path result.text --json"""
 
 
 @click.command("probe", epilog=EXAMPLES)
-@click.option("--url", required=True, metavar="URL", help="URL of the agent, e.g. http://localhost:4000.")
+@click.argument("address", required=False, metavar="[URL]")
+@click.option("--url", metavar="URL", help="The same as URL alone.")
 @ALLOW_HOST
-@click.option("--path", default="/v1/chat", help="Path of the agent's chat endpoint.")
+@click.option("--path", help="Ask at this path only.")
 @click.option(
     "--protocol",
-    type=click.Choice(["simple", "openai-compatible"]),
-    default="simple",
-    help='What is sent: {"message": …} (simple) or {"messages": […]} (openai-compatible).',
+    metavar="NAME",
+    help="Ask in this shape only: simple, openai-compatible, openai-responses, langserve, langgraph, gradio "
+    "or dify.",
 )
-@click.option("--model", metavar="NAME", help="Model to name in the request.")
+@click.option("--model", metavar="NAME", help="Model, or assistant, to name in the request.")
+@click.option(
+    "--body",
+    metavar="JSON",
+    help="Send this body; {{question}}, {{history}}, {{messages}} and {{thread}} are filled in.",
+)
 @click.option(
     "--header",
     "headers",
     multiple=True,
     metavar="'NAME: VALUE'",
-    help="Header to send; its value is never shown. May be repeated.",
+    help="Header to send, its value never shown; ${NAME} is an environment variable. May be repeated.",
 )
 @click.option("--message", default="Hello, who are you?", help="Question to send.")
 @click.option(
@@ -53,56 +65,89 @@ Examples:
 )
 @click.option("--citations-path", metavar="PATH", help="Where the reply has its citations.")
 @click.option("--usage-path", metavar="PATH", help="Where the reply has its token counts.")
+@click.option("--thread-path", metavar="PATH", help="Where the reply names its conversation.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), default=60.0, help="Seconds to wait for the reply."
+    "--timeout", type=click.FloatRange(0.1, 3600), default=60.0, help="Seconds to wait for each reply."
+)
+@click.option(
+    "--write",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a manifest that asks the agent so, e.g. agent.yaml; a file that exists is not touched.",
 )
 @AS_JSON
 @click.pass_context
-def command(
-    context: click.Context,
-    url: str,
-    path: str,
-    protocol: str,
-    model: str | None,
-    headers: tuple[str, ...],
-    message: str,
-    answer_path: str | None,
-    contexts_path: str | None,
-    citations_path: str | None,
-    usage_path: str | None,
-    timeout: float,
-    as_json: bool,
-) -> None:
-    """Send one question to an agent and show what a run would read from its reply.
+def command(context: click.Context, /, **given: Any) -> None:
+    """Ask an agent one question in the shapes of common servers, and show what a run would read.
 
-    Shows the status, the time, the answer, contexts, citations and token counts with the field each was
-    found in, and what to try where something was not found. Exit code 3 when there is no answer.
+    Stops at the first shape that is answered, and prints the lines of a manifest that ask so. Shows the
+    status, the time, the answer, contexts, citations and token counts with the field each was found in, and
+    what to try where something was not found. Exit code 3 when there is no answer.
     """
     # Imported here, not above: the HTTP client should not slow down --help.
     import asyncio
+    import os
 
-    from rag_evaluation_framework.adapters.http_agent import HttpAgent, probe
+    from rag_evaluation_framework.adapters.agent_probe import probe
+    from rag_evaluation_framework.adapters.http_agent import HttpAgent
+    from rag_evaluation_framework.evaluation.secrets import Secrets, resolved
+    from rag_evaluation_framework.files.atomic import exists_already
 
-    given = {
-        "answer": answer_path,
-        "contexts": contexts_path,
-        "citations": citations_path,
-        "usage": usage_path,
-    }
-    agent = HttpAgent(
-        url,
-        path=path,
-        protocol=protocol,
-        model=model,
-        secret_headers=dict(_header(text) for text in headers),
-        response_paths={part: place for part, place in given.items() if place is not None},
-    )
-    outcome = asyncio.run(probe(agent, message, timeout=timeout))
-    if as_json:
-        print_json(_document(outcome))
+    if (given["address"] is None) == (given["url"] is None):
+        raise UsageError(f"expected one URL, got {'none' if given['url'] is None else 'two'}")
+    url = (given["address"] or given["url"]).strip()
+    if given["write"] is not None and given["write"].exists():
+        raise exists_already(given["write"])
+    written = dict(_header(text) for text in given["headers"])
+    secrets = Secrets()
+    headers = {name: resolved(value, os.environ, secrets=secrets) for name, value in written.items()}
+    parts = ("answer", "contexts", "citations", "usage", "thread")
+    paths = {part: given[f"{part}_path"] for part in parts if given[f"{part}_path"] is not None}
+
+    def agent(candidate: Candidate) -> HttpAgent:
+        return HttpAgent(
+            url,
+            path=candidate.path,
+            protocol=candidate.protocol,
+            model=given["model"],
+            method=candidate.method,
+            secret_headers=headers,
+            body=candidate.body,
+            response_paths=paths,
+        )
+
+    only = _candidate(given, url)
+    outcome = asyncio.run(probe(url, given["message"], given=only, agent=agent, timeout=given["timeout"]))
+    lines = None if outcome.failure else _api(outcome, url, given["model"], written, paths)
+    if lines is not None and given["write"] is not None:
+        _write(given["write"], lines, outcome, given["message"])
+    if given["as_json"]:
+        print_json(_document(outcome, lines))
     else:
-        click.echo(_text(outcome))
+        click.echo(_text(outcome, lines, url, given["write"]))
     context.exit(_UNREACHABLE if outcome.failure else 0)
+
+
+def _candidate(given: dict[str, Any], url: str) -> Candidate | None:
+    """Return the one way to ask that the options name; ``None`` where all are to be tried."""
+    from urllib.parse import urlsplit
+
+    from rag_evaluation_framework.adapters.agent_probe import Candidate
+    from rag_evaluation_framework.evaluation.agent_shapes import has_question
+
+    if given["path"] is None and given["protocol"] is None and given["body"] is None:
+        return None
+    body = None
+    if given["body"] is not None:
+        try:
+            body = json.loads(given["body"])
+        except ValueError as error:
+            raise UsageError(f"--body: expected JSON, got {shown(given['body'])} ({error})") from None
+        if not isinstance(body, dict) or not (has_question(body) or given["protocol"]):
+            raise UsageError("--body: expected an object with {{question}} in it, got another value")
+    is_whole = given["protocol"] is None and urlsplit(url).path.rstrip("/")
+    path = "" if given["path"] is None and is_whole else given["path"]
+    return Candidate(protocol=given["protocol"] or "simple", path=path, body=body)
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -112,7 +157,48 @@ def _header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _document(outcome: Probe) -> dict[str, Any]:
+# The manifest.
+
+
+def _api(
+    outcome: Probe, url: str, model: str | None, headers: dict[str, str], paths: dict[str, str]
+) -> dict[str, Any]:
+    """Return the lines of ``spec.api``; of a secret there is only the name of the variable that holds it."""
+    from rag_evaluation_framework.evaluation.secrets import has_reference
+
+    lines = outcome.manifest_lines(url)
+    if paths:
+        lines["responsePaths"] = {**lines.get("responsePaths", {}), **paths}
+    if model is not None:
+        lines["model"] = model
+    for name, value in headers.items():
+        if not has_reference(value):
+            value = "Bearer ${AGENT_KEY}" if value.lower().startswith("bearer ") else "${AGENT_KEY}"
+        lines.setdefault("headers", {})[name] = value
+    return lines
+
+
+def _write(path: Path, api: dict[str, Any], outcome: Probe, question: str) -> None:
+    """Write a manifest that runs as it is: the agent, and a first dataset with the question asked here."""
+    from rag_evaluation_framework.files.atomic import write_text_atomically
+    from rag_evaluation_framework.files.yaml_documents import encode
+
+    metrics = ["latency", *(["faithfulness"] if outcome.answer and outcome.answer.contexts else [])]
+    dataset = {"name": "first", "path": f"$file:{_QUESTIONS}", "metrics": metrics}
+    questions = path.parent / _QUESTIONS
+    if not questions.exists():
+        questions.parent.mkdir(parents=True, exist_ok=True)
+        write_text_atomically(questions, json.dumps({"user_input": question}, ensure_ascii=False) + "\n")
+    manifest = {"spec": {"evaluation": {"datasets": [dataset]}, "api": api}}
+    write_text_atomically(path, encode(manifest), overwrite=False)
+
+
+# What is shown.
+
+
+def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
+    from rag_evaluation_framework.adapters.agent_probe import told
+
     answer, failure = outcome.answer, outcome.failure
     read = None
     if answer is not None:
@@ -126,26 +212,64 @@ def _document(outcome: Probe) -> dict[str, Any]:
         }
     return {
         "address": outcome.address,
+        "protocol": outcome.candidate.label,
         "status": outcome.status,
         "elapsed_ms": round(outcome.elapsed_ms, 1),
         "answer": read,
         "found": dict(answer.found) if answer else {},
         "error": {"kind": failure.kind, "message": failure.message} if failure else None,
         "hints": outcome.hints(),
+        "tried": [
+            {"address": each.address, "protocol": each.candidate.label, "outcome": told(each)}
+            for each in outcome.tried
+        ],
+        "manifest": None if lines is None else {"spec": {"api": lines}},
         "body": outcome.body,
     }
 
 
-def _text(outcome: Probe) -> str:
+def _text(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | None) -> str:
+    from rag_evaluation_framework.adapters.http_agent import shown_address
+    from rag_evaluation_framework.files.yaml_documents import encode
+
     status = "no reply" if outcome.status is None else f"status {outcome.status}"
-    lines = [f"POST {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms", ""]
+    method, label = outcome.candidate.method, outcome.candidate.label
+    shown_lines = [f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, asked with {label}"]
+    shown_lines += [*_tried(outcome), ""]
     if outcome.failure is not None:
-        lines.append(f"no answer   {outcome.failure}")
-    lines += [f"{part:<11} {value}" for part, value in _parts(outcome)]
-    lines += ["", *(f"hint: {hint}" for hint in outcome.hints())] if outcome.hints() else []
+        shown_lines.append(f"no answer   {outcome.failure}")
+    shown_lines += [f"{part:<11} {value}" for part, value in _parts(outcome)]
+    shown_lines += ["", *(f"hint: {hint}" for hint in outcome.hints())] if outcome.hints() else []
+    if lines is not None:
+        document = encode({"spec": {"api": lines}}).rstrip().splitlines()
+        indents = [len(line) - len(line.lstrip()) + 2 for line in document]
+        clean = [
+            " " * indent + one_line(line, len(line)) for indent, line in zip(indents, document, strict=True)
+        ]
+        shown_lines += ["", "In a manifest:", *clean]
     if outcome.body:
-        lines += ["", "The reply:", *(one_line(line, len(line)) for line in outcome.body.splitlines())]
-    return "\n".join(lines)
+        body = outcome.body.splitlines()
+        shown_lines += ["", "The reply:", *(one_line(line, len(line)) for line in body)]
+    if file is not None and lines is not None:
+        shown_lines += ["", f"wrote {file}", f"next: rag-eval evaluate {file}"]
+    elif lines is not None:
+        shown_lines += ["", f"next: rag-eval probe {shown_address(url)} --write agent.yaml"]
+    return "\n".join(shown_lines)
+
+
+def _tried(outcome: Probe) -> list[str]:
+    """Return a line for each request but the one that is shown, where there were several."""
+    from rag_evaluation_framework.adapters.agent_probe import told
+
+    others = [each for each in outcome.tried if each.candidate is not outcome.candidate]
+    if not others:
+        return []
+    listed = [
+        f"  {each.candidate.method} {each.address} {each.candidate.label}: "
+        + one_line(told(each), _TRIED_CHARACTERS)
+        for each in others
+    ]
+    return [f"{counted(len(outcome.tried), 'request')} in all; the others:", *listed]
 
 
 def _parts(outcome: Probe) -> list[tuple[str, str]]:

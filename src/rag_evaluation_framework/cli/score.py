@@ -129,14 +129,27 @@ def _traces_of(given: dict[str, Any]) -> TraceChoice | None:
 
 
 def _is_data(path: Path) -> bool:
-    """Tell a file or folder of data from a run: what is there and has no head."""
-    return path.exists() and not (path / "head.json").is_file()
+    """Tell a file or folder of data from a run, the files of its folder and a results file."""
+    if not path.exists() or (path / "head.json").is_file():
+        return False
+    return path.is_dir() or not ((path.parent / "head.json").is_file() or _is_results(path))
+
+
+def _is_results(path: Path) -> bool:
+    from rag_evaluation_framework.datasets.recognition import previews
+    from rag_evaluation_framework.files.access import plain_name
+    from rag_evaluation_framework.results.storage import SUFFIXES
+
+    if plain_name(path).endswith(SUFFIXES):
+        return True
+    preview = next(previews(path), None) if plain_name(path).endswith(".json") else None
+    return preview is not None and preview.layout == "object" and "evaluation_id" in preview.record
 
 
 def _check_there(answers: str | None, runs: Path) -> None:
     """Refuse a path at which nothing is, and that no run is called by, with the nearest there is."""
     path = Path(answers or "")
-    if not path.suffix or (path / "head.json").is_file() or (runs / path / "head.json").is_file():
+    if not path.suffix or path.exists() or (runs / path / "head.json").is_file():
         return
     beside = [str(each) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     nearest = get_close_matches(str(path), beside, n=1, cutoff=0.5)

@@ -8,10 +8,11 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, Columns
 from rag_evaluation_framework.datasets.record_files import (
     PlacedRecord,
     RecordLayout,
@@ -201,19 +202,6 @@ class IdDigests:
         return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
 
 
-def repetitions(
-    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
-) -> Iterator[tuple[int | None, str, int | None]]:
-    """Yield the line and id of each repetition, and the line where the id stood first."""
-    first: dict[str, int | None] = {}
-    for line, identifier in numbered:
-        if digest_of(identifier) in repeated:
-            if identifier in first:
-                yield line, identifier, first[identifier]
-            else:
-                first[identifier] = line
-
-
 def digest_of(identifier: str) -> int:
     """Return a number that two different texts hardly ever share; it holds within one process."""
     return hash(identifier) & _MASK
@@ -233,8 +221,8 @@ class Signature:
     suffixes: tuple[str, ...] = ()
     layouts: tuple[Layout, ...] = ("lines", "array", "object")
     """How its files may be laid out. A single record may stand alone in a file of lines or of an array."""
-    columns: str = ""
-    """The columns of a table, for a dialect that may be one."""
+    columns: tuple[str, ...] = ()
+    """The columns of a table, for a dialect that may be one, as keys are given; ``*`` is any text."""
     without: str = ""
     """Keys that a record of this dialect never has."""
     shape: Callable[[Mapping[str, Any]], bool] = bool
@@ -242,11 +230,19 @@ class Signature:
     family: str = ""
     """Dialects of one family differ by so little that a file's name decides between them."""
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is another tool's, which says itself which text is an answer and which is expected."""
+        return self.place.startswith("foreign_files:")
+
     def fits(self, preview: Preview) -> bool:
         """Tell whether a file that begins like this is of this dialect."""
         has = preview.record.__contains__
         if preview.layout == "table":
-            return bool(self.columns) and all(map(has, self.columns.split()))
+            return any(
+                all(any(fnmatchcase(each, name) for each in preview.record) for name in names.split())
+                for names in self.columns
+            )
         return (
             preview.layout in self.layouts
             and any(all(map(has, keys.split())) for keys in self.keys)
@@ -271,13 +267,26 @@ SIGNATURES: Mapping[str, Signature] = {
         ("queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst"),
         layouts=("folder",),
     ),
+    "deepeval": Signature(
+        "foreign_files:DEEPEVAL",
+        (
+            "input actual_output",
+            "input expected_output",
+            "input retrieval_context",
+            "scenario turns",
+            "testCases",
+        ),
+        (".deepeval.json", ".deepeval.jsonl"),
+        columns=("input actual_output", "input retrieval_context", "scenario turns"),
+        without="dataset_id datasetId expected ideal target",
+    ),
     "evaluation-dataset": Signature(
         "evaluation_sets:EVALUATION_SETS",
         # Documents may stand before the queries and be longer than what is seen of the file.
         ("queries", "dataset_id documents"),
         (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv"),
         layouts=("object", "lines"),
-        columns="query_id query_text",
+        columns=("query_id query_text",),
     ),
     "golden-boundary": Signature(
         "golden_sets:BOUNDARY",
@@ -315,11 +324,34 @@ SIGNATURES: Mapping[str, Signature] = {
         without="conversation relationship_triple",
         family="golden",
     ),
+    "inspect": Signature(
+        "foreign_files:INSPECT",
+        ("input target", "eval plan", "header.json", "_journal/start.json"),
+        (".inspect.jsonl", ".inspect.json", ".eval"),
+        layouts=("lines", "array", "object", "folder"),
+        columns=("input target",),
+        without="expected ideal",
+    ),
+    "langfuse": Signature(
+        "foreign_files:LANGFUSE",
+        ("input expectedOutput", "input expected_output dataset_id", "data meta"),
+        (".langfuse.jsonl", ".langfuse.json"),
+        columns=("id input expectedOutput", "id input expected_output metadata"),
+        without="testCases",
+        shape=lambda record: "meta" not in record or _first_has(record["data"], "input"),
+    ),
     "langsmith": Signature(
         "langsmith_examples:LANGSMITH",
         ("inputs outputs",),
         (".langsmith.jsonl", ".langsmith.json"),
-        shape=lambda record: isinstance(record["inputs"], Mapping),
+        shape=lambda record: isinstance(record["inputs"], Mapping) and not _is_answered(record),
+    ),
+    "langsmith-export": Signature(
+        "foreign_files:LANGSMITH_EXPORT",
+        ("inputs outputs", "inputs run_type", "inputs dataset_id"),
+        (".langsmith-export.jsonl",),
+        columns=("inputs outputs", "inputs.* outputs.*", "inputs.* reference.*"),
+        shape=lambda record: isinstance(record["inputs"], Mapping) and _is_answered(record),
     ),
     "offline-records": Signature(
         "split_records:OFFLINE_RECORDS",
@@ -328,13 +360,49 @@ SIGNATURES: Mapping[str, Signature] = {
         shape=lambda record: not any(record.keys() >= fields for fields in _OF_SPLITS),
         family="splits",
     ),
+    "openai-evals": Signature(
+        "foreign_files:OPENAI_EVALS",
+        ("input ideal", "spec", "item"),
+        (".openai-evals.jsonl",),
+        shape=lambda record: (
+            all(isinstance(record.get(name, {}), Mapping) for name in ("spec", "item"))
+            and ("spec" not in record or "run_id" in record["spec"])
+        ),
+    ),
+    "phoenix": Signature(
+        "foreign_files:PHOENIX",
+        ("id input output", "example_id input output", "examples version_id", "data"),
+        (".phoenix.jsonl", ".phoenix.json"),
+        columns=("example_id input output", "example_id input_*"),
+        shape=lambda record: (
+            isinstance(record.get("input", {}), Mapping)
+            and (
+                "data" not in record or (isinstance(record["data"], Mapping) and "examples" in record["data"])
+            )
+        ),
+    ),
+    "promptfoo": Signature(
+        "foreign_files:PROMPTFOO",
+        ("vars", "tests prompts", "tests providers", "tests targets", "evalId results"),
+        (".promptfoo.json", ".promptfoo.jsonl", "promptfooconfig.yaml"),
+        columns=("__expected*",),
+    ),
     "qa-pairs": Signature(
         "split_records:QA_PAIRS",
         ("task_id question reference_answer",),
         ("qa_pairs.jsonl",),
         family="splits",
     ),
-    "ragas": Signature("ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns="user_input"),
+    "ragas": Signature(
+        "ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns=("user_input",)
+    ),
+    "ragas-0.1": Signature(
+        "foreign_files:RAGAS_OLD",
+        ("question contexts ground_truth", "question contexts ground_truths"),
+        (".ragas-0.1.jsonl", ".ragas-0.1.csv"),
+        columns=("question contexts ground_truth*",),
+        without="id task_id task_type",
+    ),
     "retrieval-cases": Signature(
         "split_records:RETRIEVAL_CASES",
         ("task_id question relevant_chunk_ids",),
@@ -348,6 +416,13 @@ SIGNATURES: Mapping[str, Signature] = {
         layouts=("object", "lines"),
         shape=lambda record: record["data"] == [] or _has_paragraphs(record["data"]),
     ),
+    "squad-rows": Signature(
+        "squad:SQUAD_ROWS",
+        ("question context answers",),
+        (".squad.jsonl", ".squad.csv", ".squad.parquet"),
+        columns=("question context answers",),
+        shape=lambda record: isinstance(record["answers"], Mapping) and "answer_start" in record["answers"],
+    ),
     "summaries": Signature(
         "split_records:SUMMARIES",
         ("task_id instruction reference_summary",),
@@ -360,13 +435,23 @@ SIGNATURES: Mapping[str, Signature] = {
         ("traces.jsonl", "traces.json", ".otlp.jsonl", ".otlp.json"),
         shape=lambda record: "context" not in record or _is_span_context(record["context"]),
     ),
-    "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns="query iteration document grade"),
+    "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns=("query iteration document grade",)),
 }
 """Every dialect of ours by name."""
 
 
 def _explains_refusal(record: Mapping[str, Any]) -> bool:
     return "refusal_reason" in record or "expected_response_pattern" in record
+
+
+def _first_has(rows: Any, name: str) -> bool:
+    return isinstance(rows, list) and bool(rows) and isinstance(rows[0], Mapping) and name in rows[0]
+
+
+def _is_answered(record: Mapping[str, Any]) -> bool:
+    """Tell an example with answers, or a run, from one that only says what is relevant to a query."""
+    said = set(record["outputs"]) if isinstance(record.get("outputs"), Mapping) else set()
+    return "run_type" in record or bool(said - {"relevant_chunk_ids", "spans", "metadata"})
 
 
 def _is_span_context(context: Any) -> bool:
@@ -383,6 +468,10 @@ def _has_paragraphs(data: Any) -> bool:
 # problems of a file in one error, ids, and keeping what the two functions do not know.
 
 Record = dict[str, Any]
+OnError = Callable[[InputError], None]
+
+PLACES = "read from"
+"""What ``decode`` may put into ``extra``, for ``encode``: where a file had a field. It is no field itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,7 +491,8 @@ class RecordDialect:
     """
 
     name: str
-    kind: str
+    kind: str = ""
+    """Its schema; without one, ``decode`` gets any value and finds itself what is wrong with it."""
     holds: frozenset[str]
     decode: Callable[[Mapping[str, Any]], Sample]
     encode: Callable[[Sample], Record]
@@ -412,6 +502,10 @@ class RecordDialect:
     """Whether every record must have an id; one that was made from the content is then written down too."""
     prepare: Callable[[str], str] | None = None
     """Applied to the text of an array before it is read, keeping its lines: removes comments, say."""
+    cells: Columns = ANY_COLUMNS
+    """The columns of its records as rows of a table, where no schema tells them."""
+    rows: Callable[[Path, Columns, OnError], Iterator[PlacedRecord]] | None = None
+    """Finds its records, where they are not simply those of the file."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -419,7 +513,13 @@ class RecordDialect:
 
     def columns(self) -> Columns:
         """Return the columns of its records as rows of a table."""
-        return Columns.of_schema(schema(self.kind))
+        return Columns.of_schema(schema(self.kind)) if self.kind else self.cells
+
+    def placed(self, path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
+        """Yield the records of a file; what cannot be read goes to ``on_error``."""
+        if self.rows is not None:
+            return self.rows(path, self.columns(), on_error)
+        return read_records(path, columns=self.columns, prepare=self.prepare, on_error=on_error)
 
     def read(self, path: Path) -> Dataset:
         return Dataset(samples=tuple(self.stream(path)), dialect=self.name)
@@ -429,7 +529,7 @@ class RecordDialect:
         problems = FileProblems(str(path))
         content_ids = ContentIds()
         seen: set[str] = set()
-        for placed in read_records(path, columns=self.columns, prepare=self.prepare, on_error=problems.take):
+        for placed in self.placed(path, problems.take):
             sample = self._sample(placed, problems)
             if sample is None:
                 continue
@@ -457,7 +557,10 @@ class RecordDialect:
         """Return the record of a sample, with what its own file said beyond the sample's fields."""
         if not self.needs_ids and has_content_id(sample):
             sample = replace(sample, id=UNNAMED)
-        return with_residue(self.encode(sample), sample, dialect=self.name, decode=self.decode)
+        if sample.origin is not None and sample.origin.dialect != self.name:
+            return self.encode(replace(sample, extra={}))
+        own = replace(sample, extra={name: sample.extra[name] for name in sample.extra if name != PLACES})
+        return with_residue(self.encode(sample), own, dialect=self.name, decode=self.decode)
 
     def sample(self, record: Mapping[str, Any]) -> Sample:
         """Return the sample of a valid record, with what is beyond its fields in ``extra``."""
@@ -476,8 +579,12 @@ class RecordDialect:
         problems.extend(issues, place=placed.place)
         return None
 
+    def issues(self, record: Any, *, lenient: bool = False) -> list[Issue]:
+        """Return what schema and rules find in a record."""
+        return decoded_issues(self.kind, record, lenient=lenient) if self.kind else []
+
     def _errors(self, record: Any) -> list[Issue]:
-        return [issue for issue in decoded_issues(self.kind, record) if issue.severity == "error"]
+        return [issue for issue in self.issues(record) if issue.severity == "error"]
 
     def _checked_records(self, samples: Iterable[Sample], problems: FileProblems) -> Iterator[Record]:
         """Yield records that schema and rules allow; what cannot be written is all named at the end."""

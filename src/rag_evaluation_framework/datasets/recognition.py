@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,13 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import data_files, decode_text, open_reading, plain_name
+from rag_evaluation_framework.files.access import (
+    data_files,
+    decode_text,
+    open_reading,
+    open_stored,
+    plain_name,
+)
 from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Dataset, Preview
 
@@ -54,6 +61,7 @@ _MOST_RECORDS = 100
 _LOOKED_INTO = 5
 _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
+_YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
 
@@ -140,6 +148,9 @@ def previews(path: str | Path) -> Iterator[Preview]:
         names = sorted(str(entry.relative_to(path).as_posix()) for entry in path.iterdir())
         yield Preview(path, "folder", dict.fromkeys(names))
         return
+    if (members := archive_names(path)) is not None:
+        yield Preview(path, "folder", dict.fromkeys(members))
+        return
     layout = layout_of(path)
     if layout == "parquet":
         yield Preview(path, "table", dict.fromkeys(parquet_tables.column_names(path)))
@@ -151,16 +162,29 @@ def previews(path: str | Path) -> Iterator[Preview]:
                 yield Preview(path, layout, record)
 
 
+def archive_names(path: Path) -> list[str] | None:
+    """Return the names in a ZIP archive; ``None`` of what is none."""
+    with open_stored(path) as stream:
+        if stream.read(4) != b"PK\x03\x04":
+            return None
+        try:
+            return zipfile.ZipFile(stream).namelist()
+        except (zipfile.BadZipFile, NotImplementedError, ValueError):
+            return None
+
+
 def _text_previews(path: Path) -> Iterator[Preview]:
     """Yield what a text that is not JSON may be: TREC judgements, YAML, or a table with a header."""
     text = next(_beginnings(path))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return
-    judgements = SIGNATURES["trec"].columns.split()
+    judgements = SIGNATURES["trec"].columns[0].split()
     cells = lines[0].split()
     if len(cells) == len(judgements) and re.fullmatch(r"[+-]?[0-9]+", cells[-1]):
         yield Preview(path, "table", dict.fromkeys(judgements))
+    elif lines[0].startswith("- ") and plain_name(path).endswith((".yaml", ".yml")):
+        yield Preview(path, "array", dict.fromkeys(_YAML_ITEM_KEY.findall(text)))
     elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
         for text in _beginnings(path):
             yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))

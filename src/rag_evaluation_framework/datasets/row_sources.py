@@ -12,6 +12,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.framework_results import plain_object
+from rag_evaluation_framework.datasets.recognition import archive_names
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.row_fields import part_named
 from rag_evaluation_framework.errors import (
@@ -22,7 +24,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.files.access import open_reading, plain_name
 
 Row = dict[str, Any]
 
@@ -48,7 +50,10 @@ def is_workbook(path: Path) -> bool:
     if not path.is_file():
         return False
     with open_reading(path, max_line_bytes=None) as stream:
-        return stream.read(4) == b"PK\x03\x04"
+        if stream.read(4) != b"PK\x03\x04":
+            return False
+    names = archive_names(path)  # an archive may be a log of another tool
+    return plain_name(path).endswith(".xlsx") if names is None else "[Content_Types].xml" in names
 
 
 def is_table(path: Path) -> bool:
@@ -266,6 +271,5 @@ def plain(value: Any, depth: int = 0) -> Any:
         if callable(method := getattr(value, name, None)):
             made = method()
             return made if made is value or type(made) is type(value) else plain(made, depth + 1)
-    if isinstance(content := getattr(value, "page_content", None), str):  # a document of LangChain
-        return {"page_content": content, "metadata": plain(getattr(value, "metadata", {}), depth + 1)}
-    return value
+    made = plain_object(value)
+    return value if made is None else plain(made, depth + 1)

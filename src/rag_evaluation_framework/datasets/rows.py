@@ -18,8 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.datasets.csv_tables import python_list
+from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
+from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
 from rag_evaluation_framework.datasets.recognition import described, recognise
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, reading_of, truth_value
@@ -86,7 +87,9 @@ def rows_at(
     known: Dialect | None = None
     if format is None and not map and not is_workbook(path):
         known = _known(path)
-        if known is not None and (not needs_answer or _holds_answers(known.stream(path))):
+        if known is not None and (
+            not needs_answer or _is_foreign(known) or _holds_answers(known.stream(path))
+        ):
             return known, None
     try:
         dialect = _plain_rows(path, map, needs_answer=needs_answer)
@@ -109,15 +112,30 @@ def rows_in(
         raise UsageError("data: expected at least one row, got none")
     if all(isinstance(row, Sample) for row in given):
         return Dataset(samples=tuple(given), dialect=""), None
-    if wrong := next((row for row in given if not isinstance(row, Mapping)), None):
-        raise UsageError(f"data: expected dictionaries, samples, a frame or a dataset, got {shown(wrong)}")
-    rows = [plain_row(row) for row in given]
+    rows = [plain_row(_result(row, number)) for number, row in enumerate(given, 1)]
     if not map and (known := _known_rows(rows, needs_answer=needs_answer)) is not None:
         return known, None
     reading = reading_of(rows[:_LOOKED_AT], map, name=ROWS, needs_answer=needs_answer, in_memory=True)
     placed = (PlacedRecord(row, line) for line, row in enumerate(rows, 1))
     samples = _samples(placed, reading, FileProblems(ROWS), file=None, is_table=is_frame(data))
     return Dataset(samples=tuple(samples), dialect=ROWS), reading
+
+
+def _result(row: Any, number: int) -> Mapping[Any, Any]:
+    """Return a row as it is, and what a framework returned as one; a result must hold its question."""
+    if isinstance(row, Mapping) and not all(isinstance(part, Mapping) for part in row.values()):
+        return {name: pipeline_result(part) or part for name, part in row.items()}
+    read = pipeline_result(row) if isinstance(row, Mapping) else read_result(row)
+    if isinstance(row, str) or read is None:
+        if isinstance(row, Mapping):
+            return row
+        raise UsageError(f"data: expected dictionaries, samples, a frame or a dataset, got {shown(row)}")
+    if "question" not in read:
+        raise UsageError(
+            f"data: result {number} does not hold the question it answers: expected "
+            f'{{"question": …, "result": …}} with the {type(row).__name__} as the result'
+        )
+    return read
 
 
 class PlainRows:
@@ -170,6 +188,11 @@ def _known(path: Path) -> Dialect | None:
         return None
 
 
+def _is_foreign(dialect: Dialect) -> bool:
+    """Tell whether a tool's format says itself which text is an answer: nothing is guessed then."""
+    return dialect.name in SIGNATURES and SIGNATURES[dialect.name].is_foreign
+
+
 def _holds_answers(samples: Iterator[Sample]) -> bool:
     """Tell whether one of the first samples has an answer, or what was retrieved and is relevant."""
     with suppress(InputError):
@@ -206,7 +229,7 @@ def _known_rows(rows: Sequence[Row], *, needs_answer: bool) -> Dataset | None:
         try:
             strict_json.write_lines(path, present)
             dialect = recognise(path)
-            if needs_answer and not _holds_answers(dialect.stream(path)):
+            if needs_answer and not _is_foreign(dialect) and not _holds_answers(dialect.stream(path)):
                 reading_of(rows[:_LOOKED_AT], None, name=ROWS, in_memory=True)
                 return None
             read = dialect.read(path)
@@ -489,7 +512,7 @@ def _structured(text: str) -> Any:
     try:
         value = strict_json.decode(text)
     except InputError:
-        return python_list(text)
+        return python_value(text)
     return value if isinstance(value, list | dict) else None
 
 

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import SIGNATURES, residue, with_residue
+from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, content_id, residue, with_residue
+from rag_evaluation_framework.datasets.record_files import read_records, write_records
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
@@ -276,3 +278,127 @@ def _decoded(value: Any, file: str) -> Dataset:
         documents=tuple(documents),
         extra=extra,
     )
+
+
+# SQuAD as Hugging Face has it: a question a row, with its context and answers beside it.
+
+
+class SquadRows(Squad):
+    """The dialect of flattened SQuAD: ``id, title, context, question, answers: {text, answer_start}``."""
+
+    name = "squad-rows"
+    suffixes = SIGNATURES[name].suffixes
+    holds = Squad.holds - {"dataset.version", "relevant_spans.extra"}
+
+    def read(self, path: Path) -> Dataset:
+        problems = FileProblems(str(path))
+        articles: dict[str, dict[str, Value]] = {}
+        seen: set[str] = set()
+        for placed in read_records(path, columns=lambda: _ROW_CELLS, on_error=problems.take):
+            try:
+                title, context, question = _row(placed.value)
+                if question["id"] in seen:
+                    raise InputError(
+                        [Issue("duplicate-id", "each id once", f"{question['id']!r} again", "id")]
+                    )
+            except InputError as error:
+                problems.extend(error.issues, place=placed.place)
+                continue
+            seen.add(question["id"])
+            paragraph = {"context": context, "qas": [], **_picked(placed.value, (_DOCUMENT_ID,))}
+            articles.setdefault(title, {}).setdefault(context, paragraph)["qas"].append(question)
+        problems.raise_if_any()
+        data = [
+            {"title": title, "paragraphs": list(paragraphs.values())}
+            for title, paragraphs in articles.items()
+        ]
+        dataset = _decoded({"data": data}, str(path))
+        samples = (replace(sample, origin=Origin(self.name, str(path))) for sample in dataset.samples)
+        return replace(dataset, samples=tuple(samples), dialect=self.name, extra={})
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        articles, issues = encode_articles(dataset)
+        problems = FileProblems(str(path))
+        problems.extend(issues)
+        problems.raise_if_any()
+        rows = [
+            {
+                "id": question["id"],
+                "title": article.get("title", ""),
+                "context": paragraph["context"],
+                "question": question["question"],
+                "answers": {name: [each[name] for each in question["answers"]] for name in _ROW_ANSWER},
+                **_picked(question, ("reference",)),
+                **_picked(paragraph, (_DOCUMENT_ID,)),
+                **_impossible(question),
+            }
+            for article in articles
+            for paragraph in article["paragraphs"]
+            for question in paragraph["qas"]
+        ]
+        write_records(path, rows, columns=lambda: _ROW_CELLS)
+
+
+SQUAD_ROWS = SquadRows()
+_ROW_ANSWER = ("text", "answer_start")
+_ROW_TEXTS = ("id", "title", "context", "question", "reference", _DOCUMENT_ID)
+_ROW_CELLS = Columns({**dict.fromkeys(_ROW_TEXTS, "text"), "answers": "json", "is_impossible": "json"})
+
+
+def _picked(value: Mapping[str, Any], names: tuple[str, ...]) -> Value:
+    return {name: value[name] for name in names if isinstance(value.get(name), str)}
+
+
+def _impossible(question: Value) -> Value:
+    """Say whether a question can be answered where its answers do not: none means that it cannot be."""
+    is_impossible = bool(question.get("is_impossible"))
+    return {} if is_impossible == (not question["answers"]) else {"is_impossible": is_impossible}
+
+
+def _row(row: Any) -> tuple[str, str, Value]:
+    """Return the title and context of a row, and its question as SQuAD's own files have it."""
+    if not isinstance(row, Mapping):
+        raise InputError([Issue("wrong-type", "an object", shown(row))])
+    issues = [
+        Issue("wrong-type" if name in row else "missing-field", "text", shown(row.get(name)), name)
+        for name in ("context", "question")
+        if not isinstance(row.get(name), str)
+    ]
+    answers = row.get("answers")
+    texts, starts = (answers.get(name) if isinstance(answers, Mapping) else None for name in _ROW_ANSWER)
+    if (
+        not (isinstance(texts, list) and isinstance(starts, list))
+        or len(texts) != len(starts)
+        or not all(isinstance(text, str) for text in texts)
+        or not all(isinstance(start, int) for start in starts)
+    ):
+        expected = "an object with as many texts in text as whole numbers in answer_start"
+        issues.append(Issue("wrong-type", expected, shown(answers), "answers"))
+    elif not issues:
+        issues += [
+            Issue(
+                "answer-not-there", f"{shown(text)} at this character of the context", shown(start), "answers"
+            )
+            for text, start in zip(texts, starts, strict=True)
+            if row["context"][start : start + len(text)] != text or start < 0
+        ]
+    if issues or texts is None or starts is None:
+        raise InputError(issues)
+    found = [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
+    identity = row.get("id")
+    question: Value = {
+        "id": str(identity) if identity not in (None, "") else _content_name(row["context"], row["question"]),
+        "question": row["question"],
+        "answers": found,
+    }
+    question |= _picked(row, ("reference",))
+    if row.get("is_impossible", not found) is True:
+        question["is_impossible"] = True
+    title = row.get("title")
+    return (title if isinstance(title, str) else ""), row["context"], question
+
+
+def _content_name(context: str, question: str) -> str:
+    """Return an id for a question that has none."""
+    sample = Sample(id=NAME, turns=(Turn(role="user", content=question),), reference_contexts=(context,))
+    return content_id(sample)

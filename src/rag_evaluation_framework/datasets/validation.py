@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, digest_of, repetitions
+from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.recognition import (
     check_format,
     told_format,
 )
-from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
+from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
@@ -101,7 +101,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
-    issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    issues = dialect.issues(record, lenient=lenient)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
         expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])
@@ -120,9 +120,22 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
         for placed in _placed_records(path, dialect, [])
         if (identifier := _identifier(placed.value))
     )
-    for line, identifier, first in repetitions(identified, repeated):
+    for line, identifier, first in _repeated(identified, repeated):
         found = f"{shown(identifier)} again, first in line {first}"
         yield Issue("duplicate-id", "each id once", found, line=line)
+
+
+def _repeated(
+    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
+) -> Iterator[tuple[int | None, str, int | None]]:
+    """Yield the line and id of each repetition, and the line where the id stood first."""
+    first: dict[str, int | None] = {}
+    for line, identifier in numbered:
+        if digest_of(identifier) in repeated:
+            if identifier in first:
+                yield line, identifier, first[identifier]
+            else:
+                first[identifier] = line
 
 
 def _question(record: Any, dialect: RecordDialect) -> tuple[str, str] | None:
@@ -151,12 +164,7 @@ def _other_answers(path: Path, dialect: RecordDialect, repeated: frozenset[int])
 
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
     """Yield the records that can be read; the issues of the others are put on a list."""
-    return read_records(
-        path,
-        columns=dialect.columns,
-        prepare=dialect.prepare,
-        on_error=lambda error: unread.extend(error.issues),
-    )
+    return dialect.placed(path, lambda error: unread.extend(error.issues))
 
 
 def _taken(issues: list[Issue]) -> Iterator[Issue]:

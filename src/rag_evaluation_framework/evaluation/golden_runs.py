@@ -35,7 +35,6 @@ from rag_evaluation_framework.evaluation.manifest import (
     own_thresholds,
     read_api,
     read_judge,
-    read_thresholds,
 )
 from rag_evaluation_framework.evaluation.preflight import (
     DatasetPlan,
@@ -59,7 +58,7 @@ from rag_evaluation_framework.results.gate import PassCounter
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
-from rag_evaluation_framework.results.verdicts import Operator, Threshold
+from rag_evaluation_framework.results.verdicts import Operator, Threshold, read_thresholds
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #

@@ -27,16 +27,17 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
+from rag_evaluation_framework.evaluation.frameworks import only_finds
 from rag_evaluation_framework.evaluation.manifest import (
     DatasetEntry,
     Manifest,
     read_manifest,
-    read_thresholds,
 )
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (
+    Address,
     TargetLike,
     is_retrieval_only,
     model_of,
@@ -62,6 +63,7 @@ from rag_evaluation_framework.results.kept_data import SamplesRead, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, SAMPLES_FILE, keep_samples
 from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.verdicts import read_thresholds
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.retrieval.sweep import Grid
@@ -72,6 +74,8 @@ _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
 _LARGEST_MANIFEST = 16 << 20
+_OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"})
+"""What is not asked of a system that only finds contexts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,6 +99,8 @@ class Job:
     runs_directory: str | Path | None = None
     resume: str | None = None
     options: Options = field(default_factory=Options)
+    needs_target: bool = False
+    """Whether somebody has to be asked, even where the rows hold answers."""
 
 
 def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:
@@ -147,6 +153,12 @@ def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
 
 def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
     options, given = job.options, cast("TargetLike | None", job.target)
+    if given is None and (url := manifest.api.resolved_url(os.environ, secrets=secrets)) is not None:
+        given = Address(url)
+    if given is None and job.needs_target:
+        raise UsageError(
+            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
+        )
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
@@ -266,7 +278,8 @@ def _check_recorded(plan: Plan) -> None:
             for sample in samples
         ):
             raise UsageError(
-                f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
+                f"dataset {dataset.name}: no row holds an answer, so somebody has to be asked.\n"
+                "  Say who: target=…, or rag-eval evaluate FILE --target module:function (or --url URL)"
             )
 
 
@@ -341,7 +354,7 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     """Return the manifest of one dataset, by the metrics asked for or, without any, those it can bear."""
-    metrics = _borne_by(entry) if job.metrics is None else job.metrics
+    metrics = _borne_by(entry, job.target) if job.metrics is None else job.metrics
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
         if entry.reading is not None:
@@ -351,15 +364,19 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
                 f"  Say which field holds them: {say}, or by which metric to score: -m METRIC"
             )
         raise UsageError(
-            f"dataset {entry.name}: expected metrics, got none, and its samples bear none by themselves"
+            f"dataset {entry.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
+            "  Say by which metric to score: -m METRIC, or metrics=[…]"
         )
     datasets = (replace(entry, metrics=metrics),)
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
 
 
-def _borne_by(entry: DatasetEntry) -> tuple[str, ...]:
+def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
     seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
-    return tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+    borne = tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+    if target is None or isinstance(target, str | Path):
+        return borne
+    return tuple(each for each in borne if each not in _OF_ANSWERS) if only_finds(target) else borne
 
 
 def _borne(sample: Sample) -> Iterable[str]:

@@ -23,105 +23,50 @@ problem too, and so is one of the gate's in another place: either would switch t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.agent_shapes import (
+    DEFAULT_PATH,
+    METHODS,
+    PLACE,
+    PLACEHOLDERS,
+    PROTOCOLS,
+    REPLY_PARTS,
+    SHAPES,
+    has_question,
+    texts_in,
+)
 from rag_evaluation_framework.evaluation.secrets import (
     FILE_MARK,
     Secrets,
+    WrittenText,
     file_inside,
     has_reference,
-    names_a_secret,
-    resolved,
+    resolved_texts,
+    with_texts,
 )
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
+from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.methods import JudgeSettings
 from rag_evaluation_framework.metrics.declaration import (
     PASS_RATE,
-    KnownMetric,
     check_known,
     check_metric,
-    known_metric,
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
-from rag_evaluation_framework.results.verdicts import Operator, Threshold
+from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
-
-# Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
-#
-# A plain number is a floor where higher is better and a ceiling where lower is. ``min`` and ``max`` say
-# which it is, whatever the metric; both together make a corridor. A metric may be written in any of its
-# spellings.
-
-# A plain number beyond these, for its direction, is likelier a slip than a wish.
-_LOW_FLOOR = 0.1
-_HIGH_CEILING = 0.5
-
-
-def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:
-    """Yield the thresholds that one entry stands for; :class:`InputError` without a place if it is none."""
-    metric, known = metric_name(metric), known_metric(metric) or KnownMetric(is_share=False)
-    operator: Operator = ">=" if known.higher_is_better else "<="
-    if isinstance(written, Mapping):
-        yield from _explicit(metric, written, known, line)
-        return
-    bound = _number(written, known)
-    yield Threshold(metric, operator, bound, line, _doubt(metric, operator, bound, known))
-
-
-def _explicit(
-    metric: str, written: Mapping[str, Any], known: KnownMetric, line: int | None
-) -> Iterator[Threshold]:
-    if not written or set(written) - {"min", "max"}:
-        keys = ", ".join(map(str, written)) or "nothing"
-        raise InputError([Issue("invalid-threshold", "min, max or both", keys)])
-    bounds = {side: _number(value, known, side) for side, value in written.items()}
-    if "min" in bounds and "max" in bounds and bounds["min"] > bounds["max"]:
-        found = f"min {bounds['min']:g} above max {bounds['max']:g}"
-        raise InputError([Issue("invalid-threshold", "min of at most max", found)])
-    if "min" in bounds:
-        yield Threshold(metric, ">=", bounds["min"], line)
-    if "max" in bounds:
-        yield Threshold(metric, "<=", bounds["max"], line)
-
-
-def _number(value: Any, known: KnownMetric, path: str = "") -> float:
-    expected = "a number from 0 to 1" if known.is_share else "a number"
-    number = strict_json.finite_number(value)
-    if number is None:
-        expected = f"{expected}, or {{min: …}} or {{max: …}}" if not path else expected
-        raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
-    if known.is_share and not 0 <= value <= 1:
-        raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
-    return number
-
-
-def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:
-    """Say what is odd about a plain number that looks as if it were meant the other way round."""
-    if not known.is_share:
-        return None
-    if operator == "<=" and bound > _HIGH_CEILING:
-        return (
-            f"{metric}: {bound:g} is a ceiling, since lower is better, and looks inverted; "
-            f"did you mean {1 - bound:.4g}? ({{max: {bound:g}}} says that it is meant)"
-        )
-    if operator == ">=" and bound <= _LOW_FLOOR:
-        return (
-            f"{metric}: {bound:g} is a floor, since higher is better, and looks inverted; "
-            f"did you mean {1 - bound:.4g}? ({{min: {bound:g}}} says that it is meant)"
-        )
-    return None
-
 
 # Reads the parts of ``spec.evaluation`` that manifests and the settings of golden sets have in
 # common.
@@ -267,106 +212,124 @@ _COMMON_WORDS = frozenset({"waive", "confidence", "repeats"})
 # ::
 #
 #     api:
-#       chatEndpoint: {path: /v1/chat, protocol: openai-compatible}
+#       url: http://localhost:8000            # asked where no --url is given
+#       chatEndpoint: {path: /ask, protocol: simple}      # a protocol is one of SHAPES
 #       model: my-model                       # named in the request
+#       request:
+#         method: POST
+#         headers: {X-Session: "{{thread}}"}
+#         body: {question: "{{question}}", history: "{{history}}", top_k: 5}
 #       auth:                                 # one of these
-#         token: $secret:agent-key            # Authorization: Bearer …
+#         token: ${AGENT_KEY}                 # Authorization: Bearer …
 #         header: X-Api-Key                   # … or a header of your own
-#         value: $secret:agent-key
+#         value: ${AGENT_KEY}
 #       headers: {X-Tenant: $env:TENANT}
-#       responsePaths: {answer: result.text, contexts: result.sources[*].text}
+#       responsePaths: {answer: result.text, contexts: result.sources[*].text, thread: session.id}
 #
-# ``protocol`` may also stand beside ``chatEndpoint``. An ``auth`` that only describes how the agent
-# checks tokens (``type: jwt, jwksUri: …``) gives nothing to send and is left alone, as is everything else
-# in ``spec.api``. Secret, and hidden wherever the agent sends them back, are ``auth``, what has a
-# ``$secret:`` in it, and headers and ``$env:`` variables whose names say so (``X-Api-Key``).
-
-DEFAULT_PATH = "/v1/chat"
-PROTOCOLS = ("simple", "openai-compatible")
-REPLY_PARTS = ("answer", "contexts", "citations", "usage")
+# ``protocol`` may also stand beside ``chatEndpoint``. A body in which the question has a place takes the
+# place of the protocol's; another one is sent beside it. An ``auth`` that only describes how the agent checks
+# tokens (``type: jwt, jwksUri: …``) gives nothing to send and is left alone, as is everything else in
+# ``spec.api``. Secret, and hidden wherever the agent sends them back, are ``auth``, what has a ``${…}`` or
+# ``$secret:`` in it, and headers, fields and ``$env:`` variables whose names say so (``X-Api-Key``).
 
 _API: ValuePath = ("spec", "api")
 _AUTH: ValuePath = (*_API, "auth")
+_REQUEST: ValuePath = (*_API, "request")
 _AUTH_KEYS = ("type", "header", "value", "token")
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenHeader:
-    """A header as the manifest writes it, its references not resolved, and where it stands."""
-
-    name: str
-    value: str
-    place: ValuePath
-    file: str | None = None
-    line: int | None = None
-
-    @property
-    def is_secret(self) -> bool:
-        if self.place[:3] == _AUTH or "$secret:" in self.value:
-            return True
-        return names_a_secret(self.name) or (has_reference(self.value) and names_a_secret(self.value))
+_REQUEST_KEYS = ("method", "headers", "body")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentApi:
     """What is sent where, and where the answer stands in the reply."""
 
+    url: WrittenText | None = None
     path: str = DEFAULT_PATH
     protocol: str = "simple"
     model: str | None = None
-    headers: tuple[WrittenHeader, ...] = ()
+    method: str = "POST"
+    headers: tuple[WrittenText, ...] = ()
+    body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    references: tuple[WrittenText, ...] = ()
+    """The texts of the body that refer to something outside of the manifest."""
     response_paths: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def resolved_headers(
         self, environment: Mapping[str, str], *, secrets: Secrets
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Return the plain headers, and the secret ones, hidden from now on; what is missing is one error."""
+        values = resolved_texts((*self.headers, *self.references), environment, secrets)
         plain: dict[str, str] = {}
         secret: dict[str, str] = {}
-        issues: list[Issue] = []
         for header in self.headers:
-            try:
-                value = resolved(header.value, environment, secrets=secrets)
-            except InputError as error:
-                issues += error.located(header.file, header.line, written_path(header.place)).issues
-                continue
-            if header.is_secret:
-                secrets.add(value)
-            (secret if header.is_secret else plain)[header.name] = value
-        if issues:
-            raise InputError(issues)
+            (secret if header.is_secret else plain)[header.name] = values[header.place]
         return plain, secret
+
+    def resolved_body(self, environment: Mapping[str, str], *, secrets: Secrets) -> dict[str, Any]:
+        """Return the template of the body with what it refers to; secrets are hidden from now on."""
+        values = resolved_texts(self.references, environment, secrets)
+        body: dict[str, Any] = with_texts(self.body, (*_REQUEST, "body"), values)
+        return body
+
+    def resolved_url(self, environment: Mapping[str, str], *, secrets: Secrets) -> str | None:
+        """Return the address of the agent, where the manifest has one."""
+        return None if self.url is None else resolved_texts((self.url,), environment, secrets)[self.url.place]
 
 
 def read_api(reader: ManifestReader) -> AgentApi:
     """Read ``spec.api``; problems go to the reader."""
     reader.mapping(*_API)
-    reader.check_keys(("chatEndpoint", "responsePaths"), *_API)
+    reader.check_keys(("chatEndpoint", "responsePaths", "request"), *_API)
     endpoint = (*_API, "chatEndpoint")
     reader.mapping(*endpoint)
     path = reader.optional_text(*endpoint, "path")
-    if path is not None and ("://" in path or any(character.isspace() for character in path)):
+    if path is not None and ("://" in path or any(map(str.isspace, PLACE.sub("", path)))):
         reader.problem((*endpoint, "path"), f"a path such as {DEFAULT_PATH}", repr(path))
+    protocol = _protocol(reader)
+    reader.mapping(*_REQUEST)
+    reader.check_keys(_REQUEST_KEYS, *_REQUEST, strict=True)
+    method = (reader.optional_text(*_REQUEST, "method") or "POST").upper()
+    if method not in METHODS:
+        reader.problem((*_REQUEST, "method"), f"one of {', '.join(METHODS)}", shown(method))
+    body, references = _body(reader)
+    if method == "GET" and (body or not has_question(path or "")):
+        expected = "with GET a question in the path (/ask?q={{question}}), and no body"
+        reader.problem((*_REQUEST, "method"), expected, "a body" if body else shown(path))
+    _check_places(reader, (*endpoint, "path"), path or "")
     return AgentApi(
-        path=path or DEFAULT_PATH,
-        protocol=_protocol(reader),
+        url=_url(reader),
+        path=path or SHAPES.get(protocol, SHAPES["simple"]).path,
+        protocol=protocol,
         model=reader.optional_text(*_API, "model"),
-        headers=(*_auth_header(reader), *_headers(reader)),
+        method=method,
+        headers=(*_auth_header(reader), *_headers(reader, _API), *_headers(reader, _REQUEST)),
+        body=body,
+        references=references,
         response_paths=_response_paths(reader),
     )
+
+
+def _url(reader: ManifestReader) -> WrittenText | None:
+    place = (*_API, "url")
+    text = reader.optional_text(*place)
+    if text is None:
+        return None
+    if not text.startswith(("http://", "https://", "$env:", "$secret:", "${")):
+        reader.problem(place, "http://… or https://…", shown(text))
+    return WrittenText("url", text, place, reader.file, reader.line(place))
 
 
 def _protocol(reader: ManifestReader) -> str:
     for place in ((*_API, "chatEndpoint", "protocol"), (*_API, "protocol")):
         found = reader.optional_text(*place)
         if found is not None and found not in PROTOCOLS:
-            reader.problem(place, " or ".join(PROTOCOLS), repr(found))
+            reader.problem(place, f"one of {', '.join(PROTOCOLS)}", repr(found))
         if found is not None:
             return found
     return "simple"
 
 
-def _auth_header(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
+def _auth_header(reader: ManifestReader) -> tuple[WrittenText, ...]:
     written = reader.mapping(*_AUTH)
     reader.check_keys(_AUTH_KEYS, *_AUTH)
     token = reader.optional_text(*_AUTH, "token")
@@ -383,8 +346,8 @@ def _auth_header(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
     return ()
 
 
-def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
-    place = (*_API, "headers")
+def _headers(reader: ManifestReader, within: ValuePath) -> tuple[WrittenText, ...]:
+    place = (*within, "headers")
     return tuple(
         _header(reader, name, value, (*place, name))
         for name in reader.mapping(*place)
@@ -392,10 +355,34 @@ def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
     )
 
 
-def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenHeader:
+def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenText:
     if FILE_MARK in value:
         reader.problem(place, "a text, $env: or $secret:", f"{FILE_MARK}, which is for datasets")
-    return WrittenHeader(name, value, place, reader.file, reader.line(place))
+    _check_places(reader, place, value)
+    is_key = place[:3] == _AUTH
+    return WrittenText(name, value, place, reader.file, reader.line(place), is_key=is_key)
+
+
+def _body(reader: ManifestReader) -> tuple[dict[str, Any], tuple[WrittenText, ...]]:
+    place = (*_REQUEST, "body")
+    body = reader.mapping(*place)
+    references = []
+    for inner, text in texts_in(body):
+        at = (*place, *inner)
+        _check_places(reader, at, text)
+        if has_reference(text):
+            references.append(WrittenText(str(inner[-1]), text, at, reader.file, reader.line(at)))
+    return body, tuple(references)
+
+
+def _check_places(reader: ManifestReader, place: ValuePath, text: str) -> None:
+    """Note the places of a template that nothing stands for."""
+    for name in PLACE.findall(text):
+        if name not in PLACEHOLDERS:
+            near = get_close_matches(name, PLACEHOLDERS, n=1)
+            known = near or PLACEHOLDERS
+            expected = " or ".join(f"{{{{{each}}}}}" for each in known)
+            reader.problem(place, expected, f"{{{{{name}}}}}", code="unknown-place")
 
 
 def _response_paths(reader: ManifestReader) -> dict[str, str]:
@@ -405,6 +392,10 @@ def _response_paths(reader: ManifestReader) -> dict[str, str]:
         if part not in REPLY_PARTS:
             reader.problem((*place, part), f"one of {', '.join(REPLY_PARTS)}", part)
         elif text := reader.text(*place, part):
+            try:
+                JsonPath.parse(text)
+            except InputError as error:
+                reader.problems((*place, part), error)
             found[part] = text
     return found
 

@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.datasets.rows import PlainRows
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    Problems,
-    RagEvalError,
-    UsageError,
-    refused,
-)
+from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, refused
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
@@ -59,14 +52,22 @@ _EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Miles
 class MissingFields:
     """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it.
 
-    ``located`` has the ids of the samples whose golden contexts were found in their files.
+    ``located`` has the ids of the samples whose golden contexts were found in their files, ``returned`` what
+    the system under test is declared to return.
     """
 
-    def __init__(self, scorers: Sequence[MetricScorer], *, file: str, located: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        scorers: Sequence[MetricScorer],
+        *,
+        file: str,
+        located: Container[str] = (),
+        returned: Container[str] = (),
+    ) -> None:
         self._file, self._located = file, located
         self._metrics: dict[str, list[str]] = {}
         for scorer in scorers:
-            for need in scorer.needs:
+            for need in (each for each in scorer.needs if each not in returned):
                 self._metrics.setdefault(need, []).append(scorer.name)
         self._lacking: dict[str, _Lacking] = {need: _Lacking() for need in self._metrics}
         self._seen = 0
@@ -119,8 +120,7 @@ class MissingFields:
 def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
     """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
     if need == "reference":
-        # A sample that expects a refusal is skipped for its own reason, not for a gap in the data.
-        # In a conversation the turns say what is expected.
+        # One that expects a refusal is skipped for its own reason; in a conversation the turns say it.
         is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
         return not is_told and sample.expectation is None
     if need == "contexts":
@@ -528,8 +528,8 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
     contexts = located_for(scorers.values(), selection, dialect=source.dialect)
     if contexts is not None:
         scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
-    located = () if contexts is None else contexts.truth
-    missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
+    located, returned = () if contexts is None else contexts.truth, manifest.api.response_paths
+    missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located, returned=returned)
     calls = input_bytes = output_bytes = answers = references = 0
     for sample in replace(selection, repeats=1)():
         missing.look_at(sample)

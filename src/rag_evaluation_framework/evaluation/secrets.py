@@ -7,7 +7,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.records.responses import Request, Response
 
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
@@ -122,12 +123,13 @@ def _forms_of(secret: str) -> set[str]:
     }
 
 
-# References in a manifest: ``$file:path``, ``$env:NAME`` and ``$secret:name``.
+# References in a manifest: ``$file:path``, ``$env:NAME``, ``$secret:name`` and ``${NAME}``.
 #
 # - ``$file:`` is a path from the manifest's folder and stays inside it, links followed.
 # - ``$env:NAME`` is the environment variable of that name.
 # - ``$secret:name`` is the file of that name in the folder that ``RAG_EVAL_SECRETS_DIR`` names; else the
 #   environment variable of that name; else, of ``agent-key``, the variable ``AGENT_KEY``.
+# - ``${NAME}`` is ``$secret:NAME`` as a shell writes it.
 #
 # ``$env:`` and ``$secret:`` may stand within a text: ``Bearer $secret:agent-key``. They are resolved when
 # a request is about to be made and not before, so a manifest can be read where its secrets are not. What
@@ -136,7 +138,9 @@ def _forms_of(secret: str) -> set[str]:
 SECRETS_FOLDER = "RAG_EVAL_SECRETS_DIR"
 FILE_MARK = "$file:"
 
-_REFERENCE = re.compile(r"\$(?:env:(?P<variable>\w*)|secret:(?P<secret>(?:\w(?:[\w.-]*\w)?)?))", re.ASCII)
+_REFERENCE = re.compile(
+    r"\$(?:env:(?P<variable>\w*)|secret:(?P<secret>(?:\w(?:[\w.-]*\w)?)?)|\{(?P<braced>\w*)\})", re.ASCII
+)
 
 
 def file_inside(text: str, folder: Path) -> Path:
@@ -168,7 +172,7 @@ def resolved(text: str, environment: Mapping[str, str], *, secrets: Secrets) -> 
     issues: list[Issue] = []
 
     def value_of(match: re.Match[str]) -> str:
-        variable, secret = match["variable"], match["secret"]
+        variable, secret = match["variable"], match["secret"] or match["braced"]
         try:
             if not variable and not secret:
                 raise InputError([Issue("invalid-reference", f"a name after {match[0]}", "none")])
@@ -219,6 +223,52 @@ def _secret_file(name: str, environment: Mapping[str, str]) -> str | None:
 
 def _as_variable(name: str) -> str:
     return re.sub(r"[.-]", "_", name).upper()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A header or a field as a manifest writes it, its references not resolved, and where it stands."""
+
+    name: str
+    value: str
+    place: ValuePath
+    file: str | None = None
+    line: int | None = None
+    is_key: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        if self.is_key or "$secret:" in self.value or "${" in self.value or names_a_secret(self.name):
+            return True
+        return has_reference(self.value) and names_a_secret(self.value)
+
+
+def resolved_texts(
+    texts: tuple[WrittenText, ...], environment: Mapping[str, str], secrets: Secrets
+) -> dict[ValuePath, str]:
+    """Return what the texts say with their references filled in, by place; what is missing is one error."""
+    values: dict[ValuePath, str] = {}
+    issues: list[Issue] = []
+    for text in texts:
+        try:
+            values[text.place] = resolved(text.value, environment, secrets=secrets)
+        except InputError as error:
+            issues += error.located(text.file, text.line, written_path(text.place)).issues
+            continue
+        if text.is_secret:
+            secrets.add(values[text.place])
+    if issues:
+        raise InputError(issues)
+    return values
+
+
+def with_texts(value: Any, place: ValuePath, values: Mapping[ValuePath, str]) -> Any:
+    """Return a JSON value with the texts at some of its places replaced."""
+    if isinstance(value, Mapping):
+        return {name: with_texts(inner, (*place, name), values) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [with_texts(inner, (*place, number), values) for number, inner in enumerate(value)]
+    return values.get(place, value)
 
 
 # A target whose answers and failures contain no secret, whatever the system under test sends back.

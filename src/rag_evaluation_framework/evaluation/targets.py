@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rag_evaluation_framework.components import TARGETS, target_from
+from rag_evaluation_framework.datasets.framework_results import read_result
+from rag_evaluation_framework.datasets.row_sources import plain_row
 from rag_evaluation_framework.errors import (
     FileProblems,
     InputError,
@@ -24,8 +26,14 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, hits_of, shape
+from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer, hits_of, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
+from rag_evaluation_framework.evaluation.frameworks import (
+    FrameworkSystem,
+    found_response,
+    not_a_system,
+    system_of,
+)
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
@@ -143,10 +151,7 @@ def _other_than_agent(given: TargetLike) -> Target:
         return target_from(str(given))
     if isinstance(given, Target):
         return given
-    if callable(given):
-        return PythonCallable(given)
-    expected = "an address, module:function, a file of answers, a function or a target"
-    raise UsageError(f"target: expected {expected}, got {shown(given)}")
+    return PythonCallable(given)
 
 
 def shown_target(given: TargetLike | None, target: Target) -> str:
@@ -181,8 +186,10 @@ def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
         path=api.path,
         protocol=api.protocol,
         model=api.model,
+        method=api.method,
         headers=plain,
         secret_headers=secret,
+        body=api.resolved_body(os.environ, secrets=secrets),
         response_paths=api.response_paths,
         mask=secrets.mask,
     )
@@ -326,11 +333,13 @@ class PythonCallable:
     def __init__(
         self, function: str | Callable[..., Any], *, response_paths: dict[str, str] | None = None
     ) -> None:
-        self._function = imported_function(function) if isinstance(function, str) else function
-        self.name = function if isinstance(function, str) else _place_of(function)
-        module = sys.modules.get(getattr(self._function, "__module__", None) or "")
+        found = imported_object(function) if isinstance(function, str) else function
+        system = _framework_system(found)
+        self._function = found if system is None else system.function()
+        self.name = function if isinstance(function, str) else system.name if system else _place_of(found)
+        module = sys.modules.get(getattr(found, "__module__", None) or "")
         version = getattr(module, "__version__", None)
-        self.version = f"{self.name} {version}" if isinstance(version, str) else None
+        self.version = f"{self.name} {version}" if isinstance(version, str) else system and system.version
         self._reader = AnswerReader(response_paths)
         self._wants_sample, self._filled = _parameters(self._function)
         self.takes_history = not self._wants_sample and "history" in self._filled
@@ -381,24 +390,52 @@ class PythonCallable:
         filled = {name: given[name] for name in self._filled}
         try:
             if inspect.iscoroutinefunction(self._function):
-                return await self._function(question, **filled)
+                return _understood(await self._function(question, **filled))
             result = await in_own_thread(lambda: self._function(question, **filled), name="target")
-            return await result if inspect.isawaitable(result) else result
+            return _understood(await result if inspect.isawaitable(result) else result)
         except TargetError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's function may raise anything
             raise TargetError("callable-error", in_full(error)) from None
 
     def _read(self, result: Any) -> ReadAnswer:
-        if not isinstance(result, str | dict):
+        if isinstance(result, str):
+            return self._reader.read(result)
+        if not isinstance(result, dict):
             raise TargetError(
                 "no-answer", f"expected a text, a dictionary or a Response, got {type(result).__name__}"
             )
-        return self._reader.read(result)
+        try:
+            return self._reader.read(plain_row(result))
+        except TargetError:
+            row = read_result(result) or {}
+            if "answer" not in row:
+                raise
+            return self._reader.read(row)
 
 
-def imported_function(place: str) -> Callable[..., Any]:
-    """Import ``module:function``, from the current directory too; what goes wrong is a ``UsageError``."""
+def _understood(result: Any) -> Any:
+    """Return what a framework returned, passed on by a function, as a dictionary or a response."""
+    if not result or isinstance(result, str | dict | Response):
+        return result
+    row = read_result(result)
+    if row is None:
+        return result
+    return row if "answer" in row else found_response(row["contexts"])
+
+
+def _framework_system(found: Any) -> FrameworkSystem | None:
+    """Return an object of a framework that can be asked; ``None`` for a function, and what else is called."""
+    if inspect.isroutine(found):
+        return None
+    system = system_of(found)
+    if system is None and not callable(found):
+        raise UsageError(f"target: expected {not_a_system(found)}")
+    return system
+
+
+def imported_object(place: str) -> Any:
+    """Import ``module:name``, from the current directory too; what goes wrong is a ``UsageError``."""
     module_name, _, attributes = place.partition(":")
     if not module_name or not attributes:
         raise UsageError(f"target: expected module:function, got {shown(place)}")
@@ -411,12 +448,11 @@ def imported_function(place: str) -> Callable[..., Any]:
         raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
-    if not callable(found):
+    if found is None or isinstance(found, str):
         raise UsageError(
             f"target {shown(place)}: expected a function {attributes} in {module_name}, got none"
         )
-    function: Callable[..., Any] = found
-    return function
+    return found
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:

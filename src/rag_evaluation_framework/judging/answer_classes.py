@@ -471,7 +471,7 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
         if len(text) > LONG or is_all:
             return found
         return found if other.probability >= model.of_patterns else AnswerClass("answered")
-    least = model.threshold
+    least = model.threshold if other.sign else model.without_signs
     if found.kind == "asks_back" or answers:
         least = model.of_questions if found.kind == "asks_back" else model.of_answers
     if len(text) > LONG:

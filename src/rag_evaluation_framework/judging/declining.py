@@ -116,6 +116,8 @@ class DecliningModel:
     unknowing: Mapping[str, float]
     threshold: float
     """From which probability on an answer declines."""
+    without_signs: float
+    """The same of an answer without any sign, whose words alone must show it."""
     of_questions: float
     """The same of an answer that seems to ask back."""
     of_answers: float

@@ -14,7 +14,7 @@ from shlex import join, quote
 from typing import TypeAlias
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.manifest import DEFAULT_PATH
+from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead

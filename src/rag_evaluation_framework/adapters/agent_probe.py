@@ -1,0 +1,392 @@
+"""What an agent wants to be sent: one question put in one shape after another until one is answered.
+
+The order: what the user says; AgentSpec's own path; what the agent says of itself, in its OpenAPI document or
+in the refusal of a request; then the paths of common servers. A refusal that no other shape would change (no
+connection, no key, a forbidden address) ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
+from rag_evaluation_framework.adapters.http_client import (
+    JSON_HEADERS,
+    HttpClient,
+    Reply,
+    quoted,
+    reply_value,
+)
+from rag_evaluation_framework.errors import TargetError, counted
+from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH, SHAPES, ReadAnswer
+from rag_evaluation_framework.evaluation.targets import Ask
+from rag_evaluation_framework.files.strict_json import JsonPath
+from rag_evaluation_framework.records.responses import EXPECTED
+
+MOST_REQUESTS = 16
+_THREAD = "probe"
+_SHOWN_CHARACTERS = 2_000
+
+# The names that people give to the fields of a request, the surest first.
+_QUESTIONS = (
+    *("question", "query", "message", "input", "prompt", "text", "q"),
+    *("user_input", "user_message", "user_query", "content", "msg", "问题"),
+)
+_FIELDS = {
+    **dict.fromkeys(_QUESTIONS, "{{question}}"),
+    **dict.fromkeys(("messages",), "{{messages}}"),
+    **dict.fromkeys(("history", "chat_history", "previous_messages"), "{{history}}"),
+    **dict.fromkeys(("thread_id", "threadId", "session_id", "sessionId"), "{{thread}}"),
+    **dict.fromkeys(("conversation_id", "conversationId", "chat_id", "user_id", "user"), "{{thread}}"),
+}
+_LIKELY_PATH = re.compile(r"ask|chat|query|question|answer|invoke|completion|rag|generate|predict|search")
+_NAMED_FIELD = re.compile(
+    r"""['"`]?\b(""" + "|".join(map(re.escape, [*_QUESTIONS, "messages"])) + r""")\b['"`]?"""
+)
+
+# A server known by how its path ends, the longest first.
+_ENDS = {
+    "/chat/completions": "openai-compatible",
+    "/chat-messages": "dify",
+    "/responses": "openai-responses",
+    "/runs/wait": "langgraph",
+    "/runs/stream": "langgraph",
+    "/invoke": "langserve",
+}
+_FINAL = frozenset({"connection-failed", "connect-timeout", "timeout", "tls-error", "forbidden-address"})
+_FINAL |= {"http-401", "http-403", "http-407", "http-429", "invalid-http", "body-too-large"}
+_PATH_IS_WRONG = frozenset({"http-404", "http-405", "http-501", "html-page"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One way to ask: a protocol, or a template, at a path."""
+
+    protocol: str = "simple"
+    path: str | None = None
+    body: Mapping[str, Any] | None = field(default=None, hash=False)
+    method: str = "POST"
+
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        if self.method == "GET":
+            return "the question in the address"
+        if self.body is None:
+            return self.protocol
+        return json.dumps(dict(self.body), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """The outcome of one question: a reply, what was read from it, or why nothing could be."""
+
+    candidate: Candidate
+    address: str
+    elapsed_ms: float
+    status: int | None = None
+    body: str = ""
+    answer: ReadAnswer | None = None
+    failure: TargetError | None = None
+    tried: tuple[Probe, ...] = ()
+    """All that was asked, in order, this one among them."""
+
+    @property
+    def reached(self) -> bool:
+        """Tell whether the agent gave any reply at all."""
+        return self.status is not None
+
+    def hints(self) -> list[str]:
+        """Say what to try where something was not found."""
+        if self.failure is not None:
+            return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
+        found = self.answer.found if self.answer else {}
+        hints = [
+            f"no {part} found; if the reply has them, name their place under spec.api.responsePaths.{part}"
+            for part in ("contexts", "citations", "usage")
+            if part not in found
+        ]
+        if self.answer and (count := self.answer.unread_contexts):
+            hints.append(f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}")
+        if self.answer and (count := self.answer.unread_citations):
+            hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
+        return hints
+
+    def manifest_lines(self, url: str) -> dict[str, Any]:
+        """Return the ``spec.api`` that asks the agent as it was asked here, secrets left out."""
+        candidate, shape = self.candidate, SHAPES[self.candidate.protocol]
+        endpoint: dict[str, Any] = {"path": shape.path if candidate.path is None else candidate.path}
+        if candidate.protocol != "simple":
+            endpoint["protocol"] = candidate.protocol
+        request: dict[str, Any] = {} if candidate.method == "POST" else {"method": candidate.method}
+        if candidate.body is not None:
+            request["body"] = dict(candidate.body)
+        found = self.answer.found if self.answer else {}
+        paths = {part: place for part, place in found.items() if _is_path(place)}
+        if endpoint["path"] == "":
+            # The address was asked as it is, so its path stands where a manifest has it.
+            parts = urlsplit(url)
+            endpoint["path"], url = parts.path or "/", f"{parts.scheme}://{parts.netloc}"
+        lines: dict[str, Any] = {"url": shown_address(url), "chatEndpoint": endpoint}
+        if request:
+            lines["request"] = request
+        return {**lines, "responsePaths": paths} if paths else lines
+
+
+def _is_path(place: str) -> bool:
+    return " " not in place  # "the whole reply" is none
+
+
+_HINTS = {
+    "connection-failed": "is the agent running, and is this its port?",
+    "connect-timeout": "is the host right, and does a firewall stand between?",
+    "timeout": "the agent is slow; --timeout gives it longer",
+    "no-answer": "if the reply has the answer elsewhere, --answer-path names its place: result.text",
+    "html-page": "this is a page for people; the API may have another path: --path",
+    "malformed-json": "the reply should be JSON; this may not be the chat endpoint: --path",
+    "http-400": 'the agent expects another body: --body \'{"question": "{{question}}"}\'',
+    "http-401": "the agent wants a key: --header 'Authorization: Bearer ${AGENT_KEY}'",
+    "http-403": "the key given is not allowed to do this",
+    "http-404": "nothing listens at this path: --path",
+    "http-405": "this path takes no POST: --path",
+    "http-422": 'the agent expects another body: --body \'{"question": "{{question}}"}\'',
+}
+
+
+async def probe(
+    url: str,
+    message: str,
+    *,
+    given: Candidate | None,
+    agent: Callable[[Candidate], HttpAgent],
+    timeout: float,
+) -> Probe:
+    """Ask in one shape after another and return the first that was answered, or else the nearest to it.
+
+    With a candidate ``given`` only that is asked. ``agent`` makes the agent that asks as a candidate says.
+    """
+    waiting = [given] if given is not None else list(_first(url))
+    tried: list[Probe] = []
+    seen: set[str] = set()
+    looked = given is not None
+    while waiting and len(tried) < MOST_REQUESTS:
+        candidate = waiting.pop(0)
+        if (key := f"{candidate.method} {candidate.path} {candidate.label}") in seen:
+            continue
+        seen.add(key)
+        outcome = await asked(agent(candidate), candidate, message, timeout=timeout)
+        tried.append(outcome)
+        if outcome.failure is None or outcome.failure.kind in _FINAL:
+            break
+        if given is not None:
+            break
+        wanted = list(_wanted(outcome))
+        if outcome.failure.kind == "no-answer" and not wanted:
+            break  # it listens here and takes the question: what is missing is where the answer stands
+        if not looked and outcome.failure.kind in _PATH_IS_WRONG:
+            looked = True
+            waiting = [*await _described(agent(candidate), url, timeout), *waiting]
+        waiting = [*wanted, *waiting]
+    best = max(tried, key=_nearness)
+    return replace(best, tried=tuple(tried))
+
+
+async def asked(agent: HttpAgent, candidate: Candidate, message: str, *, timeout: float) -> Probe:
+    """Send one question and read the reply as a run would."""
+    ask = Ask(({"role": "user", "content": message},), 1, 1)
+    started = time.perf_counter()
+    reply: Reply | None = None
+    answer: ReadAnswer | None = None
+    failure: TargetError | None = None
+    try:
+        thread = agent.first_thread(_THREAD)
+        reply = await agent.send(ask, key=_THREAD, thread_id=_THREAD, thread=thread, timeout=timeout)
+        answer = agent.read(reply)
+    except TargetError as error:
+        failure = error
+    finally:
+        elapsed = (time.perf_counter() - started) * 1000
+        await agent.close()
+    text = agent.mask(reply.body.decode("utf-8", errors="replace")) if reply else ""
+    return Probe(
+        candidate=candidate,
+        address=agent.name,
+        elapsed_ms=reply.latency_ms if reply else elapsed,
+        status=reply.status if reply else None,
+        body=text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…",
+        answer=answer,
+        failure=failure,
+    )
+
+
+def _nearness(outcome: Probe) -> int:
+    """Tell how near an outcome is to an answer; of equals the first is taken."""
+    if outcome.failure is None:
+        return 5
+    kind = outcome.failure.kind
+    if kind in _FINAL:
+        return 4
+    if kind in ("no-answer", "stream-error"):
+        return 3
+    if kind in ("http-400", "http-422"):
+        return 2
+    return 0 if kind in _PATH_IS_WRONG else 1
+
+
+# Where to look, and in which order.
+
+
+def _first(url: str) -> Iterator[Candidate]:
+    path = urlsplit(url).path.rstrip("/")
+    if not path:
+        yield Candidate(path=DEFAULT_PATH)
+    else:
+        yield from _by_path(path, "")
+    for end in ("/chat/completions", "/responses"):
+        if not path.endswith(end):
+            yield Candidate(protocol=_ENDS[end], path=end if path.endswith("/v1") else f"/v1{end}")
+    if path:
+        yield from (_of_field(name, "") for name in _QUESTIONS[:4])
+        yield Candidate(path=DEFAULT_PATH)
+    yield from (_of_field(name, place) for place, name in _COMMON)
+    for protocol in ("langserve", "gradio", "dify", "langgraph"):
+        yield Candidate(protocol=protocol, path=SHAPES[protocol].path)
+    yield Candidate(protocol="gradio", path="/call/chat")
+
+
+_COMMON = (("/ask", "question"), ("/chat", "message"), ("/query", "query"), ("/api/chat", "message"))
+
+
+def _by_path(path: str, behind: str) -> Iterator[Candidate]:
+    """Yield what a path says by how it ends; ``behind`` is what is to be put behind the URL."""
+    if "/call/" in path:
+        yield Candidate(protocol="gradio", path=behind)
+    elif protocol := next((_ENDS[end] for end in _ENDS if path.endswith(end)), None):
+        yield Candidate(protocol=protocol, path=behind)
+    elif path.endswith("/stream"):
+        yield Candidate(protocol="langserve", path=behind)
+    else:
+        yield Candidate(path=behind)
+
+
+def _of_field(name: str, path: str) -> Candidate:
+    return Candidate(path=path, body={name: _FIELDS[name]})
+
+
+def _body_of(names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the template for these fields; nothing where one of them is not known, or none is a question."""
+    body = {name: _FIELDS.get(name) for name in names}
+    asks = any(value in ("{{question}}", "{{messages}}") for value in body.values())
+    return body if asks and None not in body.values() else None
+
+
+def _wanted(outcome: Probe) -> Iterator[Candidate]:
+    """Yield what a refused request says it should have been, as FastAPI and hand-written checks say it."""
+    path, protocol = outcome.candidate.path, outcome.candidate.protocol
+    if protocol == "langserve" and outcome.candidate.body is None and outcome.status in (400, 422, 500):
+        for name in ("question", "input", "query", "messages"):
+            yield Candidate(protocol=protocol, path=path, body={"input": {name: _FIELDS[name]}})
+    if outcome.status not in (400, 422) or outcome.candidate.method == "GET":
+        return
+    try:
+        detail = json.loads(outcome.body).get("detail")
+    except (ValueError, AttributeError):
+        detail = None
+    places = (
+        [each.get("loc") for each in detail if isinstance(each, dict)] if isinstance(detail, list) else []
+    )
+    missing = [place for place in places if isinstance(place, list) and len(place) > 1]
+    in_query = [str(place[1]) for place in missing if place[0] == "query"]
+    if in_query and (body := _body_of(in_query)):
+        asked_for = "&".join(f"{name}={value}" for name, value in body.items())
+        yield Candidate(path=f"{path or ''}?{asked_for}", method="POST")
+    in_body = [str(place[1]) for place in missing if place[0] == "body" and len(place) == 2]
+    if in_body and (body := _body_of(in_body)):
+        yield Candidate(path=path, body=body)
+    if not missing:
+        for name in dict.fromkeys(_NAMED_FIELD.findall(outcome.body)):
+            yield _of_field(name, path or "")
+
+
+async def _described(agent: HttpAgent, url: str, timeout: float) -> list[Candidate]:
+    """Read from the agent's OpenAPI document what it takes; nothing where it has none."""
+    parts = urlsplit(url)
+    address = joined_address(f"{parts.scheme}://{parts.netloc}", "/openapi.json")
+    client = HttpClient()
+    try:
+        reply = await client.request(address, None, headers=JSON_HEADERS, timeout=timeout, method="GET")
+        document = reply_value(reply, url=address, mask=agent.mask)
+    except TargetError:
+        return []
+    finally:
+        await client.close()
+        await agent.close()
+    before = parts.path.rstrip("/")
+    found = [
+        (not _LIKELY_PATH.search(path), len(path), order, candidate)
+        for order, (path, method, operation) in enumerate(_operations(document))
+        if path.startswith(before) and "{" not in path
+        for candidate in _of_operation(path.removeprefix(before), method, operation, document)
+    ]
+    return [candidate for *_, candidate in sorted(found, key=lambda each: each[:3])][:4]
+
+
+def _operations(document: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    paths = document.get("paths") if isinstance(document, dict) else None
+    for path, methods in paths.items() if isinstance(paths, dict) else ():
+        for method in ("post", "get"):
+            if isinstance(methods, dict) and isinstance(methods.get(method), dict):
+                yield path, method, methods[method]
+
+
+def _of_operation(
+    path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]
+) -> Iterator[Candidate]:
+    listed = operation.get("parameters")
+    parameters = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    names = [
+        str(each.get("name")) for each in parameters if each.get("in") == "query" and each.get("required")
+    ]
+    if names and (body := _body_of(names)):
+        asked_for = "&".join(f"{name}={value}" for name, value in body.items())
+        yield Candidate(path=f"{path}?{asked_for}", method=method.upper())
+    if method != "post":
+        return
+    if any(path.endswith(end) for end in _ENDS):
+        yield from _by_path(path, path)
+        return
+    schema = _schema(
+        JsonPath.parse('requestBody.content["application/json"].schema').find(operation), document
+    )
+    fields = schema.get("properties") if isinstance(schema.get("properties"), dict) else {}
+    required = schema.get("required") if isinstance(schema.get("required"), list) else []
+    question = next((name for name in (*_QUESTIONS, "messages") if name in (fields or {})), None)
+    if question is not None:
+        wanted = [question, *(str(name) for name in required or () if name != question)]
+        if body := _body_of(wanted):
+            yield Candidate(path=path, body=body)
+
+
+def _schema(schema: Any, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema, or the one of the document that it refers to."""
+    reference = schema.get("$ref") if isinstance(schema, dict) else None
+    if isinstance(reference, str):
+        for step in ("components", "schemas", reference.rpartition("/")[2]):
+            document = document.get(step, {}) if isinstance(document, dict) else {}
+        return document if isinstance(document, dict) else {}
+    return schema if isinstance(schema, dict) else {}
+
+
+def told(outcome: Probe) -> str:
+    """Say in a few words what came back."""
+    if outcome.failure is None:
+        return "answered"
+    status = f"{outcome.status} " if outcome.status else ""
+    said = quoted(outcome.body.encode("utf-8"), str) or outcome.failure.message
+    return f"{status}{said}"

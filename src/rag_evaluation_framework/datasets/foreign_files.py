@@ -1,0 +1,227 @@
+"""The dialects of ragas 0.1, deepeval, promptfoo, inspect_ai, OpenAI evals, LangSmith, Phoenix and Langfuse.
+
+Samples are written back as samples. What a log or a result says of one is read (the answer, what was
+retrieved); its events, scores and costs are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
+from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
+from rag_evaluation_framework.datasets.foreign_records import Fields
+from rag_evaluation_framework.datasets.foreign_rows import (
+    deepeval_rows,
+    evals_rows,
+    inspect_rows,
+    langfuse_rows,
+    langsmith_rows,
+    phoenix_rows,
+    promptfoo_rows,
+)
+from rag_evaluation_framework.records.samples import Sample
+
+
+def _cells(**kinds: str) -> Columns:
+    """Return columns by the kind of their cells."""
+    named: dict[str, CellKind] = {}
+    for kind, names in kinds.items():
+        named.update(dict.fromkeys(names.split(), kind))  # type: ignore[arg-type]  # the kinds are CellKind's
+    return Columns(named)
+
+
+def _dialect(name: str, fields: Fields, *, holds: str, **given: Any) -> RecordDialect:
+    return RecordDialect(
+        name=name,
+        holds=frozenset(f"question reference expectation.refusal {holds}".split()),
+        decode=fields.decode,
+        encode=fields.encode,
+        **given,
+    )
+
+
+_RAGAS_ROWS = Fields(
+    paths={
+        "question": "question",
+        "answer": "answer",
+        "contexts": "contexts",
+        "reference": "ground_truth ground_truths",
+        "reference_contexts": "reference_contexts",
+        "metadata": "metadata",
+    }
+)
+# The contexts of a generated test set are those that the question was made from.
+_RAGAS_TESTS = Fields(
+    paths={
+        **{name: path for name, path in _RAGAS_ROWS.paths.items() if name not in ("answer", "contexts")},
+        "reference_contexts": "reference_contexts contexts",
+    }
+)
+
+
+def _ragas_sample(record: Any) -> Sample:
+    is_generated = isinstance(record, Mapping) and "evolution_type" in record
+    return (_RAGAS_TESTS if is_generated else _RAGAS_ROWS).decode(record)
+
+
+RAGAS_OLD = replace(
+    _dialect(
+        "ragas-0.1",
+        _RAGAS_ROWS,
+        holds="recorded.contexts recorded.answer references metadata",
+        layouts=("lines", "array", "csv", "parquet"),
+        cells=_cells(
+            text="question answer evolution_type",
+            either="ground_truth",
+            json="contexts ground_truths metadata",
+        ),
+    ),
+    decode=_ragas_sample,
+)
+
+DEEPEVAL = _dialect(
+    "deepeval",
+    Fields(
+        paths={
+            "id": "id",
+            "question": "input turns",
+            "answer": "actual_output actualOutput",
+            "contexts": "retrieval_context retrievalContext",
+            "reference": "expected_output expectedOutput",
+            "reference_contexts": "context",
+            "metadata": "additional_metadata additionalMetadata",
+        },
+        joined="|",
+        source_mark=re.compile(r"deepeval_source=(?P<source>.*?),deepeval_context=(?P<text>.*)", re.DOTALL),
+    ),
+    holds="recorded.contexts recorded.sources recorded.answer reference_contexts metadata",
+    rows=deepeval_rows,
+    layouts=("array", "lines"),
+    cells=_cells(
+        text="input actual_output expected_output scenario expected_outcome name comments source_file",
+        either="retrieval_context context turns tools_called expected_tools",
+        json="additional_metadata custom_column_key_values expectations token_cost input_token_count "
+        "output_token_count",
+    ),
+)
+
+_PROMPTFOO_TESTS = Fields(
+    paths={
+        "question": "vars.question vars.*",
+        "answer": "output",
+        "contexts": "vars.context vars.*",
+        "reference": "assert vars.expected vars.reference vars.ground_truth",
+        "metadata": "metadata",
+    },
+    asserted="factuality",
+)
+
+
+def _promptfoo_test(sample: Sample) -> Record:
+    """Return a test; a list in it is one value, where promptfoo would run the test with each of its items."""
+    test = _PROMPTFOO_TESTS.encode(sample)
+    is_listed = any(isinstance(value, list) for value in test["vars"].values())
+    return {**test, "options": {"disableVarExpansion": True}} if is_listed else test
+
+
+PROMPTFOO = replace(
+    _dialect(
+        "promptfoo",
+        _PROMPTFOO_TESTS,
+        holds="references recorded.contexts metadata",
+        rows=promptfoo_rows,
+        layouts=("array", "lines"),
+    ),
+    encode=_promptfoo_test,
+)
+
+INSPECT = _dialect(
+    "inspect",
+    Fields(
+        paths={
+            "metadata": "metadata",
+            "id": "id",
+            "question": "input",
+            "answer": "output",
+            "contexts": "metadata.contexts metadata.*",
+            "reference": "target",
+        }
+    ),
+    holds="id turns references recorded.contexts metadata",
+    rows=inspect_rows,
+    layouts=("lines", "array", "csv"),
+    cells=_cells(text="id", either="input target", json="metadata choices"),
+)
+
+OPENAI_EVALS = _dialect(
+    "openai-evals",
+    Fields(
+        paths={
+            "id": "id",
+            "question": "input item.*",
+            "answer": "sampled",
+            "reference": "ideal item.correct_label item.*",
+            "metadata": "metadata",
+        },
+        as_messages=True,
+    ),
+    holds="id turns references metadata",
+    rows=evals_rows,
+    layouts=("lines",),
+)
+
+LANGSMITH_EXPORT = _dialect(
+    "langsmith-export",
+    Fields(
+        paths={
+            "id": "id",
+            "question": "inputs.question inputs.*",
+            "answer": "answer",
+            "contexts": "contexts inputs.* outputs.*",
+            "reference": "outputs.answer outputs.*",
+            "metadata": "metadata",
+        }
+    ),
+    holds="id turns references recorded.contexts recorded.answer metadata",
+    rows=langsmith_rows,
+    layouts=("lines", "array"),
+    cells=_cells(text="id example_id error", json="inputs outputs metadata execution_time"),
+)
+
+PHOENIX = _dialect(
+    "phoenix",
+    Fields(
+        paths={
+            "id": "id example_id",
+            "question": "input.question input.* input",
+            "contexts": "input.contexts input.* output.*",
+            "reference": "output.answer output.* output",
+            "metadata": "metadata",
+        }
+    ),
+    holds="id turns references recorded.contexts metadata",
+    rows=phoenix_rows,
+    layouts=("lines", "array"),
+    cells=_cells(text="id example_id", either="input output", json="metadata"),
+)
+
+LANGFUSE = _dialect(
+    "langfuse",
+    Fields(
+        paths={
+            "id": "id",
+            "question": "input input.*",
+            "contexts": "input.contexts input.*",
+            "reference": "expectedOutput expected_output expectedOutput.* expected_output.*",
+            "metadata": "metadata",
+        }
+    ),
+    holds="id turns references metadata",
+    rows=langfuse_rows,
+    layouts=("lines", "array"),
+    cells=_cells(text="id", either="input expectedOutput expected_output", json="metadata"),
+)

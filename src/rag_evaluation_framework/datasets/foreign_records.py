@@ -1,0 +1,442 @@
+"""Records of other tools: where each has what a sample says, and in what form.
+
+Most of these formats are rows with other names, so that a table of paths makes a dialect. A path leads to a
+value (``metadata.contexts``) or, with a star, to whatever stands there under one of the names that people use
+(``inputs.*``: ``question``, ``query``, ``input`` …; an object with a single text needs no name at all). A
+question is text or chat messages, of any of the usual shapes; an expected answer is text, several, or the
+assertions of a test; contexts are texts or objects that have one.
+
+Where a value was found, and in which of its forms, is remembered with the sample, so that a record is written
+back as it was. What the table does not know is kept beside it, as in every dialect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rag_evaluation_framework.datasets.dialect import PLACES, UNNAMED, Record
+from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
+from rag_evaluation_framework.records.samples import (
+    REFUSAL,
+    Recorded,
+    Refusal,
+    Role,
+    Sample,
+    Turn,
+    marked_metadata,
+    read_expected,
+)
+
+# The names that people give to the parts of an object, the likeliest first.
+_SAID = "answer output response completion generation result text content message messages"
+_NAMES: Mapping[str, str] = {
+    "question": "question query user_input user_query user_question input prompt messages chat_history "
+    "message text content",
+    "answer": _SAID,
+    "reference": "expected_output expected_answer expected reference reference_answer ideal ground_truth "
+    f"{_SAID} label target",
+    "contexts": "contexts context retrieved_contexts retrieval_context documents docs source_documents "
+    "chunks passages",
+}
+_CONTENTS = ("page_content", "content", "text", "document", "chunk", "context")
+_SOURCES = ("source", "document_id", "doc_id", "file_name", "file_path", "id")
+_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai"), "assistant"),
+    **dict.fromkeys(("system", "developer"), "system"),
+}
+# Assertions whose value is a right answer, not a rule about it.
+_ASSERTED = (
+    "equals icontains contains contains-any icontains-any similar factuality model-graded-factuality "
+    "context-recall rouge-n bleu meteor levenshtein f-score"
+)
+_DECLINING = "is-refusal"
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """Where the records of a tool have each field of a sample: paths in the order they are tried.
+
+    The first is where the field is written.
+    """
+
+    paths: Mapping[str, str] = field(hash=False)
+    """Paths parted by spaces, by field: ``id question answer contexts reference`` and so on."""
+    as_messages: bool = False
+    """A question is written as chat messages."""
+    asserted: str = ""
+    """An expected answer is written as an assertion of this type."""
+    joined: str = ""
+    """What separates the contexts that stand in one text."""
+    source_mark: re.Pattern[str] | None = None
+    """How a context names its source within its text: groups ``source`` and ``text``."""
+
+    def decode(self, record: Any) -> Sample:
+        """Return the sample of a record; every problem of it is in one error, with its path."""
+        if not isinstance(record, Mapping):
+            raise InputError([Issue("wrong-type", "an object", shown(record))])
+        found: dict[str, _Read] = {}
+        issues: list[Issue] = []
+        for name in self.paths:
+            try:
+                if (read := self._read(name, record)) is not None:
+                    found[name] = read
+            except InputError as error:
+                issues += error.issues
+        if "question" not in found and not issues:
+            issues.append(self._no_question(record))
+        if issues:
+            raise InputError(issues)
+        return self._sample(found)
+
+    def _read(self, name: str, record: Mapping[str, Any]) -> _Read | None:
+        """Return a field's value, the path where it stands and its form."""
+        for path in self.paths[name].split():
+            for place, value in _values(record, path, name):
+                if (read := _READERS[name](value, place, self)) is not None:
+                    return read
+        return None
+
+    def _no_question(self, record: Mapping[str, Any]) -> Issue:
+        first = self.paths["question"].split()[0]
+        there = list(record)
+        for path in self.paths["question"].split():
+            inner = _at(record, path.removesuffix(".*").split("."))
+            if isinstance(inner, Mapping):
+                there = [f"{path.removesuffix('.*')}.{name}" for name in inner]
+        named = ", ".join(_NAMES["question"].split()[:5])
+        expected = f"a question here, or one called {named}" if "." in first else "a question"
+        return Issue(
+            "missing-field", expected, f"the fields {', '.join(there[:8]) or 'of an empty object'}", first
+        )
+
+    def _sample(self, found: Mapping[str, _Read]) -> Sample:
+        def value(name: str, empty: Any) -> Any:
+            return found[name].value if name in found else empty
+
+        told = value("reference", ())
+        metadata = dict(value("metadata", {}))
+        for name, read in found.items():  # what was read as something else is no metadata any more
+            head, _, rest = read.path.partition(".")
+            if name != "metadata" and "metadata" in found and head == found["metadata"].path and rest:
+                metadata.pop(rest, None)
+        expected = read_expected(told[0] if told else None, metadata)
+        contexts, answer = value("contexts", None), value("answer", None)
+        recorded = None
+        if contexts is not None or answer is not None:
+            texts, sources = contexts or ((), ())
+            recorded = Recorded(
+                contexts=texts,
+                sources=sources,
+                answer=answer,
+                retrieved_nothing=contexts is not None and not texts,
+            )
+        return Sample(
+            id=value("id", UNNAMED),
+            turns=value("question", ()),
+            reference=expected.reference,
+            references=() if expected.reference is None else tuple(told[1:]),
+            recorded=recorded,
+            reference_contexts=value("reference_contexts", ((), ()))[0],
+            expectation=expected.refusal,
+            tags=value("tags", ()),
+            metadata=expected.metadata,
+            extra=self._places(found),
+        )
+
+    def _places(self, found: Mapping[str, _Read]) -> Record:
+        """Say where and how fields were written, of those elsewhere than usual or in another form."""
+        marks: dict[str, Any] = {
+            name: {read.path: {read.form: {}} if read.form else {}}
+            for name, read in found.items()
+            if read.form or read.path != self.paths[name].split()[0]
+        }
+        return {PLACES: marks} if marks else {}
+
+    def encode(self, sample: Sample) -> Record:
+        """Return the record of a sample, each field where its own file had it, else where it belongs."""
+        marks = sample.extra.get(PLACES, {})
+        record: Record = {}
+        for name, value in self._said(sample):
+            if name not in self.paths:
+                continue
+            path, form = self.paths[name].split()[0], ""
+            if isinstance(marks, Mapping) and name in marks:
+                ((path, inner),) = marks[name].items()
+                form = next(iter(inner), "")
+            _put(record, path.split("."), self._formed(name, value, form))
+        return record
+
+    def _said(self, sample: Sample) -> Iterator[tuple[str, Any]]:
+        """Yield what a sample says, under the names of the table; metadata first, others may stand within."""
+        refuses = isinstance(sample.expectation, Refusal)
+        if metadata := marked_metadata(sample, is_told=sample.reference is None):
+            yield "metadata", metadata
+        if sample.id != UNNAMED:
+            yield "id", sample.id
+        yield "question", sample.turns
+        recorded = sample.recorded or Recorded()
+        if recorded.answer is not None:
+            yield "answer", recorded.answer
+        if recorded.contexts or recorded.retrieved_nothing:
+            yield "contexts", (recorded.contexts, recorded.sources)
+        if sample.reference is not None:
+            yield "reference", [sample.reference, *sample.references]
+        elif refuses:
+            yield "reference", [REFUSAL]
+        if sample.reference_contexts:
+            yield "reference_contexts", (sample.reference_contexts, ())
+        if sample.tags:
+            yield "tags", list(sample.tags)
+
+    def _formed(self, name: str, value: Any, form: str) -> Any:
+        if name == "id":
+            return int(value) if form == "number" and value.isdecimal() else value
+        if name == "question":
+            return _written_turns(value, as_messages=self.as_messages != (form == "other"))
+        if name == "reference":
+            return self._formed_reference(value, form)
+        if name in ("contexts", "reference_contexts"):
+            texts, sources = value
+            if self.source_mark is not None and sources:
+                pairs = zip(sources, texts, strict=True)
+                texts = [f"deepeval_source={source},deepeval_context={text}" for source, text in pairs]
+            if form == "text":
+                return (self.joined or "\n").join(texts)
+            return list(texts)
+        return value
+
+    def _formed_reference(self, texts: list[str], form: str) -> Any:
+        if self.asserted or form in _ASSERTED.split() or form == _DECLINING:
+            if texts == [REFUSAL]:
+                return [{"type": _DECLINING}]
+            kind = form if form in _ASSERTED.split() else self.asserted
+            if len(texts) > 1 or kind in ("contains-any", "icontains-any"):
+                return [{"type": kind if kind.endswith("-any") else "contains-any", "value": texts}]
+            return [{"type": kind, "value": texts[0]}]
+        return texts if len(texts) > 1 or form == "list" else texts[0]
+
+
+class _Read(NamedTuple):
+    """A value of a sample, the path where a record has it, and its form if it is not the usual one."""
+
+    value: Any
+    path: str
+    form: str = ""
+
+
+# Finding a value.
+
+
+def _at(value: Any, parts: list[str]) -> Any:
+    for part in parts:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _put(record: Record, parts: list[str], value: Any) -> None:
+    for part in parts[:-1]:
+        inner = record.get(part, {})
+        if not isinstance(inner, Mapping):
+            return  # the tool has a text there, and no place for this
+        inner = dict(inner)
+        record[part] = inner
+        record = inner
+    record[parts[-1]] = value
+
+
+def _values(record: Mapping[str, Any], path: str, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the places where a path may lead, with what stands there."""
+    if not path.endswith(".*"):
+        if (value := _at(record, path.split("."))) is not None:
+            yield path, value
+        return
+    parent = path.removesuffix(".*")
+    inner = _at(record, parent.split("."))
+    if isinstance(inner, Mapping) and not _is_message(inner):
+        yield from ((f"{parent}.{key}", value) for key, value in _named(inner, name))
+
+
+def _named(inner: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    keys = {_CAPITAL.sub("_", key).lower().replace(" ", "_").replace("-", "_"): key for key in inner}
+    yield from ((keys[known], inner[keys[known]]) for known in _NAMES[name].split() if known in keys)
+    if name == "contexts":
+        return
+    others = [key for plain, key in keys.items() if plain not in _NAMES["contexts"].split()]
+    texts = [key for key in others if isinstance(inner[key], str)]
+    if len(texts) == 1 and "." not in texts[0]:
+        yield texts[0], inner[texts[0]]
+
+
+# Reading what was found; ``None`` where it says nothing.
+
+
+def _question(value: Any, path: str, fields: Fields) -> _Read | None:
+    if isinstance(value, str):
+        if not value.strip():
+            return None
+        return _Read((Turn(role="user", content=value),), path, "other" if fields.as_messages else "")
+    messages = value if isinstance(value, list) else [value]
+    if not messages or not all(map(_is_message, messages)):
+        if isinstance(value, Mapping):
+            return None  # an object of its own kind: the next path may know it
+        raise invalid(path, "text, or a list of messages with role and content", value)
+    turns = tuple(turn for message in messages if (turn := _turn(message)) is not None)
+    if not any(turn.role == "user" for turn in turns):
+        raise invalid(path, "at least one message of the user with its content as text", value)
+    is_plain = len(turns) > 1 or fields.as_messages
+    return _Read(turns, path, "" if is_plain else "other")
+
+
+def _is_message(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    inner = _inner(value)
+    return "content" in inner and isinstance(inner.get("role", inner.get("type", value.get("type"))), str)
+
+
+def _inner(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message itself: LangChain writes it within ``kwargs`` or ``data``."""
+    for name in ("kwargs", "data"):
+        if isinstance(inner := message.get(name), Mapping) and "content" in inner:
+            return inner
+    return message
+
+
+def _turn(message: Mapping[str, Any]) -> Turn | None:
+    """Return what a user, an assistant or the system says; a tool says nothing that is asked."""
+    inner = _inner(message)
+    role = _ROLES.get(str(inner.get("role") or inner.get("type") or message.get("type")).lower())
+    text = _text(inner["content"])
+    return None if role is None or text is None else Turn(role=role, content=text)
+
+
+def _text(value: Any) -> str | None:
+    """Return a text that stands as itself, or as the parts of a message's content."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value:
+        parts = [part if isinstance(part, str) else _at(part, ["text"]) for part in value]
+        if all(isinstance(part, str) for part in parts):
+            return "\n".join(parts)
+    return None
+
+
+def _written_turns(turns: tuple[Turn, ...], *, as_messages: bool) -> Any:
+    if len(turns) == 1 and not as_messages:
+        return turns[0].content
+    return [
+        {
+            "role": turn.role,
+            "content": (turn.reference or "") if turn.content is None else turn.content,
+        }
+        for turn in turns
+    ]
+
+
+def _answer(value: Any, path: str, fields: Fields) -> _Read | None:
+    text = _said_last(value)
+    if text is None and isinstance(value, Mapping):
+        for key, inner in _named(value, "answer"):
+            if (text := _said_last(inner)) is not None:
+                path = f"{path}.{key}"
+                break
+    return None if text is None else _Read(text, path)
+
+
+def _said_last(value: Any) -> str | None:
+    """Return a text, or what the assistant says last in messages."""
+    if isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    messages = value if isinstance(value, list) else [value]
+    if messages and all(map(_is_message, messages)):
+        said = [turn for turn in map(_turn, messages) if turn is not None and turn.role == "assistant"]
+        return said[-1].content if said else None
+    return _text(value)
+
+
+def _reference(value: Any, path: str, fields: Fields) -> _Read | None:
+    if isinstance(value, list) and value and all(map(_is_assertion, value)):
+        return _asserted(value, path)
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        texts = [text for text in value if text]
+        return _Read(texts, path, "list" if len(value) == 1 else "") if texts else None
+    read = _answer(value, path, fields)
+    return _Read([read.value], read.path) if read is not None and read.value.strip() else None
+
+
+def _is_assertion(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("type"), str) and not _is_message(value)
+
+
+def _asserted(assertions: list[Mapping[str, Any]], path: str) -> _Read | None:
+    """Return the right answers among the assertions of a test."""
+    for assertion in assertions:
+        kind, value = assertion["type"], assertion.get("value")
+        if kind == _DECLINING:
+            return _Read([REFUSAL], path, kind)
+        texts = value if isinstance(value, list) else [value]
+        if kind in _ASSERTED.split() and texts and all(isinstance(text, str | int | float) for text in texts):
+            return _Read([str(text) for text in texts], path, kind)
+    return None
+
+
+def _contexts(value: Any, path: str, fields: Fields) -> _Read | None:
+    form = "text" if isinstance(value, str) else ""
+    if isinstance(value, str):
+        value = value.split(fields.joined) if fields.joined else [value]
+    if not isinstance(value, list):
+        raise invalid(path, "a list of texts", value)
+    pairs = [_context(item, f"{path}[{index}]", fields) for index, item in enumerate(value)]
+    sources = tuple(source for _, source in pairs if source is not None)
+    texts = tuple(text for text, _ in pairs)
+    return _Read((texts, sources if len(sources) == len(texts) else ()), path, form)
+
+
+def _context(item: Any, path: str, fields: Fields) -> tuple[str, str | None]:
+    """Return the text of a context and, if it says so, where it comes from."""
+    if isinstance(item, str):
+        marked = fields.source_mark.fullmatch(item) if fields.source_mark else None
+        return (marked["text"], marked["source"]) if marked else (item, None)
+    if isinstance(item, Mapping):
+        inner = _inner(item) if "page_content" not in item else item
+        kwargs = item.get("kwargs")
+        inner = kwargs if isinstance(kwargs, Mapping) else inner
+        text = next((inner[name] for name in _CONTENTS if isinstance(inner.get(name), str)), None)
+        if text is not None:
+            metadata = inner.get("metadata")
+            places = (metadata, inner) if isinstance(metadata, Mapping) else (inner,)
+            named = (place[name] for place in places for name in _SOURCES if isinstance(place.get(name), str))
+            return text, next(named, None)
+    raise invalid(path, f"text, or an object with one of {', '.join(_CONTENTS)}", item)
+
+
+def _id(value: Any, path: str, fields: Fields) -> _Read | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _Read(str(value), path, "number")
+    return _Read(value, path) if isinstance(value, str) and value else None
+
+
+def _metadata(value: Any, path: str, fields: Fields) -> _Read | None:
+    return _Read(value, path) if isinstance(value, Mapping) and value else None
+
+
+def _tags(value: Any, path: str, fields: Fields) -> _Read | None:
+    is_texts = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    return _Read(tuple(value), path) if is_texts else None
+
+
+_READERS: Mapping[str, Callable[[Any, str, Fields], _Read | None]] = {
+    "id": _id,
+    "question": _question,
+    "answer": _answer,
+    "contexts": _contexts,
+    "reference": _reference,
+    "reference_contexts": _contexts,
+    "metadata": _metadata,
+    "tags": _tags,
+}

@@ -1,0 +1,416 @@
+"""Where the files of other tools have their rows: below a key, in an archive, in the events of a log.
+
+A log or a result is reduced to what samples hold: what was asked, retrieved, answered and expected.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.dialect import OnError, Record
+from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
+from rag_evaluation_framework.datasets.value_files import read_document
+from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import DEFAULT_LIMITS, open_stored
+from rag_evaluation_framework.files.json_scanner import lines_of
+
+if sys.version_info < (3, 14):
+    from backports.zstd import zipfile
+else:
+    import zipfile
+
+
+# Rows that stand below something.
+
+
+def _within(placed: PlacedRecord, *paths: str) -> Iterator[PlacedRecord]:
+    """Yield the rows below the first of the paths that leads to a list; without one, the record itself."""
+    for path in paths:
+        rows = placed.value
+        for part in path.split("."):
+            rows = rows.get(part) if isinstance(rows, Mapping) else None
+        if isinstance(rows, list):
+            names = [f"{path}[{index}]" for index in range(len(rows))]
+            lines = lines_of(placed.text, names) if placed.text is not None else {}
+            first = (placed.line or 1) - 1
+            for name, row in zip(names, rows, strict=True):
+                line = lines.get(name)
+                yield PlacedRecord(row, placed.line if line is None else first + line, placed.within + name)
+            return
+    yield placed
+
+
+def _records(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    return read_records(path, columns=lambda: columns, on_error=on_error)
+
+
+def _renewed(placed: PlacedRecord, value: Any) -> PlacedRecord:
+    return replace(placed, value=value, text=None)
+
+
+# deepeval
+
+
+def deepeval_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    """A test run has its cases below ``testCases``, in the names of the service."""
+    for placed in _records(path, columns, on_error):
+        if isinstance(placed.value, Mapping) and "testCases" in placed.value:
+            for case in _within(placed, "testCases"):
+                yield _renewed(
+                    case, _picked(case.value, "input actualOutput expectedOutput retrievalContext context")
+                )
+            yield from _within(
+                _renewed(placed, {"rows": placed.value.get("conversationalTestCases") or []}), "rows"
+            )
+        else:
+            yield placed
+
+
+def _picked(record: Any, names: str) -> Any:
+    """Return what a result or a log says of a sample, without what it says of the run."""
+    if not isinstance(record, Mapping):
+        return record
+    return {name: record[name] for name in names.split() if record.get(name) is not None}
+
+
+# promptfoo
+
+_TYPED = re.compile(r"(?P<type>[a-z][a-z-]*)(\((?P<threshold>[0-9.]+)\))?:(?P<value>.*)", re.DOTALL)
+_EXPECTED = re.compile(r"__expected[0-9]*")
+
+
+def promptfoo_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    """Tests stand in a configuration, in rows of their own, in a table, or with their results."""
+    if layout_of(path) == "csv" and not _is_promptfoo_table(path):
+        yield from _yaml_tests(path, on_error)
+        return
+    for placed in _records(path, columns, on_error):
+        record = placed.value
+        if not isinstance(record, Mapping):
+            yield placed
+        elif any(_EXPECTED.fullmatch(name) for name in record):
+            yield _renewed(placed, _of_table(record))
+        elif "tests" in record:
+            yield from _tests(placed, record, on_error, file=path)
+        else:
+            for row in _within(placed, "results.results", "results"):
+                yield from [_result(row)] if _is_result(row.value) else _varied(row, {}, {})
+
+
+def _is_promptfoo_table(path: Path) -> bool:
+    with open_stored(path) as stream:
+        return b"__expected" in stream.readline(1 << 16)
+
+
+def _yaml_tests(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
+    try:
+        document = read_document(path)
+    except InputError as error:
+        on_error(error)
+        return
+    value = document.value if isinstance(document.value, Mapping) else {"tests": document.value}
+    placed = PlacedRecord(value, None)
+    tests = list(_tests(placed, value, on_error, file=path))
+    within = {
+        test.within: f"{test.within}".removeprefix("" if value is document.value else "tests")
+        for test in tests
+    }
+    lines = document.lines_of(within.values())
+    for test in tests:
+        yield replace(test, line=lines.get(within[test.within]), within=within[test.within])
+
+
+def _tests(
+    placed: PlacedRecord, value: Mapping[str, Any], on_error: OnError, *, file: Path
+) -> Iterator[PlacedRecord]:
+    """Yield the tests of a configuration, with what it sets for all of them."""
+    default = value.get("defaultTest")
+    default = default if isinstance(default, Mapping) else {}
+    if not isinstance(value["tests"], list):
+        expected = "the tests themselves (those of another file are read by its name)"
+        issue = Issue("wrong-type", expected, shown(value["tests"]), "tests")
+        on_error(InputError([issue]).located(str(file), placed.line))
+        return
+    options = default.get("options")
+    for test in _within(_renewed(placed, value), "tests"):
+        yield from _varied(test, default.get("vars") or {}, options if isinstance(options, Mapping) else {})
+
+
+def _varied(placed: PlacedRecord, shared: Any, options: Mapping[str, Any]) -> Iterator[PlacedRecord]:
+    """Yield a test for each of its variants: promptfoo runs a test with each value of a list."""
+    test = placed.value
+    if not isinstance(test, Mapping) or not isinstance(test.get("vars", {}), Mapping):
+        yield placed
+        return
+    own = test.get("options")
+    keeps = {**options, **(own if isinstance(own, Mapping) else {})}.get("disableVarExpansion")
+    variables = {**(shared if isinstance(shared, Mapping) else {}), **test.get("vars", {})}
+    listed = [] if keeps else [name for name, value in variables.items() if isinstance(value, list) and value]
+    for values in product(*(variables[name] for name in listed)):
+        yield _renewed(placed, {**test, "vars": {**variables, **dict(zip(listed, values, strict=True))}})
+
+
+def _of_table(row: Mapping[str, Any]) -> Record:
+    """Return a test from a row of CSV: its columns are variables, those of two underscores are not."""
+    test: Record = {"vars": {name: value for name, value in row.items() if not name.startswith("__")}}
+    asserted = [_assertion(row[name]) for name in row if _EXPECTED.fullmatch(name) and row[name]]
+    if asserted:
+        test["assert"] = asserted
+    metadata = {name.partition(":")[2]: row[name] for name in row if name.startswith("__metadata:")}
+    if metadata:
+        test["metadata"] = metadata
+    if row.get("__description"):
+        test["description"] = row["__description"]
+    return test
+
+
+def _assertion(cell: Any) -> Record:
+    """Return an assertion as a cell writes it: ``icontains: 14.00``, ``similar(0.8): …``, or plain text."""
+    typed = _TYPED.fullmatch(str(cell).strip())
+    if str(cell).strip() == "is-refusal":
+        return {"type": "is-refusal"}
+    if typed is None:
+        return {"type": "equals", "value": str(cell)}
+    found: Record = {"type": typed["type"], "value": typed["value"].strip()}
+    if typed["type"].endswith(("-any", "-all")):
+        found["value"] = [part.strip() for part in found["value"].split(",")]
+    return {**found, "threshold": float(typed["threshold"])} if typed["threshold"] else found
+
+
+def _is_result(record: Any) -> bool:
+    return isinstance(record, Mapping) and "testCase" in record and "vars" in record
+
+
+def _result(placed: PlacedRecord) -> PlacedRecord:
+    """Return a test with the answer that a provider gave."""
+    record = placed.value
+    test = record["testCase"] if isinstance(record["testCase"], Mapping) else {}
+    response, provider = record.get("response"), record.get("provider")
+    found = {**_picked(test, "description assert"), "vars": record["vars"]}
+    metadata = dict(test.get("metadata") or {})
+    if isinstance(provider, Mapping) and provider.get("id"):
+        metadata["provider"] = provider["id"]
+    if metadata:
+        found["metadata"] = metadata
+    if isinstance(response, Mapping) and response.get("output") is not None:
+        output = response["output"]
+        found["output"] = output if isinstance(output, str | Mapping) else strict_json.encode(output).decode()
+    return _renewed(placed, found)
+
+
+# inspect_ai
+
+_PART = "samples/"
+
+
+def inspect_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    with open_stored(path) as stream:
+        is_packed = stream.read(4).startswith(b"PK")
+    if is_packed:
+        yield from _packed_samples(path, on_error)
+        return
+    for placed in _records(path, columns, on_error):
+        if isinstance(placed.value, Mapping) and "samples" in placed.value and "eval" in placed.value:
+            for row in _within(placed, "samples"):
+                yield _renewed(row, _logged(row.value))
+        else:
+            yield placed
+
+
+def _packed_samples(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
+    """Yield the samples of an ``.eval`` log, which is an archive with a file for each."""
+    limits, file = DEFAULT_LIMITS, str(path)
+    with open_stored(path) as stream:
+        try:
+            archive = zipfile.ZipFile(stream)
+            members = [member for member in archive.infolist() if member.filename.startswith(_PART)]
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+            on_error(InputError([Issue("not-a-log", "an archive that can be read", str(error), file=file)]))
+            return
+        for member in sorted(members, key=lambda each: each.filename):
+            name = member.filename
+            if member.file_size > max(limits.free_bytes, limits.max_ratio * member.compress_size):
+                found = f"{member.file_size:,} bytes from {member.compress_size:,}"
+                expected = f"data that decompress at most {limits.max_ratio:g} times their size"
+                on_error(InputError([Issue("decompression-limit", expected, found, name, file=file)]))
+                continue
+            try:
+                value = strict_json.decode(archive.read(member).decode())
+            except InputError as error:
+                on_error(error.located(file, within=name))
+            except Exception as error:  # noqa: BLE001 - whatever the archive's own code meets in damaged bytes
+                on_error(InputError([Issue("not-a-log", "a sample of the log", str(error), name, file=file)]))
+            else:
+                yield PlacedRecord(_logged(value), None, name)
+
+
+def _logged(sample: Any) -> Any:
+    """Return a sample of a log as samples are written, with the answer; an epoch is told by the id."""
+    if not isinstance(sample, Mapping):
+        return sample
+    found: Record = _picked(sample, "id target choices metadata")
+    asked = sample.get("input")
+    found["input"] = [_picked(each, "role content") for each in asked] if isinstance(asked, list) else asked
+    if isinstance(sample.get("epoch"), int) and sample["epoch"] > 1:
+        found["id"] = f"{sample.get('id')}-epoch-{sample['epoch']}"
+    output = sample.get("output")
+    choices = output.get("choices") if isinstance(output, Mapping) else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(content, list):  # beside what is said there may be what was thought
+            said = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+            content = "\n".join(str(part.get("text")) for part in said)
+        found["output"] = content
+    return found
+
+
+# OpenAI evals
+
+
+def evals_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    """A log says of a sample what was asked, answered and expected in events of their own."""
+    events: dict[str, list[PlacedRecord]] = defaultdict(list)
+    for placed in _records(path, columns, on_error):
+        record = placed.value
+        if isinstance(record, Mapping) and "event_id" in record and isinstance(record.get("data"), Mapping):
+            events[str(record.get("sample_id"))].append(placed)
+        elif isinstance(record, Mapping) and ("spec" in record or "final_report" in record):
+            continue
+        else:
+            yield from (
+                [placed] if not isinstance(record, Mapping) or "item" not in record else [_item(placed)]
+            )
+    for sample_id, listed in events.items():
+        found: Record = {"id": sample_id}
+        for event in listed:
+            data = event.value["data"]
+            asked, said = data.get("prompt"), data.get("sampled", data.get("picked"))
+            found |= {} if asked is None else {"input": asked}
+            found |= {} if said is None else {"sampled": said[0] if isinstance(said, list) and said else said}
+            found |= {} if data.get("expected") is None else {"ideal": data["expected"]}
+        if "input" in found:
+            yield _renewed(listed[0], found)
+
+
+def _item(placed: PlacedRecord) -> PlacedRecord:
+    """The service's own files have what is asked and expected within ``item``, the answer in ``sample``."""
+    found: Record = {"item": placed.value["item"]}
+    sample = placed.value.get("sample")
+    if isinstance(sample, Mapping) and sample.get("output_text") is not None:
+        found["sampled"] = sample["output_text"]
+    return _renewed(placed, found)
+
+
+# LangSmith
+
+
+def langsmith_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    """Examples are rows; runs are joined with the retriever runs below them; a table has dotted columns."""
+    runs: list[PlacedRecord] = []
+    for placed in _records(path, columns, on_error):
+        record = placed.value
+        if isinstance(record, Mapping) and "run_type" in record:
+            runs.append(placed)
+        elif isinstance(record, Mapping) and any(map(_COLUMN.fullmatch, record)):
+            yield _experiment(placed)
+        else:
+            yield placed
+    retrieved: dict[str, list[Any]] = defaultdict(list)
+    for run in runs:
+        _collect(run.value, retrieved)
+    for run in runs:
+        if run.value.get("parent_run_id") is None:
+            yield _run(run, retrieved)
+
+
+def _collect(run: Any, retrieved: dict[str, list[Any]]) -> None:
+    """Gather the documents of the retriever runs of each trace, those below a run included."""
+    waiting = [run]
+    while waiting:
+        each = waiting.pop(0)
+        if not isinstance(each, Mapping):
+            continue
+        outputs = each.get("outputs")
+        documents = outputs.get("documents", outputs.get("output")) if isinstance(outputs, Mapping) else None
+        if each.get("run_type") == "retriever" and isinstance(documents, list):
+            retrieved[str(each.get("trace_id") or each.get("parent_run_id"))] += documents
+        children = each.get("child_runs")
+        waiting += children if isinstance(children, list) else []
+
+
+def _run(placed: PlacedRecord, retrieved: Mapping[str, list[Any]]) -> PlacedRecord:
+    run = placed.value
+    outputs = run.get("outputs")
+    found: Record = {"id": run.get("id"), "inputs": run.get("inputs"), "answer": outputs}
+    documents = retrieved.get(str(run.get("trace_id") or run.get("id")))
+    if run.get("run_type") == "retriever":
+        del found["answer"]
+    found["contexts"] = documents or _retrieved(outputs)
+    return _renewed(placed, {name: value for name, value in found.items() if value is not None})
+
+
+def _retrieved(outputs: Any) -> Any:
+    names = ("contexts", "context", "documents", "source_documents")
+    return (
+        next((outputs[name] for name in names if name in outputs), None)
+        if isinstance(outputs, Mapping)
+        else None
+    )
+
+
+_COLUMN = re.compile(r"(inputs|outputs|reference)\.(.+)")
+
+
+def _experiment(placed: PlacedRecord) -> PlacedRecord:
+    """Return a row of a table as an example, with the answer where there is a reference beside it."""
+    parts: dict[str, Record] = defaultdict(dict)
+    found: Record = {}
+    for name, value in placed.value.items():
+        if column := _COLUMN.fullmatch(name):
+            parts[column[1]][column[2]] = value
+    found["inputs"] = parts["inputs"]
+    for name in ("example_id", "id"):
+        if placed.value.get(name):
+            found.setdefault("id", placed.value[name])
+    if "reference" in parts or "execution_time" in placed.value:
+        found |= {"outputs": parts["reference"]} if parts["reference"] else {}
+        found |= {"answer": parts["outputs"]} if parts["outputs"] else {}
+        if contexts := _retrieved(parts["outputs"]):
+            found["contexts"] = contexts
+    elif parts["outputs"]:
+        found["outputs"] = parts["outputs"]
+    return _renewed(placed, found)
+
+
+# Phoenix and Langfuse
+
+
+def phoenix_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    """The server's own CSV has a column for each field: ``input_question``."""
+    for placed in _records(path, columns, on_error):
+        for row in _within(placed, "data.examples", "examples"):
+            record = row.value
+            if isinstance(record, Mapping) and "input" not in record:
+                parts: dict[str, Record] = defaultdict(dict)
+                for name, value in record.items():
+                    head, _, rest = name.partition("_")
+                    if head in ("input", "output", "metadata") and rest:
+                        parts[head][rest] = value
+                yield _renewed(row, {**_picked(record, "id example_id"), **parts})
+            else:
+                yield row
+
+
+def langfuse_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
+    for placed in _records(path, columns, on_error):
+        yield from _within(placed, "data", "items")

@@ -1,0 +1,417 @@
+"""Systems that people have built with LangChain, LlamaIndex, Haystack or DSPy, and indexes they have.
+
+:func:`system_of` tells what an object is by its methods, so that no framework is imported, and returns it as
+something that can be asked a question:
+
+===============================  =====================================================================
+LangChain runnable, LangGraph    ``invoke(question)``, or with the question under the name it takes
+LlamaIndex query engine          ``query(question)``
+retriever, of either             ``invoke`` or ``retrieve``: contexts and no answer
+Haystack pipeline                ``run``, the question given to every input that takes one
+DSPy module                      ``module(question=…)``, or by the name of its only input
+vector store, index, collection  the nearest k, as they come out of the store; contexts and no answer
+===============================  =====================================================================
+
+What they return is read by :mod:`rag_evaluation_framework.datasets.framework_results`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_evaluation_framework.datasets.framework_results import QUESTIONS, read_result
+from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.records.responses import Hit, Response
+
+NEAREST = 5
+"""How many an index is asked for where nothing else is said."""
+
+Message = dict[str, str]
+Call = Callable[[str, Sequence[Message], int | None], Any]
+"""Asks a question, after these messages, for so many contexts where that can be said."""
+
+_HISTORY = "chat_history"
+_SHOWN_METHODS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameworkSystem:
+    """An object of a framework that can be asked; ``kind`` says in words what it is."""
+
+    kind: str
+    given: Any
+    call: Call
+    later: Call | None = None
+    """The same as a coroutine, for what cannot be asked otherwise."""
+    takes_history: bool = False
+    answers: bool = True
+    """Whether it may answer; else it only finds contexts."""
+    context: Context = field(default_factory=copy_context)
+    """What was in force where it was given, such as the model of ``dspy.context``."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {type(self.given).__name__}"
+
+    @property
+    def version(self) -> str | None:
+        """The version of the package that the object comes from, where the package tells it."""
+        parts = type(self.given).__module__.split(".")
+        for length in range(1, len(parts) + 1):
+            package = ".".join(parts[:length])
+            version = getattr(sys.modules.get(package), "__version__", None)
+            if isinstance(version, str):
+                return f"{package} {version}"
+        return None
+
+    def found(self, question: str, k: int) -> list[dict[str, Any]]:
+        """Return the first k contexts for a question."""
+        contexts = self._row(self.context.copy().run(self.call, question, (), k)).get("contexts")
+        if contexts is None:
+            raise TargetError("no-contexts", f"{self.name} returned an answer without contexts")
+        return list(contexts[:k])
+
+    def asked(self, question: str, history: Sequence[Message] = ()) -> Any:
+        """Return the reply as a dictionary that holds the answer, or a response of contexts alone."""
+        try:
+            result = self.context.copy().run(self.call, question, history, None)
+        except (NotImplementedError, TypeError) as error:
+            if self.later is None or not _is_only_async(error):
+                raise
+            return self._awaited(self.later(question, history, None))
+        return self._reply(result)
+
+    def function(self) -> Callable[..., Any]:
+        """Return :meth:`asked` with the parameters that a target fills."""
+        if self.takes_history:
+            return lambda question, history: self.asked(question, history)
+        return lambda question: self.asked(question)
+
+    async def _awaited(self, result: Awaitable[Any]) -> Any:
+        return self._reply(await result)
+
+    def _reply(self, result: Any) -> Any:
+        row = self._row(result)
+        return row if "answer" in row else found_response(row["contexts"])
+
+    def _row(self, result: Any) -> dict[str, Any]:
+        row = read_result(result)
+        if row is None:
+            expected = "an answer (answer, result, output, response …) or documents"
+            raise TargetError(
+                "no-answer",
+                f"expected {expected} from {self.name}, got {_described(result)}; a function that returns "
+                'the text, or {"answer": …, "contexts": […]}, can be the target instead',
+            )
+        return row
+
+
+def system_of(given: Any) -> FrameworkSystem | None:
+    """Return an object as a system; ``None`` where no framework's shape fits.
+
+    One that is of a framework and cannot be asked is refused, with what to give instead.
+    """
+    if isinstance(given, type | str) or inspect.isroutine(given):
+        return None
+    for fits, refused in _REFUSED:
+        if _has(given, *fits):
+            raise UsageError(f"target: {refused}")
+    return next((made(given) for fits, made in _SHAPES if _has(given, *fits)), None)
+
+
+def only_finds(given: Any) -> bool:
+    """Tell whether a target returns contexts and never an answer."""
+    system = None if given is None or isinstance(given, str | Mapping) else system_of(given)
+    return system is not None and not system.answers
+
+
+def not_a_system(given: Any) -> str:
+    """Say what an object is that has no known shape, and what would have."""
+    methods = [
+        name for name in dir(given) if not name.startswith("_") and callable(getattr(given, name, None))
+    ]
+    has = f", which has {', '.join(methods[:_SHOWN_METHODS])}" if methods else ""
+    return (
+        "an address, module:function, a file of answers, a function, a target, or an object that can be "
+        "asked (LangChain: invoke; LlamaIndex: query or retrieve; Haystack: a Pipeline; DSPy: a module), "
+        f"got {shown(given)}{has}"
+    )
+
+
+def _has(given: Any, *names: str) -> bool:
+    # Its type is looked at: some frameworks warn when a method is touched, or make one up for any name.
+    return all(callable(getattr(type(given), name, None)) for name in names)
+
+
+def _is_only_async(error: Exception) -> bool:
+    return isinstance(error, NotImplementedError) or "coroutine" in str(error)
+
+
+def _described(result: Any) -> str:
+    if isinstance(result, Mapping):
+        return (
+            f"a dictionary with {', '.join(map(str, list(result)[:8]))}" if result else "an empty dictionary"
+        )
+    return "a list" if isinstance(result, list) else type(result).__name__
+
+
+def found_response(contexts: Sequence[Mapping[str, Any]]) -> Response:
+    """Return what was found, without an answer."""
+    hits = [Hit(id=each["source"], score=each.get("score")) for each in contexts if "source" in each]
+    return Response(
+        text=None,
+        contexts=tuple(each["text"] for each in contexts),
+        context_origin="system" if contexts else None,
+        hits=tuple(hits) if len(hits) == len(contexts) else (),
+        retrieved_nothing=not contexts,
+    )
+
+
+# LangChain.
+
+
+def _runnable(given: Any) -> FrameworkSystem:
+    filled, takes_history = _chain_input(given)
+    return FrameworkSystem(
+        kind="LangChain",
+        given=given,
+        call=lambda question, history, k: given.invoke(filled(question, history)),
+        later=lambda question, history, k: given.ainvoke(filled(question, history)),
+        takes_history=takes_history,
+        answers=not _has(given, "_get_relevant_documents"),
+    )
+
+
+def _chain_input(given: Any) -> tuple[Callable[[str, Sequence[Message]], Any], bool]:
+    """Return how a runnable is given the question, by what it says that it takes, and the history."""
+    takes = _schema(given, "get_input_jsonschema")
+    properties = takes.get("properties")
+    if takes.get("type") != "object" or not properties:
+        return lambda question, history: question, False
+    if "messages" in properties:
+        return lambda question, history: {"messages": [*history, _of_user(question)]}, True
+    required = [name for name in takes.get("required", ()) if name != _HISTORY]
+    only = required[0] if len(required) == 1 else None
+    name = next((name for name in QUESTIONS if name in properties), only)
+    # The state of a graph is taken and given back as a whole: what it puts out need not be put in.
+    made = _schema(given, "get_output_jsonschema").get("properties", {})
+    more = [each for each in required if each != name and each not in made]
+    if name is None or more:
+        names = required or list(properties)
+        filled = ", ".join(f'"{each}": {"question" if each == name else "…"}' for each in names)
+        raise UsageError(
+            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a chain that takes the "
+            f"question alone; give a function: target=lambda question: chain.invoke({{{filled}}})"
+        )
+    if _HISTORY in properties:
+        return lambda question, history: {name: question, _HISTORY: list(history)}, True
+    return lambda question, history: {name: question}, False
+
+
+def _schema(given: Any, method: str) -> Mapping[str, Any]:
+    try:
+        schema = getattr(given, method)()
+    except Exception:  # noqa: BLE001 - a chain of anyone's parts may not know what it takes
+        return {}
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _of_user(question: str) -> Message:
+    return {"role": "user", "content": question}
+
+
+# LlamaIndex.
+
+
+def _query_engine(given: Any) -> FrameworkSystem:
+    return FrameworkSystem(
+        kind="LlamaIndex",
+        given=given,
+        call=lambda question, history, k: given.query(question),
+        later=lambda question, history, k: given.aquery(question),
+    )
+
+
+def _node_retriever(given: Any) -> FrameworkSystem:
+    return FrameworkSystem(
+        kind="LlamaIndex",
+        given=given,
+        call=lambda question, history, k: given.retrieve(question),
+        later=lambda question, history, k: given.aretrieve(question),
+        answers=False,
+    )
+
+
+def _node_index(given: Any) -> FrameworkSystem:
+    def nearest(question: str, history: Sequence[Message], k: int | None) -> Any:
+        return given.as_retriever(similarity_top_k=k or NEAREST).retrieve(question)
+
+    return FrameworkSystem(kind="LlamaIndex", given=given, call=nearest, answers=False)
+
+
+# Haystack.
+
+
+def _pipeline(given: Any) -> FrameworkSystem:
+    inputs = _question_inputs(given)
+    outputs = given.outputs(include_components_with_connected_outputs=True)
+    told = {name for name, parts in outputs.items() if {"documents", "answers", "replies"} & set(parts)}
+    order = _in_order(given, told)
+
+    def run(question: str, history: Sequence[Message], k: int | None) -> Any:
+        data = {name: dict.fromkeys(parts, question) for name, parts in inputs.items()}
+        result = given.run(data, include_outputs_from=told)
+        # A later component's documents are those that count, whichever ended first.
+        return {name: result[name] for name in (*order, *(set(result) - set(order))) if name in result}
+
+    return FrameworkSystem(kind="Haystack", given=given, call=run)
+
+
+def _question_inputs(given: Any) -> dict[str, list[str]]:
+    """Return the inputs of each component that take the question; what else must be given is refused."""
+    inputs: dict[str, list[str]] = {}
+    missing: list[str] = []
+    for component, parts in given.inputs().items():
+        for name, about in parts.items():
+            if name in QUESTIONS and not (name == "prompt" and not about.get("is_mandatory")):
+                inputs.setdefault(component, []).append(name)
+            elif about.get("is_mandatory"):
+                missing.append(f"{component}.{name}")
+    if missing or not inputs:
+        wanted = f"needs {', '.join(missing)}" if missing else "has no input named question, query or text"
+        raise UsageError(
+            f"target: this {type(given).__name__} {wanted}: expected one that takes the question alone; "
+            "give a function: target=lambda question: pipeline.run({…})"
+        )
+    return inputs
+
+
+def _in_order(given: Any, names: set[str]) -> list[str]:
+    """Return components so that each comes after those it is fed by."""
+    graph, order, ahead = given.graph, [], sorted(names)
+    while ahead:
+        fed = [
+            name for name in ahead if not any(_leads(graph, other, name) for other in ahead if other != name)
+        ]
+        order += fed or ahead  # in a loop none is first
+        ahead = [name for name in ahead if fed and name not in fed]
+    return order
+
+
+def _leads(graph: Any, start: str, end: str) -> bool:
+    seen, ahead = {start}, [start]
+    while ahead:
+        for name in graph.successors(ahead.pop()):
+            if name == end:
+                return True
+            if name not in seen:
+                seen.add(name)
+                ahead.append(name)
+    return False
+
+
+# DSPy.
+
+
+def _module(given: Any) -> FrameworkSystem:
+    name = _module_input(given)
+    return FrameworkSystem(
+        kind="DSPy",
+        given=given,
+        call=lambda question, history, k: given(**{name: question}),
+        later=(lambda question, history, k: given.acall(**{name: question}))
+        if _has(given, "acall")
+        else None,
+    )
+
+
+def _module_input(given: Any) -> str:
+    """Return the name of the input that takes the question: of ``forward``, or of its only signature."""
+    parameters = list(inspect.signature(type(given).forward).parameters.values())[1:]
+    plain = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    names = [each.name for each in plain]
+    needed = [each.name for each in plain if each.default is each.empty]
+    if not names:
+        signatures = [getattr(part, "signature", None) for _, part in given.named_predictors()]
+        fields = getattr(signatures[0], "input_fields", None) if len(signatures) == 1 else None
+        names = needed = list(fields or QUESTIONS[:1])
+    name = next((name for name in QUESTIONS if name in names), names[0] if len(names) == 1 else None)
+    if name is None or set(needed) - {name}:
+        raise UsageError(
+            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a module that takes the "
+            "question alone; give a function: target=lambda question: module(question=question, …)"
+        )
+    return name
+
+
+# Indexes: what is nearest to the question, with the index's own embedder.
+
+
+def _vector_store(given: Any) -> FrameworkSystem:
+    def nearest(question: str, history: Sequence[Message], k: int | None) -> Any:
+        try:
+            found = given.similarity_search_with_score(question, k=k or NEAREST)
+        except NotImplementedError:
+            return given.similarity_search(question, k=k or NEAREST)
+        # The nearest comes first: where its number is the smallest, the numbers are distances.
+        sign = -1 if found and found[0][1] < found[-1][1] else 1
+        return [(document, sign * float(score)) for document, score in found]
+
+    return FrameworkSystem(kind="LangChain", given=given, call=nearest, answers=False)
+
+
+def _chroma_collection(given: Any) -> FrameworkSystem:
+    def nearest(question: str, history: Sequence[Message], k: int | None) -> Any:
+        return chroma_contexts(given.query(query_texts=[question], n_results=k or NEAREST))
+
+    return FrameworkSystem(kind="Chroma", given=given, call=nearest, answers=False)
+
+
+def chroma_contexts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a Chroma collection found for one query; a greater score is nearer."""
+    texts, distances = reply["documents"][0], (reply.get("distances") or [[]])[0]
+    metadatas = (reply.get("metadatas") or [[]])[0]
+    return [
+        {
+            "text": text or "",
+            "metadata": {"id": id_, **((metadatas[at] if at < len(metadatas) else None) or {})},
+            **({"score": -distances[at]} if at < len(distances) else {}),
+        }
+        for at, (id_, text) in enumerate(zip(reply["ids"][0], texts, strict=True))
+    ]
+
+
+_REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("list_collections", "get_or_create_collection"),
+        "a Chroma client holds many collections: expected one, such as client.get_collection(NAME)",
+    ),
+    (
+        ("query_points", "get_collections"),
+        "a Qdrant client does not embed questions: expected a LangChain or LlamaIndex vector store over it",
+    ),
+    (
+        ("achat", "stream_chat", "reset"),
+        "a LlamaIndex chat engine remembers what it was asked: expected a query engine, or a function: "
+        "target=lambda question: index.as_chat_engine().chat(question)",
+    ),
+    (
+        ("embed_documents", "embed_query"),
+        "a LangChain embedder finds nothing by itself: expected a vector store or a retriever",
+    ),
+)
+_SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], FrameworkSystem]], ...] = (
+    (("similarity_search", "as_retriever"), _vector_store),
+    (("as_retriever", "as_query_engine"), _node_index),
+    (("query", "count", "upsert", "peek"), _chroma_collection),
+    (("query", "aquery"), _query_engine),
+    (("retrieve", "aretrieve"), _node_retriever),
+    (("run", "inputs", "outputs", "add_component"), _pipeline),
+    (("invoke", "ainvoke"), _runnable),
+    (("forward", "named_predictors"), _module),
+)

@@ -1,0 +1,270 @@
+"""Agents as they are: what each is sent, what is read from its reply, what ``rag-eval probe`` finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import pytest
+from fault_agent import RunningServer
+from shaped_agents import ANSWER, CONTEXT, shaped_agent
+
+from command_lines import rag_eval_ended
+from rag_evaluation_framework import HttpAgent, Response, Sample, Turn
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.files import yaml_documents
+
+Answered = Callable[..., Response]
+
+CONVERSATION = Sample(
+    id="c",
+    turns=(
+        Turn(role="user", content="When?"),
+        Turn(role="assistant"),
+        Turn(role="user", content="And then?"),
+    ),
+)
+
+# The agent, what is put behind its address, and what is found: how it is asked, at how many requests the
+# probe arrives, and where contexts and usage stand.
+FOUND: dict[str, tuple[str, dict[str, Any], int, str | None, str | None]] = {
+    "fastapi": (
+        "",
+        {
+            "chatEndpoint": {"path": "/rag/ask"},
+            "request": {"body": {"question": "{{question}}", "session_id": "{{thread}}"}},
+        },
+        2,
+        "data.sources",
+        "usage",
+    ),
+    "question_only": (
+        "/api/v2/tell",
+        {"chatEndpoint": {"path": "/api/v2/tell"}, "request": {"body": {"q": "{{question}}"}}},
+        2,
+        None,
+        None,
+    ),
+    "in_address": (
+        "",
+        {"chatEndpoint": {"path": "/search?q={{question}}"}, "request": {"method": "GET"}},
+        2,
+        None,
+        None,
+    ),
+    "chat_completions": (
+        "",
+        {"chatEndpoint": {"path": "/v1/chat/completions", "protocol": "openai-compatible"}},
+        2,
+        None,
+        "usage",
+    ),
+    "responses": (
+        "/v1/responses",
+        {"chatEndpoint": {"path": "/v1/responses", "protocol": "openai-responses"}},
+        1,
+        None,
+        "usage",
+    ),
+    "langserve": (
+        "",
+        {
+            "chatEndpoint": {"path": "/rag/invoke", "protocol": "langserve"},
+            "request": {"body": {"input": {"question": "{{question}}"}}},
+        },
+        3,
+        "output.context",
+        None,
+    ),
+    "langgraph": (
+        "",
+        {"chatEndpoint": {"path": "/runs/wait", "protocol": "langgraph"}},
+        11,
+        "documents",
+        None,
+    ),
+    "gradio": (
+        "",
+        {"chatEndpoint": {"path": "/gradio_api/call/chat", "protocol": "gradio"}},
+        9,
+        None,
+        None,
+    ),
+    "dify": (
+        "/v1/chat-messages",
+        {"chatEndpoint": {"path": "/v1/chat-messages", "protocol": "dify"}},
+        1,
+        "metadata.retriever_resources",
+        "metadata.usage",
+    ),
+    "json_lines": ("", {"chatEndpoint": {"path": "/v1/chat"}}, 1, "contexts", "usage"),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_probe_finds_the_shape_and_writes_a_manifest_that_runs_as_it_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_KEY", "app-5f3a9c")
+    behind, lines, requests, contexts, usage = FOUND[name]
+    key = ["--header", "Authorization: Bearer ${AGENT_KEY}"] if name == "dify" else []
+    with shaped_agent(name) as agent:
+        address = agent.url + behind
+        done = rag_eval_ended("probe", address, *key, "--write", "agent.yaml", "--json", folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert found["answer"]["text"].startswith(ANSWER)
+        assert (found["found"].get("contexts"), found["found"].get("usage")) == (contexts, usage)
+        assert found["answer"]["contexts"] == ([CONTEXT] if contexts else [])
+        assert len(found["tried"]) == requests
+        api = yaml_documents.decode((tmp_path / "agent.yaml").read_text())["spec"]["api"]
+        assert api == found["manifest"]["spec"]["api"]
+        assert {part: api[part] for part in lines} == lines
+        assert api["url"] == agent.url
+        assert "app-5f3a9c" not in (tmp_path / "agent.yaml").read_text() + done.stdout
+        ran = rag_eval_ended("evaluate", "agent.yaml", "--json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (sample,) = json.loads(ran.stdout)["samples"]
+    assert sample["actual"].startswith(ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "contexts"),
+    [
+        (
+            "chat_completions",
+            {"protocol": "openai-compatible", "path": "/v1/chat/completions", "body": {"stream": True}},
+            0,
+        ),
+        ("responses", {"protocol": "openai-responses", "body": {"stream": True}}, 0),
+        (
+            "langserve",
+            {"path": "/rag/stream", "protocol": "langserve", "body": {"input": {"question": "{{question}}"}}},
+            1,
+        ),
+        ("langgraph", {"path": "/runs/stream", "protocol": "langgraph"}, 1),
+        ("gradio", {"protocol": "gradio"}, 0),
+        ("growing", {}, 0),
+    ],
+)
+def test_the_pieces_of_a_stream_are_one_answer(
+    name: str, options: dict[str, Any], contexts: int, answered: Answered
+) -> None:
+    with shaped_agent(name) as agent:
+        response = answered(HttpAgent(agent.url, **options), "When?")
+    assert (response.text, len(response.contexts)) == (ANSWER, contexts)
+
+
+def test_bare_pieces_are_joined_and_the_mark_of_the_end_is_none(answered: Answered) -> None:
+    with shaped_agent("tokens") as agent:
+        assert answered(HttpAgent(agent.url)).text == "It leaves at 6, they say"
+
+
+def test_an_error_in_a_stream_is_a_failure_and_tells_no_secret(answered: Answered) -> None:
+    with (
+        shaped_agent("broken") as agent,
+        pytest.raises(TargetError, match=r"ended with an error: .*\*\*\*") as failed,
+    ):
+        answered(HttpAgent(agent.url, secret_headers={"X-Key": "app-5f3a9c"}))
+    assert failed.value.kind == "stream-error"
+    assert "app-5f3a9c" not in str(failed.value)
+
+
+@pytest.mark.parametrize("mode", ["blocking", "streaming"])
+def test_the_thread_that_a_reply_names_is_passed_on(mode: str, answered: Answered) -> None:
+    with shaped_agent("dify") as agent:
+        key = {"Authorization": "Bearer app-5f3a9c"}
+        target = HttpAgent(
+            agent.url, protocol="dify", secret_headers=key, body={"response_mode": mode, "inputs": {"a": 1}}
+        )
+        response = answered(target, sample=CONVERSATION)
+        threads = [asked.body.get("conversation_id") for asked in agent.asked]
+    assert threads == [None, "c-7"]
+    assert response.text == f"{ANSWER} (again)"
+    assert response.metadata["turns"][0]["answer"] == f"{ANSWER} (first)"
+    assert response.usage is not None
+    assert response.usage.input_tokens == 24
+
+
+def test_a_template_is_filled_once_and_whatever_the_question_says(answered: Answered) -> None:
+    body = {
+        "q": "{{question}}",
+        "text": "Q: {{ input }}!",
+        "so_far": "{{history}}",
+        "told": "So far: {{history}}",
+        "in": ["{{thread}}", 5],
+        "of": "{{model}}",
+    }
+    hostile = Sample(
+        id="h",
+        turns=(
+            Turn(role="user", content="{{thread}} ${HOME}"),
+            Turn(role="assistant"),
+            Turn(role="user", content="2"),
+        ),
+    )
+    with shaped_agent("growing") as agent:
+        target = HttpAgent(
+            agent.url, path="/x/{{question}}?t={{thread}}", body=body, headers={"X-T": "{{thread}}"}
+        )
+        assert target.takes_history
+        answered(target, sample=hostile, thread_id="t/1&")
+        first, second = agent.asked
+    question = "{{thread}} ${HOME}"
+    place, _, query = first.path.partition("?")
+    assert (unquote(place), parse_qs(query)) == (f"/x/{question}", {"t": ["t/1&"]})
+    assert first.headers["x-t"] == "t/1&"
+    assert first.body == {
+        "q": question,
+        "text": f"Q: {question}!",
+        "so_far": [],
+        "told": "So far: ",
+        "in": ["t/1&", 5],
+    }
+    assert second.body["so_far"] == [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": ANSWER},
+    ]
+    assert second.body["told"] == f"So far: user: {question}\nassistant: {ANSWER}"
+
+
+def test_an_agent_that_takes_no_shape_is_told_with_what_came_back_and_what_to_add() -> None:
+    with shaped_agent("not_found") as agent:
+        done = rag_eval_ended("probe", agent.url)
+        assert len(agent.asked) <= 17
+    assert done.returncode == 3
+    assert "no answer   http-404: Not Found" in done.stdout
+    assert "hint: nothing listens at this path: --path" in done.stdout
+    assert f'POST {agent.url}/ask {{"question": "{{{{question}}}}"}}: 404' in done.stdout
+
+
+def test_a_refusal_that_no_shape_would_change_ends_the_probe() -> None:
+    with shaped_agent("dify") as agent:
+        done = rag_eval_ended("probe", f"{agent.url}/v1/chat-messages")
+        assert len(agent.asked) == 1
+    assert done.returncode == 3
+    assert "hint: the agent wants a key: --header 'Authorization: Bearer ${AGENT_KEY}'" in done.stdout
+    done = rag_eval_ended("probe", "http://169.254.169.254/ask")
+    assert done.returncode == 2
+    assert "link-local or metadata address" in done.stderr
+
+
+def test_what_is_written_is_never_written_over(tmp_path: Path, server: RunningServer) -> None:
+    (tmp_path / "agent.yaml").write_text("mine")
+    done = rag_eval_ended("probe", server.url, "--write", "agent.yaml", folder=tmp_path)
+    assert (done.returncode, (tmp_path / "agent.yaml").read_text()) == (2, "mine")
+
+
+def test_a_missing_variable_of_a_body_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"user_input": "q"}\n')
+    (tmp_path / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n    datasets: [{name: d, path: q.jsonl, metrics: [latency]}]\n"
+        "  api:\n    url: http://127.0.0.1:1\n    request:\n      body:\n        q: '{{question}}'\n"
+        "        key: ${NO_SUCH_KEY}\n"
+    )
+    done = rag_eval_ended("evaluate", "agent.yaml", folder=tmp_path)
+    assert done.returncode == 2
+    assert "agent.yaml:9: spec.api.request.body.key: expected the secret NO_SUCH_KEY" in done.stderr
