@@ -29,7 +29,6 @@ from rag_evaluation_framework.cli.options import (
     mend_journals,
     new_screen,
     show,
-    spending_of,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
@@ -378,7 +377,9 @@ def check_free(output: Path, *, force: bool) -> None:
 
 def _capped(given: dict[str, Any], run: RunFolder | None) -> Spending | None:
     """Return the total with its cap, if there is one, and what the run has cost so far."""
-    spending = spending_of(given["max_cost"])
+    from rag_evaluation_framework.judging.methods import capped
+
+    spending = capped(given["max_cost"])
     if spending is not None and None in (given["price_input"], given["price_output"]):
         raise UsageError(f"--max-cost: {given['model']} has no price. Give --price-input and --price-output.")
     if spending is not None and run is not None:

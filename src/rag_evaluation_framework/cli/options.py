@@ -18,7 +18,6 @@ from click.formatting import wrap_text
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.reports.screen import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -410,6 +409,7 @@ scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 
 def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
+    from rag_evaluation_framework.judging.methods import capped
     from rag_evaluation_framework.records.documents import Corpus
 
     judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
@@ -417,19 +417,10 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     corpus, glob = given.pop("corpus"), given.pop("glob")
     return {
         "judge": {name: value for name, value in judge.items() if value is not None},
-        "spending": spending_of(given.pop("max_cost")),
+        "spending": capped(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
-
-
-def spending_of(max_cost: float | None) -> Spending | None:
-    """Return the total with its cap, where there is one."""
-    if max_cost is None:
-        return None
-    from rag_evaluation_framework.models.spending import Spending
-
-    return Spending(max_cost)
 
 
 # What may hold a secret is not written down.
