@@ -150,7 +150,7 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
             screen = new_screen(mask)
-            evaluation.render(screen=screen, details=given["details"])
+            evaluation.render(screen=screen, details=given["details"], everything=given["everything"])
             show(screen)
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         _write_results(evaluation, suite, given["out"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
     BASE_URL,
+    DEFAULT_GLOB,
     EXISTING_FOLDER,
     FILE,
     GLOB,
@@ -317,6 +319,9 @@ class _Delivery:
         from rag_evaluation_framework.synthesis import generated_datasets
 
         self._documents = len(corpus)
+        self._folder = quote(str(given["corpus"]))
+        if given["glob"] != DEFAULT_GLOB:
+            self._folder += f" --glob {quote(given['glob'])}"
         self._output: Path | None = given["output"]
         if self._output is not None:
             self._dialect = generated_datasets.dialect_of(self._output, given["format"], level=level)
@@ -352,6 +357,7 @@ class _Delivery:
             written=tuple(written),
             upload=upload,
             dataset_name=name,
+            folder=self._folder,
             **known,
         )
 

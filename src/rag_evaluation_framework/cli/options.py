@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.formatting import wrap_text
 
 from rag_evaluation_framework.errors import UsageError
@@ -51,8 +53,12 @@ DIALECT = click.option(
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
+DEFAULT_GLOB = "**/*.md"
 GLOB = click.option(
-    "--glob", default="**/*.md", metavar="PATTERN", help="Which files of the corpus folder are documents."
+    "--glob",
+    default=DEFAULT_GLOB,
+    metavar="PATTERN",
+    help="Which files of the corpus folder are documents.",
 )
 
 CONFIDENCE = click.option(
@@ -302,6 +308,9 @@ GATE: tuple[Option[Any], ...] = (
 OUTPUT: tuple[Option[Any], ...] = (
     click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
     click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
+    click.option(
+        "--all", "everything", is_flag=True, help="Show every answer that falls short in full, not the worst."
+    ),
     DETAILS,
     AS_JSON,
 )
@@ -404,6 +413,25 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+# What may hold a secret is not written down.
+_SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
+
+
+def given_again(left_out: Collection[str]) -> list[str]:
+    """Return the words of the current command line without secrets and the options that are left out."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in left_out or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            words += [] if each is True else ["…" if _SECRET.search(str(each)) else str(each)]
+    return words
+
+
 # How screens look is asked of every command; the answer is in the context's ``meta``.
 
 _LOOK = "rag_evaluation_framework.look"
@@ -494,7 +522,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "format_",
         "config",
     ),
-    "Screen": ("details", "width", "color"),
+    "Screen": ("details", "everything", "width", "color"),
 }
 _MORE = "More"
 _HYPHEN = "\u2011"

@@ -278,7 +278,8 @@ def _check_recorded(plan: Plan) -> None:
             for sample in samples
         ):
             raise UsageError(
-                f"dataset {dataset.name}: expected a target, since no row holds an answer; got none"
+                f"dataset {dataset.name}: no row holds an answer, so somebody has to be asked.\n"
+                "  Say who: target=…, or rag-eval evaluate FILE --target module:function (or --url URL)"
             )
 
 
@@ -363,7 +364,8 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
                 f"  Say which field holds them: {say}, or by which metric to score: -m METRIC"
             )
         raise UsageError(
-            f"dataset {entry.name}: expected metrics, got none, and its samples bear none by themselves"
+            f"dataset {entry.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
+            "  Say by which metric to score: -m METRIC, or metrics=[…]"
         )
     datasets = (replace(entry, metrics=metrics),)
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)

@@ -457,6 +457,14 @@ class Evaluation:
             self.render("results", path=path)
         return path
 
+    def export(self, to: str, path: str | Path | None = None) -> str:
+        """Write it for another program (``xlsx``, ``latex`` …), or record it in a tracker (``mlflow`` …).
+
+        Returns the sentence that says where it is; ``path`` is a file, or a tracker's place.
+        """
+        told: str = TOGETHER.get("export")(self, to, path)
+        return told
+
     def report(self, path: str | Path) -> Path:
         """Write it as one HTML page that needs nothing but itself, and return the path."""
         return self.save(path, format="page")
