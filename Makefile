@@ -80,7 +80,7 @@ FIXTURES := tests/fixtures/make_fixtures.py
 fixtures: fixtures-traces fixtures-frameworks ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
 	@for each in 'ragas_old ragas<0.2 datasets<3 pyarrow<18' 'ragas ragas langchain-community==0.4.1' 'deepeval deepeval' \
 	  'inspect_ai inspect_ai backports.zstd' 'openai_evals evals setuptools<80' 'langsmith langsmith pandas' \
-	  'squad_rows datasets' 'langfuse langfuse' 'phoenix arize-phoenix-client pandas' 'promptfoo'; do \
+	  'squad_rows datasets' 'langfuse langfuse' 'phoenix arize-phoenix-client pandas' 'rows pandas pyarrow openpyxl' 'promptfoo'; do \
 	  set -- $$each; name=$$1; shift; \
 	  test -x $(VENV)/fixtures/$$name/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/$$name || exit 1; \
 	  test -z "$$*" || PIP_CONSTRAINT= $(VENV)/fixtures/$$name/bin/pip install --quiet "$$@" || exit 1; \

@@ -1,8 +1,9 @@
 """Every code block in the documentation runs; every page that is printed from the code is up to date.
 
-Python blocks of a page run one after another in one namespace, in a copy of the examples folder. Console
-blocks start with ``$``: the command runs, and the lines below it, where there are any, are what it prints
-(``…`` stands for anything). A block that begins with ``# needs PACKAGE`` runs where that is installed.
+Python blocks of a page run one after another in one namespace, in a folder with a copy of the examples and,
+as ``exports``, of the files that other tools wrote. Console blocks start with ``$``: the command runs, and
+the lines below it, where there are any, are what it prints (``…`` stands for anything). A block that begins
+with ``# needs PACKAGE`` runs where that is installed.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "tests" / "fixtures" / "tools", tmp_path / "exports")
     return tmp_path
 
 

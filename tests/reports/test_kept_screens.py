@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from command_lines import rag_eval, rag_eval_ended
+from command_lines import commands_next, rag_eval, rag_eval_ended
 from rag_evaluation_framework import load
 from rag_evaluation_framework.reports.screen import Screen, cells
 
@@ -21,6 +21,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SCREENS = Path(__file__).with_name("screens")
 WIDTHS = (80, 100, 140)
 FERRY = ("--target", "ferry_agent:answer", "--allow-missing")
+RANKING = ("ranking/qrels.trec", "ranking/bm25.run", "ranking/ngrams.run")
 # What differs between two times: the day, the hour, how long it took.
 MASKS = {r"eval_run_\d{8}_": "eval_run_20261116_", r"\b\d\d:\d\d\b": "12:00"}
 
@@ -30,6 +31,7 @@ def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five runs of the ferry desk: faulty, fixed, new, part, and three answers of part."""
     folder = tmp_path_factory.mktemp("desk") / "ferry"
     shutil.copytree(EXAMPLES / "ferry", folder)
+    shutil.copytree(EXAMPLES / "handbook" / "ranking", folder / "ranking")
     for state, options in (
         ("faulty", ("agent.yaml", *FERRY)),
         ("fixed", ("agent.yaml", *FERRY)),
@@ -93,6 +95,9 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
     ferry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ferry)
+    worse = load(next(ferry.glob("runs/*_003")))
+    assert str(worse).count("\n           now  ") == 3
+    assert worse.render(everything=True).count("\n           now  ") == 6  # type: ignore[union-attr]
     for number, name in ((1, "faulty4"), (3, "new6"), (4, "part6"), (5, "part8")):
         (run,) = ferry.glob(f"runs/*_00{number}")
         assert f"{load(run)}\n" == (ferry / f"{name}.txt").read_text(encoding="utf-8")
@@ -107,13 +112,7 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         ("results", ("results",)),
         ("runs", ("runs",)),
         ("score", ("score", "001", "-m", "token_f1", "--details")),
-        (
-            "rank",
-            (
-                "rank",
-                *(EXAMPLES / "handbook/ranking" / each for each in ("qrels.trec", "bm25.run", "ngrams.run")),
-            ),
-        ),
+        ("rank", ("rank", *RANKING)),
         ("stats", ("stats", "evals/passengers.jsonl")),
         ("validate", ("validate", "evals/passengers.jsonl")),
     ],
@@ -199,3 +198,49 @@ def test_answers_are_chosen_by_line_id_slice_and_metric(ferry: Path, monkeypatch
     assert "Did you mean" in str(rag_eval("show", "001", "--metric", "faithfullness").exception)
     assert "expected one of tag, category" in str(rag_eval("show", "001", "--slice", "fares").exception)
     assert "expected one of --failed" in str(rag_eval("show", "--failed", "--missed").exception)
+
+
+def test_every_command_that_comes_next_works_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FERRY", "faulty")
+    desk, kept = tmp_path / "desk", ("--runs-dir", "kept elsewhere")
+    shutil.copytree(EXAMPLES / "ferry", desk)
+
+    def ran(*arguments: str) -> str:
+        done = rag_eval_ended(*arguments, folder=desk)
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout
+
+    def next_of(*arguments: str) -> list[str]:
+        commands = commands_next(ran(*arguments))
+        assert commands, arguments
+        return [ran(*each) for each in commands]
+
+    assert next_of("evaluate", "agent.yaml", *FERRY, *kept)[0].startswith("eval_run_")
+    monkeypatch.setenv("FERRY", "fixed")
+    (compared,) = next_of("evaluate", "agent.yaml", *FERRY, *kept, "-m", "hit@1", "--tag", "fares")
+    assert "compared with" in compared
+    next_of("results", *kept)
+    next_of("score", "log.jsonl", *kept)
+    ran("evaluate", "agent.yaml", *FERRY, *kept)
+    changed, page = next_of("compare", "001", "005", *kept)
+    assert "A handling charge of" in changed
+    assert page.startswith("wrote report.html")
+    next_of("trend", *kept)
+
+
+def test_the_commands_after_rank_generate_and_a_sweep_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(EXAMPLES / "handbook" / "ranking", "ranking")
+    Path("my documents").mkdir()
+    for name in ("refunds.md", "fares.md"):
+        shutil.copy(EXAMPLES / "handbook" / "documents" / name, "my documents")
+    (command,) = commands_next(rag_eval("rank", *RANKING, "-m", "ndcg@5").stdout)
+    assert "ndcg@5" in command
+    assert "q001" in rag_eval(*command).stdout
+    (command,) = commands_next(rag_eval("generate", "my documents", "-o", "few questions.eval.json").stdout)
+    (command,) = commands_next(rag_eval(*command, "--runs-dir", "swept", "--store", "exact").stdout)
+    assert " found by " in rag_eval(*command).stdout

@@ -89,6 +89,7 @@ def command(
         details=details,
         everything=everything,
         slice_by=slice_by,
+        runs=runs_dir,
     )
     return 1 if fail_on == comparison.verdict else 0
 
@@ -120,6 +121,7 @@ def _print(
     details: bool,
     everything: bool,
     slice_by: str | None,
+    runs: Path,
 ) -> None:
     if as_json:
         print_json(comparison.to_dict())
@@ -128,7 +130,7 @@ def _print(
     else:
         screen = new_screen()
         comparison.render(
-            "terminal", screen=screen, details=details, everything=everything, slice_by=slice_by
+            "terminal", screen=screen, details=details, everything=everything, slice_by=slice_by, runs=runs
         )
         show(screen)
 

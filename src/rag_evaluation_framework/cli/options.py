@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.formatting import wrap_text
 
 from rag_evaluation_framework.errors import UsageError
@@ -51,8 +53,12 @@ DIALECT = click.option(
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
+DEFAULT_GLOB = "**/*.md"
 GLOB = click.option(
-    "--glob", default="**/*.md", metavar="PATTERN", help="Which files of the corpus folder are documents."
+    "--glob",
+    default=DEFAULT_GLOB,
+    metavar="PATTERN",
+    help="Which files of the corpus folder are documents.",
 )
 
 CONFIDENCE = click.option(
@@ -238,12 +244,12 @@ GATE: tuple[Option[Any], ...] = (
     click.option(
         "--price-input",
         type=click.FloatRange(0),
-        help="US dollars for a million input tokens, for the estimate of a dry run.",
+        help="US dollars for a million input tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--price-output",
         type=click.FloatRange(0),
-        help="US dollars for a million output tokens, for the estimate of a dry run.",
+        help="US dollars for a million output tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--max-errors",
@@ -302,6 +308,9 @@ GATE: tuple[Option[Any], ...] = (
 OUTPUT: tuple[Option[Any], ...] = (
     click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
     click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
+    click.option(
+        "--all", "everything", is_flag=True, help="Show every answer that falls short in full, not the worst."
+    ),
     DETAILS,
     AS_JSON,
 )
@@ -309,6 +318,13 @@ OUTPUT: tuple[Option[Any], ...] = (
 
 # The options that say how answers are scored: by which judge, which embedder, against which
 # documents.
+
+MAX_COST: Option[Any] = click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="US dollars that may be spent in all; no call is made that could pass it. Needs prices.",
+)
 
 _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
@@ -358,6 +374,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="SECONDS",
         help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
     ),
+    MAX_COST,
     click.option(
         "--embedder",
         metavar="EMBEDDER",
@@ -392,6 +409,7 @@ scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 
 def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
+    from rag_evaluation_framework.judging.methods import capped
     from rag_evaluation_framework.records.documents import Corpus
 
     judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
@@ -399,9 +417,29 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     corpus, glob = given.pop("corpus"), given.pop("glob")
     return {
         "judge": {name: value for name, value in judge.items() if value is not None},
+        "spending": capped(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
+
+
+# What may hold a secret is not written down.
+_SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
+
+
+def given_again(left_out: Collection[str]) -> list[str]:
+    """Return the words of the current command line without secrets and the options that are left out."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in left_out or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            words += [] if each is True else ["…" if _SECRET.search(str(each)) else str(each)]
+    return words
 
 
 # How screens look is asked of every command; the answer is in the context's ``meta``.
@@ -479,7 +517,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout"),
+        *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
     "Statistics": ("resamples", "test", "paired_test", "level"),
     "Files": (
@@ -494,7 +532,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "format_",
         "config",
     ),
-    "Screen": ("details", "width", "color"),
+    "Screen": ("details", "everything", "width", "color"),
 }
 _MORE = "More"
 _HYPHEN = "\u2011"

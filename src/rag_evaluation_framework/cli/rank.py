@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from rag_evaluation_framework.cli.options import (
     RESAMPLES,
     SEED,
     LongCommand,
+    given_again,
     metrics_option,
     new_screen,
     show,
@@ -136,7 +138,8 @@ def command(
     )
     if not as_json:
         screen = new_screen()
-        ranking_screen(screen, ranking, rows=per_query, details=details)
+        again = f"rag-eval rank {join(given_again({'details', 'width', 'color'}))}"
+        ranking_screen(screen, ranking, rows=per_query, details=details, again=again)
         show(screen)
         return
     document = ranking.to_dict()

@@ -15,7 +15,6 @@ What is asked for stands in options, and below them in a ``.config.yaml``::
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -23,16 +22,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
+    DEFAULT_GLOB,
     DETAILS,
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
     LongCommand,
+    given_again,
     mend_journals,
     new_screen,
     show,
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
 _DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
-_DEFAULT_GLOB = "**/*.md"
 _NONE = "none"
 # The settings of the file's section, and those beside it.
 _PATHS = ("corpus", "cache", "dataset", "output")
@@ -69,8 +68,6 @@ _BESIDE = ("dataset", "output", "seed")
 _NOT_GIVEN_AGAIN = frozenset(
     {"resume", "ask_damaged", "runs_dir", "as_json", "per_query", "output", "details", "width", "color"}
 )
-# What may hold a secret is not written down.
-_SECRET = re.compile("key|token=|secret|password|@", re.IGNORECASE)
 
 EXAMPLES = """\b
 Examples:
@@ -138,7 +135,7 @@ _COMMON = (
 @click.option(
     "--glob",
     metavar="PATTERN",
-    help=f"Which files of a CORPUS folder are documents.  [default: {_DEFAULT_GLOB}]",
+    help=f"Which files of a CORPUS folder are documents.  [default: {DEFAULT_GLOB}]",
 )
 @click.option(
     "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
@@ -202,7 +199,7 @@ def command(
         print_json(sweep_document(sweep, per_query=per_query))
     else:
         screen = new_screen()
-        glob = asked.get("glob", _DEFAULT_GLOB)
+        glob = asked.get("glob", DEFAULT_GLOB)
         sweep_screen(screen, sweep, unread=_unread(asked["corpus"], glob), glob=glob, details=details)
         show(screen)
         if written:
@@ -245,7 +242,7 @@ def _swept(
             fetch_k=next(iter(asked["fetch_k"]), None),
             on_step=line.step if line else None,
             on_texts=line.texts if line else None,
-            arguments=_given_again(),
+            arguments=given_again(_NOT_GIVEN_AGAIN),
         )
         return evaluate(
             questions,
@@ -322,7 +319,7 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
         if questions is None:
             message = f"dataset: expected the questions as --dataset FILE, because {path} holds none"
             raise UsageError(message) from None
-        return Corpus.from_folder(path, asked.get("glob", _DEFAULT_GLOB)), questions
+        return Corpus.from_folder(path, asked.get("glob", DEFAULT_GLOB)), questions
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
@@ -336,18 +333,3 @@ def _unread(corpus: Path, glob: str) -> list[str]:
     taken = set(corpus.glob(glob))
     files = (path for path in sorted(corpus.rglob("*")) if path.is_file() and not path.name.startswith("."))
     return [path.relative_to(corpus).as_posix() for path in files if path not in taken]
-
-
-def _given_again() -> list[str]:
-    """Return those words of the current command line that a resume needs too, without secrets."""
-    context = click.get_current_context()
-    words: list[str] = []
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in _NOT_GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        value = context.params[name]
-        for each in value if isinstance(value, tuple) else (value,):
-            option = [parameter.opts[0]] if isinstance(parameter, click.Option) else []
-            words += [*option, "…" if _SECRET.search(str(each)) else str(each)]
-    return words

@@ -65,6 +65,6 @@ def command(
         print_json({"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]})
     else:
         screen = new_screen()
-        show_trends(screen, chosen)
+        show_trends(screen, chosen, runs=runs_dir)
         show(screen)
     return int(fail_on == "worse" and any(each.verdict == "regression" for each in chosen))

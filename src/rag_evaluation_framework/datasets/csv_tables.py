@@ -10,7 +10,7 @@ A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``,
 return and is no number) stands behind an apostrophe, which is taken away again when the table is read.
 
 Rows of other tools are read too: cells may be separated by semicolons or tabs, as spreadsheets do, and a list
-or an object may be written as Python writes it (``['a', 'b']``), as ragas does.
+or an object may be written as Python writes it (``['a', 'b']``), as ragas does, or numpy (``['a' 'b']``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import ast
 import csv
 import io
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -191,14 +192,31 @@ def _value(name: str, cell: str, kind: CellKind) -> Any:
 def python_value(cell: str) -> list[Any] | dict[str, Any] | None:
     """Read a list or dictionary as Python writes it, with numpy's arrays as lists; else ``None``."""
     try:
-        tree = ast.parse(cell.strip(), mode="eval")
+        tree = ast.parse(_with_commas(cell.strip()), mode="eval")
         value = ast.literal_eval(_ArraysAsLists().visit(tree))
         if isinstance(value, list | dict):
             check_value(value)
             return value
-    except (ValueError, SyntaxError, RecursionError, MemoryError, InputError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError, InputError, tokenize.TokenError):
         pass
     return None
+
+
+def _with_commas(cell: str) -> str:
+    """Put a comma between texts side by side, which numpy writes so and Python would take for one."""
+    if not _SIDE_BY_SIDE.search(cell):
+        return cell
+    lines = cell.splitlines(keepends=True)
+    tokens = tokenize.generate_tokens(iter(lines).__next__)
+    solid = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE)]
+    for before, after in reversed(list(pairwise(solid))):  # from the end, so that places stay what they are
+        if before.type == after.type == tokenize.STRING:
+            row, column = before.end
+            lines[row - 1] = lines[row - 1][:column] + "," + lines[row - 1][column:]
+    return "".join(lines)
+
+
+_SIDE_BY_SIDE = re.compile(r"""['"]\s+['"]""")
 
 
 class _ArraysAsLists(ast.NodeTransformer):

@@ -281,15 +281,20 @@ _KEPT_ROWS = 30
 _FOUND: WeakKeyDictionary[Evaluation, Shortcomings] = WeakKeyDictionary()
 
 
-def shortcomings(evaluation: Evaluation) -> Shortcomings:
-    """Return what is wrong with the answers of an evaluation; its rows are read once for all reports."""
+def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> Shortcomings:
+    """Return what is wrong with the answers of an evaluation; its rows are read once for all reports.
+
+    The worst answers are a few, or with ``everything`` all of them.
+    """
+    if everything:
+        return _shortcomings(evaluation, evaluation.counts.total)
     found = _FOUND.get(evaluation)
     if found is None:
-        found = _FOUND[evaluation] = _shortcomings(evaluation)
+        found = _FOUND[evaluation] = _shortcomings(evaluation, _KEPT_ROWS)
     return found
 
 
-def _shortcomings(evaluation: Evaluation) -> Shortcomings:
+def _shortcomings(evaluation: Evaluation, kept: int) -> Shortcomings:
     kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     worst: tuple[list[_Placed], list[_Placed]] = [], []
     place = 0
@@ -302,9 +307,9 @@ def _shortcomings(evaluation: Evaluation) -> Shortcomings:
             of = 0 if row.is_failing else 1
             kinds[of][kind_of(row)] += 1
             worst[of].append((_standing(row, directions), place, name, row))
-            if len(worst[of]) > 4 * _KEPT_ROWS:
-                worst[of][:] = nsmallest(_KEPT_ROWS, worst[of], key=_order)
-    (failing, wrong), (first, second) = kinds, (nsmallest(_KEPT_ROWS, each, key=_order) for each in worst)
+            if len(worst[of]) > 4 * kept:
+                worst[of][:] = nsmallest(kept, worst[of], key=_order)
+    (failing, wrong), (first, second) = kinds, (nsmallest(kept, each, key=_order) for each in worst)
     return Shortcomings(
         failing.total(),
         failing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
@@ -32,6 +33,7 @@ from rag_evaluation_framework.reports.screen import (
     shortened,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SharedTrait
 
 _IN_FULL, _ASKED = 3, 3
@@ -196,6 +198,7 @@ def show_comparison(
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
+    runs: Path = DEFAULT_RUNS_DIRECTORY,
 ) -> None:
     """Add the verdict, the answers that changed, the figures and the way on."""
     names = short_names([comparison.baseline, *comparison.contenders])
@@ -228,7 +231,7 @@ def show_comparison(
     for warning in comparison.warnings:
         screen.say(Styled("warning: ", DOUBT), f"compared all the same: {warning}", hang=9)
     screen.gap()
-    screen.steps(_way_on(comparison, names, everything=everything))
+    screen.steps(_way_on(comparison, names, everything=everything, runs=runs))
 
 
 def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> None:
@@ -403,13 +406,18 @@ def _show_slices(
     screen.say("Groups are only looked at: none of these differences is tested.", indent=2)
 
 
-def _way_on(comparison: Comparison, names: dict[str, str], *, everything: bool) -> Iterator[tuple[str, str]]:
+def _way_on(
+    comparison: Comparison, names: dict[str, str], *, everything: bool, runs: Path
+) -> Iterator[tuple[str, str]]:
     first, others = names[comparison.baseline], [names[each] for each in comparison.contenders]
     if any(each in ("before", "now") or " " in each for each in (first, *others)):
         return  # not what a command would find them by
     if len(others) > 1:
-        yield f"rag-eval compare {first} {others[0]}", "two of them, answer by answer"
+        yield f"rag-eval compare {first} {others[0]}{in_runs(runs)}", "two of them, answer by answer"
     elif not everything and any(each.worse or each.better for each in comparison.answers):
-        yield f"rag-eval compare {first} {others[0]} --all", "all that changed, side by side"
+        yield f"rag-eval compare {first} {others[0]} --all{in_runs(runs)}", "all that changed, side by side"
     if all(name.startswith("eval_run_") for name in (comparison.baseline, *comparison.contenders)):
-        yield f"rag-eval report {first} {' '.join(others)}", "the same as a page, with every answer"
+        yield (
+            f"rag-eval report {first} {' '.join(others)}{in_runs(runs)}",
+            "the same as a page, with every answer",
+        )

@@ -33,7 +33,7 @@ from rag_evaluation_framework.reports.screen import (
     right,
 )
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
-from rag_evaluation_framework.results.run_folder import short_id
+from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
 from rag_evaluation_framework.results.stored_evaluations import StoredResult
 from rag_evaluation_framework.text.languages import language_name
@@ -200,7 +200,7 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
     same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
     if len(same) == 2 and len(set(ids)) == len(ids):
         older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
-        screen.steps([(f"rag-eval compare {older} {newer}", "")])
+        screen.steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
 
 
 # The declared metrics as rows, on a screen, and as the page `docs/metrics.md`.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
@@ -267,7 +268,9 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     parts = [f"{name}: {counted(spending.calls, 'call')}"]
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
-    if usage is not None and usage.cost_usd is not None:
+    if spending.cap is not None:
+        parts.append(f"{money(spending.charged)} of {money(spending.cap)} at most")
+    elif usage is not None and usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
         parts.append(f"{counted(count, 'vote')} of {model} failed")
@@ -292,6 +295,7 @@ class GenerationSummary:
     dataset_name: str | None = None
     usage: Usage | None = None
     run: str | None = None
+    folder: str | None = None
 
 
 def generation_document(summary: GenerationSummary) -> dict[str, Any]:
@@ -361,9 +365,9 @@ def show_generation(screen: Screen, summary: GenerationSummary) -> None:
     screen.gap()
     if summary.written:
         screen.say("wrote " + ", ".join(summary.written), hang=2)
-    if summary.written and len(dataset):
-        step = f"rag-eval retrieval DOCUMENTS --dataset {summary.written[0]}"
-        screen.steps([(step, "which chunker finds the passages?")])
+    if summary.written and len(dataset) and summary.folder is not None and summary.upload is None:
+        step = f"rag-eval retrieval {summary.folder} --dataset {quote(summary.written[0])}"
+        screen.steps([(step, "which chunker finds the passages")])
     if summary.dataset_name is not None:
         screen.say(f"evaluations find it by the name {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:

@@ -169,7 +169,9 @@ class Screen:
     def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
         """Add what can be done now: a command or a sentence, and what for."""
         several = list(commands)
-        width = max((cells(self.clean(command)) for command, purpose in several if purpose), default=0)
+        room = self.width - cells(label) - 1
+        sizes = [(cells(self.clean(command)), cells(self.clean(purpose))) for command, purpose in several]
+        width = max((size for size, purpose in sizes if purpose and size + 6 + purpose <= room), default=0)
         for place, (command, purpose) in enumerate(several):
             beside = max(0, width - cells(self.clean(command)))
             self.command(label if not place else " " * len(label), command, purpose, beside=beside)

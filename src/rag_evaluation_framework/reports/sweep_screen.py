@@ -37,6 +37,7 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
 
 _NEAR = 0.01
@@ -82,7 +83,8 @@ def sweep_screen(
     screen.gap()
     if sweep.folder is not None and sweep.outcome.completed:
         screen.say(Styled(f"kept in {sweep.folder}", DIM))
-        screen.steps([("rag-eval show --missed", "each with the passage it needs and what came instead")])
+        command = f"rag-eval show {short_id(sweep.folder)} --missed{in_runs(sweep.folder.parent)}"
+        screen.steps([(command, "each with the passage it needs and what came instead")])
 
 
 @dataclass(frozen=True, slots=True)

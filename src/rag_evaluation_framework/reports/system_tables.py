@@ -211,8 +211,18 @@ _RULES = {
 }
 
 
-def ranking_screen(screen: Screen, ranking: Evaluation, *, rows: bool = False, details: bool = False) -> None:
-    """Add how ranked runs compare, their figures and, if asked for, every query."""
+def ranking_screen(
+    screen: Screen,
+    ranking: Evaluation,
+    *,
+    rows: bool = False,
+    details: bool = False,
+    again: str | None = None,
+) -> None:
+    """Add how ranked runs compare, their figures and, if asked for, every query.
+
+    ``again`` is the command that ranks them, where there is one.
+    """
     comparison = ranking.comparison
     questions = max(
         (each.n_scored for part in ranking.parts.values() for each in part.metrics.values()), default=0
@@ -235,9 +245,9 @@ def ranking_screen(screen: Screen, ranking: Evaluation, *, rows: bool = False, d
     if rows:
         for name, part in ranking.parts.items():
             _per_query(screen, name, part)
-    if len(ranking.parts) > 1 and not rows:
+    if len(ranking.parts) > 1 and again is not None and not rows:
         screen.gap()
-        screen.steps([("rag-eval rank … --per-query", "the questions behind it")])
+        screen.steps([(f"{again} --per-query", "the questions behind it")])
 
 
 def _ranking_details(screen: Screen, ranking: Evaluation) -> None:

@@ -6,9 +6,9 @@ And what all reports say of runs: notes, and why there is no score.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
@@ -71,8 +71,8 @@ from rag_evaluation_framework.reports.verdict_lines import (
     wrong_though_passing,
 )
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import CELLS
+from rag_evaluation_framework.results.evaluations import Evaluation, unscored
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.summaries import Figure, Unscored
 from rag_evaluation_framework.results.verdicts import Check, Regressions
 
@@ -104,16 +104,18 @@ def render(
     everything: bool = False,
     slice_by: str | None = None,
     reading: bool = True,
+    runs: Path = DEFAULT_RUNS_DIRECTORY,
 ) -> str:
     """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
 
     ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored. A comparison has each answer that changed with ``everything``, and the groups it is
-    ``slice_by``. ``reading`` says first which field of plain rows was taken for what.
+    what was not scored. ``everything`` has each case in full, of a comparison each answer that changed, and
+    ``slice_by`` its groups. ``reading`` says first which field of plain rows was taken for what. The
+    commands of a comparison find its runs in ``runs``.
     """
     screen = screen or Screen()
     if isinstance(thing, Comparison):
-        show_comparison(screen, thing, details=details, everything=everything, slice_by=slice_by)
+        show_comparison(screen, thing, details=details, everything=everything, slice_by=slice_by, runs=runs)
     elif CELLS in thing.head.configuration:
         sweep_screen(screen, thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:
@@ -122,11 +124,13 @@ def render(
         if reading and holds_rows(thing):
             show_reading(screen, reading_of_run(thing))
             screen.gap()
-        _evaluation(screen, thing, samples=samples, details=details)
+        _evaluation(screen, thing, samples=samples, details=details, everything=everything)
     return str(screen)
 
 
-def _evaluation(screen: Screen, evaluation: Evaluation, *, samples: bool, details: bool) -> None:
+def _evaluation(
+    screen: Screen, evaluation: Evaluation, *, samples: bool, details: bool, everything: bool
+) -> None:
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     _verdict(screen, evaluation)
     # Figures of a part of the answers decide nothing, and few answers show nothing.
@@ -137,7 +141,7 @@ def _evaluation(screen: Screen, evaluation: Evaluation, *, samples: bool, detail
     if not is_short or details:
         if samples and evaluation.kind != "systems":
             screen.gap()
-            _cases(screen, evaluation)
+            _cases(screen, evaluation, everything=everything)
         screen.gap()
         _figures(screen, evaluation)
         if details:
@@ -171,15 +175,16 @@ def _verdict(screen: Screen, evaluation: Evaluation) -> None:
 # The answers behind a verdict.
 
 
-def _cases(screen: Screen, evaluation: Evaluation) -> None:
+def _cases(screen: Screen, evaluation: Evaluation, *, everything: bool) -> None:
     word, moved = verdict_of(evaluation).word, evaluation.regressions
-    found = shortcomings(evaluation)
+    found = shortcomings(evaluation, everything=everything)
+    every = evaluation.counts.total if everything else 0
     if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
-        _worse_cases(screen, evaluation, moved, full=1 if word == "undecided" else _IN_FULL)
+        _worse_cases(screen, evaluation, moved, full=every or (1 if word == "undecided" else _IN_FULL))
     elif word != "passed" and found.failing:
         cases = named_rows(evaluation, found.worst)
         full, asked = (_ALL_IN_FULL, 0) if found.failing <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
-        show_cases(screen, cases, full=full, asked=asked, total=found.failing)
+        show_cases(screen, cases, full=every or full, asked=asked, total=found.failing)
     if word == "passed" and found.failing:
         names = names_listed([name for name, _ in named_rows(evaluation, found.worst)])
         falls = part_of(found.failing, evaluation.counts.total, "answer", "falls", "fall")
@@ -189,13 +194,13 @@ def _cases(screen: Screen, evaluation: Evaluation) -> None:
     if word == "no gate" and found.wrong:
         cases = named_rows(evaluation, found.worst_wrong)
         full = 1 if evaluation.kind == "golden" else _IN_FULL
-        show_cases(screen, cases, full=full, asked=0, total=found.wrong)
+        show_cases(screen, cases, full=every or full, asked=0, total=found.wrong)
     elif line := wrong_though_passing(evaluation):
         screen.say(line, indent=2, hang=4)
 
 
 def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, full: int) -> None:
-    answers = worse_answers(evaluation, 30)
+    answers = worse_answers(evaluation, max(full, 30))
     asked = _ASKED if full > 1 else 0
     hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
     for each in answers[:full]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.compared_answers import short_names
@@ -23,6 +24,7 @@ from rag_evaluation_framework.reports.screen import (
     figure,
     listed,
 )
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.trend import LEAST_RUNS, MetricTrend
 
 _STEPS = "▁▂▃▄▅▆▇█"
@@ -58,7 +60,9 @@ def _runs(trend: MetricTrend) -> str:
     return counted(len(trend.history), "run")
 
 
-def show_trends(screen: Screen, trends: Sequence[MetricTrend]) -> None:
+def show_trends(
+    screen: Screen, trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY
+) -> None:
     """Add the verdict, then each metric with its course, its latest value and what was expected."""
     word, colon, rest = trend_sentence(trends).partition(":")
     screen.say(Styled(word, f"{BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}")
@@ -97,16 +101,16 @@ def show_trends(screen: Screen, trends: Sequence[MetricTrend]) -> None:
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
         screen.say(f"too few: {reason}", indent=2)
     if excluded := max(each.n_excluded for each in trends):
-        runs = counted(excluded, "earlier run does", "earlier runs do")
-        screen.say(f"{runs} not count: other data, another method, or too few samples", indent=2)
+        those = counted(excluded, "earlier run does", "earlier runs do")
+        screen.say(f"{those} not count: other data, another method, or too few samples", indent=2)
     screen.gap()
     screen.say(f"run {first.evaluation_id}, dataset {first.data[0]}")
-    if any(each.verdict == "regression" for each in trends):
-        worse = next(each for each in trends if each.verdict == "regression")
-        ids = short_names([worse.history[-1].evaluation_id, first.evaluation_id])
-        screen.steps([(f"rag-eval compare {' '.join(ids.values())}", "which answers changed")])
-    elif any(len(each.history) < LEAST_RUNS for each in trends):
-        screen.steps([("rag-eval compare", "the latest run with the one before it")])
+    worse = [each for each in trends if each.verdict == "regression"]
+    before = next((each.history[-1] for each in worse or trends if each.history), None)
+    if before is not None and (worse or any(len(each.history) < LEAST_RUNS for each in trends)):
+        ids = short_names([before.evaluation_id, first.evaluation_id])
+        purpose = "which answers changed" if worse else "with the run before it, answer by answer"
+        screen.steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
 
 
 def course(trend: MetricTrend) -> str:

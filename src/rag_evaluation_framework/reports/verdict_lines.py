@@ -31,7 +31,7 @@ from rag_evaluation_framework.reports.screen import figure, listed, number_word,
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, short_id
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, in_runs, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
 from rag_evaluation_framework.statistics.paired import flips_p_value
 
@@ -264,7 +264,7 @@ def chance(moved: Regressions) -> str | None:
 def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what can be done now, a command or a sentence, and what for."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
-    run = short_id(evaluation.folder) if evaluation.folder is not None else evaluation.head.run_id
+    run, runs_option = _named(evaluation)
     if verdict.word == "undecided":
         yield "if your agent answers the same each time, --max-regressions 0 fails here", ""
         if evaluation.head.repeats == 1:
@@ -284,23 +284,52 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         yield from _continued(evaluation)
     elif verdict.word == "passed" and moved is None:
         if shortcomings(evaluation).failing:
-            yield "rag-eval show --failed", "what falls short"
-        command = "golden …" if evaluation.kind == "golden" else "evaluate"
-        yield f"rag-eval {command} --baseline {run}", "compare the next version with this one"
+            yield f"rag-eval show {run} --failed{runs_option}", "what falls short"
+        if (command := _asking_again(evaluation)) is not None:
+            yield f"{command} --baseline {run}{runs_option}", "compare the next version with this one"
     elif moved is not None and moved.word == "worse":
         yield (
-            f"rag-eval compare {_short(moved.baseline, evaluation)} {run}",
+            f"rag-eval compare {_short(moved.baseline, evaluation)} {run}{runs_option}",
             f"all {number_word(len(moved.worse))}, side by side",
         )
     elif verdict.word == "failed" and shortcomings(evaluation).failing:
-        yield "rag-eval show --failed", "with everything that was retrieved"
+        yield f"rag-eval show {run} --failed{runs_option}", "with everything that was retrieved"
     elif verdict.word == "no gate" and holds_rows(evaluation):
         more = shortcomings(evaluation).wrong - 3
         others = f"the other {number_word(more)}, with their contexts" if more > 0 else "with their contexts"
-        yield "rag-eval show", others
-        yield "rag-eval report", "all of it as one page"
+        yield f"rag-eval show {run}{runs_option}", others
+        yield f"rag-eval report {run}{runs_option}", "all of it as one page"
     elif verdict.word == "no gate" and shortcomings(evaluation).wrong:
-        yield "rag-eval show --failed", "each with what was retrieved"
+        yield f"rag-eval show {run} --failed{runs_option}", "each with what was retrieved"
+
+
+def _named(evaluation: Evaluation) -> tuple[str, str]:
+    """Return what a command calls an evaluation: its run, and the option that says where runs are kept."""
+    folder = evaluation.folder or next((part.folder for part in evaluation.runs if part.folder), None)
+    if folder is None:
+        return evaluation.head.run_id, ""
+    return short_id(folder), in_runs(folder.parent)
+
+
+def _asking_again(evaluation: Evaluation) -> str | None:
+    """Return the command that asks everything anew; ``None`` if no command began the run."""
+    head = next((part.head for part in evaluation.runs), evaluation.head)
+    selection = head.configuration.get("selection")
+    words = _golden if "golden" in head.configuration else _evaluate
+    if not isinstance(selection, Mapping) or not {"golden", "manifest"} & head.configuration.keys():
+        return None
+    chosen = ["--allow-missing"] if words is _evaluate and selection.get("allow_missing") else []
+    for name, option in (("metrics", "-m"), ("tags", "--tag")):
+        chosen += [f"{option} {quote(str(each))}" for each in selection.get(name) or ()]
+    if selection.get("sample_size"):
+        chosen.append(f"--sample-size {selection['sample_size']}")
+    return " ".join([_addressed(" ".join(words(head)), evaluation.target), *chosen, *_judges(head)])
+
+
+def _addressed(command: str, target: str | None) -> str:
+    """Return a command with the address as it was given, where the head of a run does not tell it."""
+    is_known = target is not None and target.startswith("http") and target.isprintable()
+    return command.replace("--url URL", f"--url {quote(str(target))}") if is_known else command
 
 
 def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
@@ -311,8 +340,7 @@ def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     command = resuming_command(part.head, part.folder)
     target = evaluation.target or part.target
     if command is not None:
-        if target is not None and target.startswith("http") and target.isprintable():
-            command = command.replace("--url URL", f"--url {quote(target)}")
+        command = _addressed(command, target)
         named = f"--resume {part.head.run_id}"
         is_full = (part.outcome.reason or "").startswith(_FULL)
         purpose = "when there is room on the disk" if is_full else ""
@@ -478,5 +506,12 @@ def _target(head: RunHead) -> str:
 
 
 def _judges(head: RunHead) -> Iterator[str]:
+    cap, prices = (head.parameters.get(name) for name in ("max_cost_usd", "prices_usd_per_million_tokens"))
     for judge in head.configuration.get(JUDGE) or ():
-        yield f"--judge-model {quote(str(judge['model'] if isinstance(judge, Mapping) else judge))}"
+        model = str(judge["model"] if isinstance(judge, Mapping) else judge)
+        if cap is not None and (price := (prices or {}).get(model)):
+            amounts = f"price_input={price['input']:g}, price_output={price['output']:g}"
+            model = f"openai(model={model!r}, {amounts})"
+        yield f"--judge-model {quote(model)}"
+    if cap is not None:
+        yield "--max-cost USD"

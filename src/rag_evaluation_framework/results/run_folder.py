@@ -373,10 +373,8 @@ class RunFolder:
                 f"{path_or_id} is the end of {len(ended):,} runs ({names}): write more of the id"
             )
         if Path(path_or_id).is_file():
-            lacking = "a results file has the figures of a run, not its journal"
-            raise UsageError(
-                f"expected a run by its id or the path of its folder, got the file {path_or_id}: {lacking}"
-            )
+            found = f"the file {path_or_id}: a results file has the figures of a run, not its journal"
+            raise UsageError(f"expected a run by its id or the path of its folder, got {found}")
         raise no_such_run(path_or_id, runs_directory)
 
     def amended(self, head: RunHead) -> RunFolder:
@@ -497,6 +495,12 @@ def short_id(path: Path) -> str:
         if len(runs_ending_in(end, path.parent)) == 1:
             return end
     return path.name
+
+
+def in_runs(folder: Path) -> str:
+    """Return the option that says where runs are kept; nothing where they are kept by default."""
+    is_default = folder.resolve() == DEFAULT_RUNS_DIRECTORY.resolve()
+    return "" if is_default else f" --runs-dir {quote(str(folder))}"
 
 
 def runs_ending_in(end: str, directory: Path) -> list[Path]:
