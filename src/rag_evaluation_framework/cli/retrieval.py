@@ -225,7 +225,7 @@ def _swept(
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
-    line = StepLine(sys.stderr) if is_shown else None
+    line = StepLine(sys.stderr, live=True) if is_shown else None
     # Beside an index that exists nothing else is tried unasked.
     is_built = not asked["index"] or any(
         asked[name] for name in ("chunker", "embedder", "retriever", "store")
