@@ -217,7 +217,7 @@ def _swept(
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
-    line = StepLine(sys.stderr) if is_shown else None
+    line = StepLine(sys.stderr, live=True) if is_shown else None
     try:
         grid = grid_of(
             chunkers=asked["chunker"] or [_DEFAULT_CHUNKER],
