@@ -38,8 +38,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test marked ``vendors`` where a package, or a program, that it names is not installed."""
     for name in (name for mark in item.iter_markers("vendors") for name in mark.args):
-        if find_spec(name) is None and shutil.which(name) is None:
+        if not _is_installed(name) and shutil.which(name) is None:
             pytest.skip(f"{name} is not installed: make test-vendors")

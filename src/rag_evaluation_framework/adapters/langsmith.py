@@ -28,7 +28,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.data import API_KEYS, HostedDataset
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import Hit
+from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample
 from rag_evaluation_framework.records.scores import Score
@@ -301,7 +301,6 @@ Part: TypeAlias = tuple[str, tuple[None, bytes, str, dict[str, str]]]
 """A part of a form as ``requests`` sends it: its name, no file name, its content, type and headers."""
 
 _DECIMALS = 4  # as many as LangSmith keeps of a score; its SDK rounds so too
-_RUN_NAME = "retrieval"
 
 
 def upload_experiment(run: Run, dataset: HostedDataset, *, seconds: float) -> str:
@@ -392,16 +391,18 @@ class _Experiment:
             "id": str(run_id),
             "trace_id": str(run_id),
             "dotted_order": f"{started.astimezone(UTC):%Y%m%dT%H%M%S%fZ}{run_id}",
-            "name": _RUN_NAME,
+            "name": "retrieval" if result.response.text is None else "answer",
             "run_type": "chain",
             "start_time": started.isoformat(),
             "end_time": (started + self._duration).isoformat(),
             "session_id": str(self._project_id),
             "reference_example_id": self._example_ids[result.sample_id],
         }
+        if (failure := result.response.failure) is not None:
+            head["error"] = f"{failure.kind}: {failure.message}"
         yield _part(f"post.{run_id}", head)
         yield _part(f"post.{run_id}.inputs", {"query": self._questions[result.sample_id]})
-        yield _part(f"post.{run_id}.outputs", _outputs(result.response.hits))
+        yield _part(f"post.{run_id}.outputs", _outputs(result.response))
         yield _part(f"post.{run_id}.extra", {"metadata": {"sample_id": result.sample_id}})
 
     def _feedback(self, run_id: UUID, score: Score, started: datetime) -> tuple[str, Mapping[str, Any]]:
@@ -425,8 +426,11 @@ class _Experiment:
         return f"feedback.{feedback_id}", written
 
 
-def _outputs(hits: Sequence[Hit]) -> dict[str, Any]:
-    outputs: dict[str, Any] = {"retrieved_chunk_ids": [hit.id for hit in hits]}
+def _outputs(response: Response) -> dict[str, Any]:
+    hits = response.hits
+    outputs: dict[str, Any] = {} if response.text is None else {"answer": response.text}
+    if hits or not outputs:
+        outputs["retrieved_chunk_ids"] = [hit.id for hit in hits]
     spans = [
         {"doc_id": hit.span.doc_id, "start": hit.span.start, "end": hit.span.end}
         for hit in hits

@@ -193,7 +193,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
         "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
         "export": _Command(
-            "merge:export_command", "Write a run as CSV, Parquet, Excel, LaTeX, JUnit, Markdown or HTML."
+            "merge:export_command", "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …"
         ),
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."

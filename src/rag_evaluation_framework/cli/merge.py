@@ -50,29 +50,41 @@ EXPORT_EXAMPLES = """\b
 Examples:
   rag-eval export --to csv                       the latest run, every answer a row
   rag-eval export 003 --to xlsx -o answers.xlsx
-  rag-eval export nightly.results.json --to latex"""
-_FORMATS = ("csv", "parquet", "xlsx", "latex", "junit", "markdown", "html")
+  rag-eval export nightly.results.json --to latex
+  rag-eval export 003 --to mlflow                figures, answers and page as a run of MLflow
+  rag-eval export 003 --to opentelemetry -o http://localhost:4318"""
 
 
 @click.command("export", epilog=EXPORT_EXAMPLES)
 @click.argument("run", required=False)
-@click.option("--to", type=click.Choice(_FORMATS), required=True, help="Format to write.")
 @click.option(
-    "-o", "--out", type=FILE, metavar="FILE", help="File to write.  [default: the run's id with the ending]"
+    "--to",
+    metavar="FORMAT|TRACKER",
+    required=True,
+    help="One of csv, parquet, xlsx, latex, junit, markdown, html, mlflow, wandb, langsmith, opentelemetry.",
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE|PLACE",
+    help="File to write, or place of a tracker.  [default: the run's id with the ending; the tracker's own]",
 )
 @RUNS_DIR
-def export_command(run: str | None, to: str, out: Path | None, runs_dir: Path) -> None:
-    """Write RUN (an id or the end of it, a folder, a results file; by default the latest) as another file.
+def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) -> None:
+    """Write RUN (an id or the end of it, a folder, a results file; by default the latest) for others to use.
 
     csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
     figures; junit, markdown and html are the reports. A text is never a formula in a spreadsheet.
+
+    mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI
+    or a folder, and wandb stays offline unless WANDB_MODE=online. langsmith gets the samples as a dataset
+    named PLACE and an experiment with feedback. opentelemetry gets an event for each score, on the span that
+    was scored where samples come from traces; PLACE is a collector's URL or a file.
     """
-    from rag_evaluation_framework.reports.exports import ENDINGS, export
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
 
     if run is None:
         (evaluation,) = latest_evaluations(1, runs_directory=runs_dir)
     else:
         evaluation = find_evaluation(run, runs_directory=runs_dir)
-    path = export(evaluation, to, out or Path(f"{evaluation.head.run_id}{ENDINGS[to]}"))
-    click.echo(f"written to {path}")
+    click.echo(evaluation.export(to, out))

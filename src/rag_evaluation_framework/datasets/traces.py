@@ -269,6 +269,8 @@ class ReadTraces:
             service=top.service,
             started_at=_moment(span.start),
             conversation=next(filter(None, (each.content.conversation for each in tree)), None),
+            id=span.trace_id,
+            span=span.span_id,
         )
         known = next((each.content.sample_id for each in tree if each.content.sample_id), None)
         return Sample(

@@ -66,6 +66,9 @@ class Trace:
     """The conversation that it is a turn of."""
     before: tuple[tuple[str, str | None], ...] = ()
     """What was asked and answered in the turns before it, as far as they were read."""
+    id: str = ""
+    """The trace's own id, and in ``span`` that of the span that answered as a whole."""
+    span: str = ""
 
     def of_kind(self, kind: StepKind) -> tuple[Step, ...]:
         """Return the steps of a kind."""

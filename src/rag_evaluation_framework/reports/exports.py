@@ -11,6 +11,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
+from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.screen import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -26,22 +27,29 @@ ENDINGS = {
     "html": ".html",
 }
 """What an evaluation is exported to, and how such a file is called."""
+TRACKERS: Registry[Callable[[Evaluation, str | None], str]] = Registry("tracker")
+"""Where people keep their experiments; each records an evaluation at a place and says where it is."""
+for _name in ("mlflow", "langsmith", "opentelemetry", "wandb"):
+    TRACKERS.register(_name, f"rag_evaluation_framework.adapters.experiment_trackers:to_{_name}")
 _RENDERED = {"junit": "junit", "markdown": "markdown", "html": "page"}
 
 
-def export(evaluation: Evaluation, to: str, path: str | Path) -> Path:
-    """Write an evaluation atomically as one of :data:`ENDINGS`.
+def export(evaluation: Evaluation, to: str, path: str | Path | None = None) -> str:
+    """Write an evaluation as one of :data:`ENDINGS` or record it in one of :data:`TRACKERS`; say where.
 
     CSV, Parquet and the first sheet of a workbook have a row for each answer; LaTeX and the second sheet have
-    the figures.
+    the figures. ``path`` is the file, by default the run's id with the ending; of a tracker, its place.
     """
+    if to in TRACKERS.names():
+        return TRACKERS.get(to)(evaluation, None if path is None else str(path))
     if to not in ENDINGS:
-        raise UnknownNameError("export", to, list(ENDINGS))
+        raise UnknownNameError("export", to, [*ENDINGS, *TRACKERS.names()])
+    path = Path(path or f"{evaluation.head.run_id}{ENDINGS[to]}")
     if to in _RENDERED:
         write_text_atomically(path, evaluation.render(_RENDERED[to]))
     else:
-        _WRITERS[to](evaluation, Path(path))
-    return Path(path)
+        _WRITERS[to](evaluation, path)
+    return f"written to {path}"
 
 
 def answer_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:

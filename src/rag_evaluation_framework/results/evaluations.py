@@ -457,6 +457,14 @@ class Evaluation:
             self.render("results", path=path)
         return path
 
+    def export(self, to: str, path: str | Path | None = None) -> str:
+        """Write it for another program (``xlsx``, ``latex`` …), or record it in a tracker (``mlflow`` …).
+
+        Returns the sentence that says where it is; ``path`` is a file, or a tracker's place.
+        """
+        told: str = TOGETHER.get("export")(self, to, path)
+        return told
+
     def report(self, path: str | Path) -> Path:
         """Write it as one HTML page that needs nothing but itself, and return the path."""
         return self.save(path, format="page")
@@ -553,3 +561,17 @@ def summed_up(
         read_rows=rows,
         **more,
     )
+
+
+def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
+    """Return by split and metric the commonest reason why a metric has no score at all."""
+    return {
+        split: dict(part.unmeasured)
+        | {
+            each.metric: each.reasons[0].reason
+            for each in part.metrics.values()
+            if not each.n_scored and not each.n_failed and each.reasons
+        }
+        for split, part in evaluation.parts.items()
+        if part.is_begun
+    }
