@@ -554,3 +554,15 @@ def _leans(word: str, known: frozenset[str]) -> bool:
 def goes_on_as_list(following: str) -> bool:
     """Tell whether what follows a comma is the rest of an enumeration."""
     return _LIST.match(following) is not None
+
+
+_HUMAN_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][.\w-]*)* [A-Z][\w-]+\Z")
+_ROLE = re.compile(
+    r"(?:\S+ ){1,4}(?:author|chair|creator|designer|developer|director|editor|engineer|founder|inventor"
+    r"|maintainer|manager|president|professor|scientist|writer)\b"
+)
+
+
+def is_somebody(subject: str, told: str) -> bool:
+    """Tell whether a subject is a person's name, by what is told of it."""
+    return _HUMAN_NAME.match(subject) is not None and _ROLE.match(told) is not None

@@ -102,11 +102,6 @@ _HEDGED = re.compile(
     re.I,
 )
 _MISSPELT = re.compile(r"\b(\w+) \1\b|\ban [b-dgjkpqtvwyzBCDGJKPQTVWYZ]|\ba (?:[aeio]|un(?!i))\w+", re.M)
-_HUMAN_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][.\w-]*)* [A-Z][\w-]+\Z")
-_ROLE = re.compile(
-    r"(?:\S+ ){1,4}(?:author|chair|creator|designer|developer|director|editor|engineer|founder|inventor"
-    r"|maintainer|manager|president|professor|scientist|writer)\b"
-)
 # "… and field 2 is the version": another thing is told about.
 _SECOND_CLAUSE = re.compile(
     r"\b(?:was|were) \w+ed\b|(?:\band|,) (?!which|that|who|where)(?:\S+ ){1,3}(?:is|are|was|were)\b"
@@ -430,7 +425,7 @@ class _Sentence:
             # "The offset is the new offset": nothing is told.
             is_told = len(meant) > _SHORTEST_MEANING and subject.split()[-1] not in meant[:5]
             if is_asked and is_told and meant[-1] not in ABSTRACT and not _runs_on(whole):
-                wh = "who" if _HUMAN_NAME.match(clause.subject) and _ROLE.match(whole) else "what"
+                wh = "who" if english_clauses.is_somebody(clause.subject, whole) else "what"
                 yield from self._made(f"{wh} {clause.auxiliary} {clause.subject}", whole, "definition")
         elif not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end == "addition":
             return
