@@ -269,7 +269,7 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if spending.cap is not None:
-        parts.append(f"{money(spending.charged)} of {money(spending.cap)} at most")
+        parts.append(f"{money(spending.charged)} of ${spending.cap:,g} at most")
     elif usage is not None and usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
