@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ Examples:
   rag-eval build --config configs/default.yaml --version v2 --force
   rag-eval build --offline-dataset raw.jsonl.zst --qa-output new/qa_pairs.jsonl.zst --version v2
   rag-eval build --limit 100 --force --json"""
-
-_SECONDS_BETWEEN_REPORTS = 0.2
 
 
 @click.command("build", epilog=EXAMPLES)
@@ -97,12 +96,18 @@ def command(
     Exit code 0: built; 2: wrong usage or data, or no record is of use.
     """
     from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
+    from rag_evaluation_framework.reports.progress import StepLine
 
     said = {name: value for name, value in given.items() if value is not None}
     # Beside the questions that were sent elsewhere, not where the configuration has them.
     beside = {"citations_output": None, "retrieval_output": None} if "qa_output" in said else {}
     settings = replace(EvaluationConfig.of_project(config), **{**beside, **said})
-    progress = _Progress(shown=sys.stderr.isatty() and not as_json)
+    line, begun = StepLine(sys.stderr, live=sys.stderr.isatty()), time.monotonic()
+
+    def tell(records: int) -> None:
+        rate = records / max(time.monotonic() - begun, 0.001)
+        line.step(f"{counted(records, 'record')} read, {rate:,.0f} a second")
+
     try:
         built = build_splits(
             settings,
@@ -110,10 +115,10 @@ def command(
             limit=limit,
             force=force,
             on_error=on_error,
-            on_progress=progress,
+            on_progress=None if as_json else tell,
         )
     finally:
-        progress.clear()
+        line.finish()
     if as_json:
         print_json(dict(built.manifest))
     else:
@@ -121,13 +126,22 @@ def command(
 
 
 def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
+    from rag_evaluation_framework.reports.screen import Column
+
     manifest = built.manifest
-    click.echo(
+    screen = new_screen()
+    screen.say(
         f"{settings.offline_dataset}: {counted(built.records, 'record')}, version {manifest['version']}"
     )
-    for name, split in manifest["splits"].items():
-        click.echo(f"  {name:<10} {split['count']:>9,}  {settings.splits[name]}")
-    click.echo(f"  {'manifest':<10} {'':>9}  {settings.manifest_output}")
+    screen.gap()
+    rows = [
+        [name, f"{each['count']:,}", str(settings.splits[name])] for name, each in manifest["splits"].items()
+    ]
+    columns = [Column("split"), Column("records", right=True), Column("file", flexible=True)]
+    screen.table(columns, [*rows, ["manifest", "", str(settings.manifest_output)]])
+    screen.gap()
+    screen.steps([(f"rag-eval stats {quote(rows[0][2])}", "what is in it")] if rows else [])
+    show(screen)
     for remark in _remarks(built):
         click.echo(f"rag-eval: {remark}", err=True)
 
@@ -145,23 +159,3 @@ def _remarks(built: BuiltSplits) -> Iterator[str]:
             yield f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"
     if built.changed_version:
         yield f"version {built.changed_version} had other content before"
-
-
-class _Progress:
-    """A line on a terminal that says how far the build is; nothing elsewhere."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._written = False
-        self._started = self._last = time.monotonic()
-
-    def __call__(self, records: int) -> None:
-        now = time.monotonic()
-        if self._shown and now - self._last >= _SECONDS_BETWEEN_REPORTS:
-            rate = records / (now - self._started)
-            click.echo(f"\r{counted(records, 'record')}, {rate:,.0f} a second", nl=False, err=True)
-            self._last, self._written = now, True
-
-    def clear(self) -> None:
-        if self._written:
-            click.echo("\r\033[K", nl=False, err=True)

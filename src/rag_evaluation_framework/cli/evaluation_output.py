@@ -219,7 +219,11 @@ def progress_told(
         questions = counted(number, "question waits", "questions wait")
         return f"{questions} to be put to the judge again" if number else ""
 
-    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting)
+    def spent() -> float | None:
+        usage = None if methods.spending is None else methods.spending.usage
+        return None if usage is None else usage.cost_usd
+
+    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting, spent=spent)
     judge, spending, is_gone = methods.judge, methods.spending, False
     try:
         yield None if silent else line

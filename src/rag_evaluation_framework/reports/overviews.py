@@ -269,7 +269,7 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if spending.cap is not None:
-        parts.append(f"{money(spending.charged)} of {money(spending.cap)} at most")
+        parts.append(f"{money(spending.charged)} of ${spending.cap:,g} at most")
     elif usage is not None and usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
@@ -407,6 +407,10 @@ _TURNED_DOWN = {
     "duplicate-question": ("was asked before", "were asked before"),
     "gives-answer-away": ("gives the answer away", "give the answer away"),
     "passage-not-found": ("does not lead back to its passage", "do not lead back to their passages"),
+    "nothing-to-ask": (
+        "was not made: the documents give no more",
+        "were not made: the documents give no more",
+    ),
 }
 _GOOD_ONES = "more-than-asked-for"
 

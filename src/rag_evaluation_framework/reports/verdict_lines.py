@@ -511,7 +511,8 @@ def _judges(head: RunHead) -> Iterator[str]:
         model = str(judge["model"] if isinstance(judge, Mapping) else judge)
         if cap is not None and (price := (prices or {}).get(model)):
             amounts = f"price_input={price['input']:g}, price_output={price['output']:g}"
-            model = f"openai(model={model!r}, {amounts})"
+            name = model if model.replace("-", "").replace(".", "").isalnum() else repr(model)
+            model = f"openai(model={name}, {amounts})"
         yield f"--judge-model {quote(model)}"
     if cap is not None:
         yield "--max-cost USD"
