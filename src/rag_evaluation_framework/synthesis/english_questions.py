@@ -260,8 +260,6 @@ class _Sentence:
         if (both := subject.split(" and ")) and len(both) == 2 and (clause.finite in _PLURAL_VERBS):
             is_clear = all(english_clauses.subject_kind(each, self._known) for each in both)
             return "kind" if is_clear else None
-        if subject.casefold().startswith("the name "):
-            return None
         if self._section and subject.split()[0].casefold() in ("each", "every", "all"):
             rest = subject.partition(" ")[2]
             return "kind" if rest and english_clauses.subject_kind(f"the {rest}", self._known) else None
@@ -269,8 +267,8 @@ class _Sentence:
         noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
         if kind == "thing" and noun in GENERIC and not self._source.is_titled(noun):
             return None  # "the project": which one, neither document nor section says
-        if not clause.auxiliary and subject.split()[0] in VERBS:
-            return None  # an order
+        if (not clause.auxiliary and subject.split()[0] in VERBS) or subject.startswith("The name "):
+            return None  # an order, or a name as such
         if kind != "thing" or self._section:
             return None if kind == "thing" and not self._source.is_one(noun) else kind
         is_clear = self._source.is_one(noun) and self._source.is_introduced(noun, self._place.start)
