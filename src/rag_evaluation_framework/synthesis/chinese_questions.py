@@ -209,11 +209,7 @@ class _Sentence:
 
     def _where(self, clause: str) -> Iterator[MadeQuestion]:
         match = _PLACED.fullmatch(clause)
-        if (
-            match is not None
-            and "是" not in match["subject"]
-            and not re.search(_DONE_THERE.pattern + "|家庭", match["place"])
-        ):
+        if match is not None and "是" not in match["subject"] and not _DONE_THERE.search(match["place"]):
             yield from self._made(f"{match['subject']}{match['verb']}哪里", match["place"], "place")
 
     def _who(self, clause: str) -> Iterator[MadeQuestion]:

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
@@ -73,7 +74,21 @@ from rag_evaluation_framework.text.tokens import content_keys
 _EASY, _MEDIUM = 0.8, 0.5
 
 
-_BEFORE_NAMES = "(?:command|function|does|do|is|are|can|may|of|in|by|with|for)"
+_BEFORE_NAMES = (
+    "command",
+    "function",
+    "does",
+    "do",
+    "is",
+    "are",
+    "can",
+    "may",
+    "of",
+    "in",
+    "by",
+    "with",
+    "for",
+)
 
 
 def worded(made: MadeQuestion, passages: Passages) -> str | None:
@@ -85,7 +100,8 @@ def worded(made: MadeQuestion, passages: Passages) -> str | None:
     is_named = bool(title) and f" {title.casefold()} " in f" {asked} "
     if is_named and passages.is_manual and title.isalpha() and title.islower():
         # "How long is the snake?" does not name the game.
-        is_named = re.search(rf"\b{_BEFORE_NAMES} {title}\b", made.text) is not None
+        words = made.text.split()
+        is_named = any(word == title and before in _BEFORE_NAMES for before, word in pairwise(words))
     if is_named or not is_short(title):
         return _finished(made.text) if is_named or not made.needs_topic else None
     if not title:
@@ -494,8 +510,11 @@ def _about_releases(text: str) -> Iterator[MadeQuestion]:
 def _about_copyright(text: str) -> Iterator[MadeQuestion]:
     """Ask whose files are, and under which licence, as machine-readable copyright files of Debian tell."""
     named = _UPSTREAM.search(text)
-    if named is None or re.search(rf"\d\W+{re.escape(named['name'].strip())}", text):
-        return  # without a name, or with that of a person
+    if named is None:
+        return
+    before = text.rpartition(named["name"].strip())[0].rstrip(" ,-")
+    if before[-4:].isdigit():
+        return  # a year stands before it: the name is a holder's
     for stanza in _FILES.finditer(text):
         files = " ".join(stanza["files"].split())
         holder = "; ".join(_EMAIL.sub("", each).rstrip(" ,;") for each in _holders(stanza["holder"]))
