@@ -335,7 +335,7 @@ async def _sent(client: HttpClient, records: Iterable[dict[str, Any]], address: 
 
     async def post(body: bytes) -> None:
         sent = {**headers, "Content-Type": "application/json"}
-        reply = await client.post(address, body, headers=sent, timeout=_SECONDS)
+        reply = await client.request(address, body, headers=sent, timeout=_SECONDS)
         if failure := status_failure(reply, url=address, mask=header_mask(headers.values())):
             raise failure
 

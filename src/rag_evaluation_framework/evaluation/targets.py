@@ -328,7 +328,7 @@ _FILLED = ("thread_id", "history")
 
 
 class PythonCallable:
-    """Fulfils ``extensions.Target``. ``function`` is the place to import it from, or the function itself."""
+    """A function of yours. ``function`` is the place to import it from, or the function itself."""
 
     def __init__(
         self, function: str | Callable[..., Any], *, response_paths: dict[str, str] | None = None
@@ -501,7 +501,7 @@ class _Recorded:
 
 
 class RecordedAnswers:
-    """Fulfils ``extensions.Target``. The file is read whole, and all of its problems are in one error."""
+    """Answers that were recorded. The file is read whole, and all of its problems are in one error."""
 
     is_live = False
 
