@@ -60,6 +60,11 @@ RETRIEVERS.register("bm25", f"{_ROOM}bm25:BM25Retriever")
 RETRIEVERS.register("dense", f"{_ROOM}retrievers:DenseRetriever")
 RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
 
+INDEXES: Registry[Callable[..., Any]] = Registry("index")
+"""Those that exist already; what is built is searched as it is."""
+INDEXES.register("chroma", f"{_ADAPTERS}chroma_store:existing_collection", extra="chroma")
+INDEXES.register("qdrant", f"{_ADAPTERS}qdrant_store:existing_collection", extra="qdrant")
+
 RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker")
 RERANKERS.register("cohere", f"{_ADAPTERS}cohere:CohereReranker")
 RERANKERS.register("cross_encoder", f"{_ADAPTERS}sentence_transformers:CrossEncoderReranker")

@@ -330,11 +330,20 @@ class ModelError(RagEvalError):
         return type(self), (self.kind, self.message)
 
 
+MAX_COST = "max-cost"
+"""The kind of an error that is none of the endpoint's: the next call could pass the cap on what is spent."""
+
+
 class ModelOutageError(ModelError):
-    """A language model's endpoint is down or turns everyone away: to ask it more is of no use."""
+    """A language model's endpoint is down or turns everyone away: to ask it more is of no use.
+
+    So is one that may not be asked, since the next call could pass the cap in money (``max-cost``).
+    """
 
     def told(self, role: str) -> str:
         """Say that the ``judge``, or whatever part the model plays, does not answer, where and why."""
+        if self.kind == MAX_COST:
+            return self.message
         found = _AT_ADDRESS.fullmatch(self.message)
         if found is None:
             return f"the {role} cannot be asked ({self.message})"

@@ -237,11 +237,17 @@ def test_an_agent_that_takes_no_shape_is_told_with_what_came_back_and_what_to_ad
         assert len(agent.asked) <= 17
     assert done.returncode == 3
     assert "no answer   http-404: Not Found" in done.stdout
-    assert "hint: nothing listens at this path: --path" in done.stdout
+    assert (
+        "hint: no shape was answered; say where it listens and what it takes: --path /ask --body"
+        in done.stdout
+    )
     assert f'POST {agent.url}/ask {{"question": "{{{{question}}}}"}}: 404' in done.stdout
 
 
-def test_a_refusal_that_no_shape_would_change_ends_the_probe() -> None:
+def test_a_refusal_that_no_shape_would_change_ends_the_probe(server: RunningServer) -> None:
+    led_away = rag_eval_ended("probe", server.fault("redirect"))
+    assert (led_away.returncode, "requests in all" in led_away.stdout) == (3, False)
+    assert "leads to another origin" in led_away.stdout
     with shaped_agent("dify") as agent:
         done = rag_eval_ended("probe", f"{agent.url}/v1/chat-messages")
         assert len(agent.asked) == 1
@@ -268,3 +274,55 @@ def test_a_missing_variable_of_a_body_is_named_with_its_place(tmp_path: Path) ->
     done = rag_eval_ended("evaluate", "agent.yaml", folder=tmp_path)
     assert done.returncode == 2
     assert "agent.yaml:9: spec.api.request.body.key: expected the secret NO_SUCH_KEY" in done.stderr
+
+
+@pytest.mark.vendors("fastapi", "sse_starlette", "uvicorn")
+@pytest.mark.parametrize(
+    ("name", "behind", "api", "contexts"),
+    [
+        (
+            "described",
+            "",
+            {
+                "chatEndpoint": {"path": "/v2/rag"},
+                "request": {"body": {"query": "{{question}}", "session_id": "{{thread}}"}},
+                "responsePaths": {
+                    "answer": "result.answer",
+                    "contexts": "result.documents",
+                    "usage": "usage",
+                },
+            },
+            [CONTEXT],
+        ),
+        (
+            "undescribed",
+            "/tell",
+            {
+                "chatEndpoint": {"path": "/tell"},
+                "request": {"body": {"user_query": "{{question}}"}},
+                "responsePaths": {"answer": "token", "contexts": "contexts", "usage": "usage"},
+            },
+            [CONTEXT],
+        ),
+        (
+            "plain_text",
+            "",
+            {"chatEndpoint": {"path": "/ask?q={{question}}"}, "request": {"method": "GET"}},
+            [],
+        ),
+    ],
+)
+def test_agents_of_the_real_fastapi_are_found(
+    name: str, behind: str, api: dict[str, Any], contexts: list[str], tmp_path: Path
+) -> None:
+    from fastapi_agents import fastapi_agent
+
+    with fastapi_agent(name) as url:
+        done = rag_eval_ended("probe", url + behind, "--write", "agent.yaml", "--json", folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert (found["answer"]["text"], found["answer"]["contexts"]) == (ANSWER, contexts)
+        assert found["manifest"]["spec"]["api"] == {"url": url, **api}
+        ran = rag_eval_ended("evaluate", "agent.yaml", "--json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert json.loads(ran.stdout)["samples"][0]["actual"] == ANSWER

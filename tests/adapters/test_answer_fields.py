@@ -24,7 +24,7 @@ from rag_evaluation_framework import (
 from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.adapters.http_client import Reply, reply_value, unmasked
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer
+from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, Events, ReadAnswer
 from rag_evaluation_framework.evaluation.targets import Ask, replay, response_of
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.samples import Recorded
@@ -242,7 +242,27 @@ JSON = st.recursive(
 )
 
 
-@given(JSON)
+@pytest.mark.parametrize(("events", "answer"), TABLES["streams"])
+def test_a_reply_in_events_is_one_answer(events: list[Any], answer: str | None) -> None:
+    if answer is None:
+        with pytest.raises(TargetError, match=r"got a stream of (0 events|1 event), the last"):
+            READER.read(Events(events))
+    else:
+        assert READER.read(Events(events)).text == answer
+
+
+def test_of_what_is_beside_the_answer_the_last_event_that_has_it_counts() -> None:
+    events = [
+        {"sources": [{"text": "a", "id": "1"}], "usage": {"input_tokens": 1}},
+        {"token": "x", "sources": []},
+        {"usage": {"input_tokens": 5, "output_tokens": 1}, "session": {"id": 7}},
+    ]
+    read = AnswerReader({"thread": "session.id"}).read(Events(events))
+    assert (read.text, read.contexts, read.thread) == ("x", ("a",), "7")
+    assert read.usage == Usage(input_tokens=5, output_tokens=1)
+
+
+@given(JSON | st.lists(JSON, max_size=5).map(Events))
 def test_any_reply_is_an_answer_or_a_typed_failure(reply: Any) -> None:
     try:
         outcome = READER.read(reply).text
@@ -251,18 +271,30 @@ def test_any_reply_is_an_answer_or_a_typed_failure(reply: Any) -> None:
     assert isinstance(outcome, str)
 
 
-@given(
-    body=st.binary(max_size=200),
-    content_type=st.sampled_from(["", "text/html; charset=gbk", "x; charset=zip"]),
+STREAMED = st.sampled_from(
+    [
+        *("", ":", "data:", "data: {}", 'data: {"answer": "a"}', "data: null", "data: [DONE]", "data: 1e999"),
+        *("event: x", "event: error", 'data: {"type": "error"}', "retry: 1", "{}", '{"a": 1}', "{", "\x85"),
+        '{"a": 1, "a": 2}',
+    ]
 )
-def test_any_body_is_a_value_or_a_typed_failure(body: bytes, content_type: str) -> None:
+TYPES = ("", "text/html; charset=gbk", "x; charset=zip", "text/event-stream", "text/plain")
+
+
+@given(
+    body=st.binary(max_size=200) | st.lists(STREAMED, max_size=8).map("\n".join).map(str.encode),
+    content_type=st.sampled_from(TYPES),
+    takes_streams=st.booleans(),
+)
+def test_any_body_is_a_value_or_a_typed_failure(body: bytes, content_type: str, takes_streams: bool) -> None:
     reply = Reply(status=200, headers={"content-type": content_type}, body=body)
     try:
-        reply_value(reply, url="http://h", mask=unmasked)
+        reply_value(reply, url="http://h", mask=unmasked, takes_streams=takes_streams)
         outcome = "a value"
     except TargetError as error:
         outcome = error.kind
-    assert outcome in {"a value", "empty-reply", "html-page", "malformed-json", "wrong-charset"}
+    known = {"a value", "empty-reply", "html-page", "malformed-json", "wrong-charset"}
+    assert outcome in known | ({"stream-error"} if takes_streams else set())
 
 
 def test_utf8_is_believed_over_a_charset_that_was_declared() -> None:

@@ -317,5 +317,5 @@ def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(
     with running_chat(lambda asked: next(replies, None) or judge(asked)) as server:
         asked = ("score", only_run().name, "-m", "faithfulness", *model_at(server, max_attempts=3))
         shown = rag_eval(*asked).stderr
-    assert "rag: 0/2, 0 failed, time left unknown; 1 question waits to be put to the judge again" in shown
-    assert "rag: 2/2" in shown
+    assert "rag: 0 of 2, 0 failed; 1 question waits to be put to the judge again" in shown
+    assert "rag: done, 2 of 2 in" in shown

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 
-import pytest
-
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.progress import ProgressLine, duration, progress_text
+from rag_evaluation_framework.reports.progress import ProgressLine, StepLine, live_text, progress_text
 
 
 class Clock:
@@ -22,59 +20,65 @@ def test_the_text_has_rate_errors_cost_and_time_left() -> None:
     progress = Progress(total=100, done=40, failed=2, in_flight=8, retries=3, cost_usd=0.5, elapsed=10.0)
     # 40 - 20 in 10 s is 2 a second; the 60 that are left take 30 s.
     assert progress_text("rag", progress, begun_with=20) == (
-        "rag: 40/100, 2.0/s, 2 failed, 3 retries, 8 in flight, $0.5000, 30 s left"
+        "rag: 40 of 100, 2.0/s, 2 failed, 3 retried, $0.50, 30 s left"
     )
+    # 4 a second; 14 cells x 0.4 are 5.6, 5 and 5 eighths; 100 such answers cost 1.25.
+    assert live_text("rag", progress) == (
+        "rag         █████▋           40 of 100   4.0/s   2 failed   3 retried   "
+        "$0.50 of about $1.25   15 s left"
+    )
+    assert live_text("rag", progress, plain=True).startswith("rag         ######           40 of 100")
 
 
 def test_what_is_not_known_is_not_made_up() -> None:
-    assert progress_text("rag", Progress(total=100)) == "rag: 0/100, 0 failed, time left unknown"
+    assert progress_text("rag", Progress(total=100)) == "rag: 0 of 100, 0 failed"
     told = Progress(total=2, done=2, elapsed=4.0, input_tokens=1200)
-    assert progress_text("rag", told) == "rag: 2/2, 0.5/s, 0 failed, 1,200 tokens, took 4 s"
+    assert progress_text("rag", told) == "rag: done, 2 of 2 in 4.0 s, 0 failed, 1,200 tokens"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (185, "3:05 min"), (7620, "2:07 h")]
-)
-def test_durations_are_written_for_people(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-def test_plain_lines_come_every_ten_seconds_and_once_at_the_end() -> None:
+def test_plain_lines_come_after_half_a_minute_and_a_tenth_and_once_at_the_end() -> None:
     stream, clock = io.StringIO(), Clock()
     line = ProgressLine(stream, live=False, clock=clock)
-    line("rag", Progress(total=50))
-    for second in range(1, 26):
+    line("rag", Progress(total=1000))
+    for second in range(1, 101):  # two a second: the tenth part takes longer than half a minute
         clock.now = float(second)
-        line("rag", Progress(total=50, done=second, elapsed=clock.now))
-    line("rag", Progress(total=50, done=50, elapsed=26.0))
-    line("rag", Progress(total=50, done=50, elapsed=26.5))
+        line("rag", Progress(total=1000, done=2 * second, elapsed=clock.now))
+    for second in range(101, 141):  # twenty a second: half a minute is longer
+        clock.now = float(second)
+        line("rag", Progress(total=1000, done=200 + 20 * (second - 100), elapsed=clock.now))
+    line("rag", Progress(total=1000, done=1000, elapsed=140.5))
     line.finish()
-    assert [text.split(",")[0] for text in stream.getvalue().splitlines()] == [
-        "rag: 10/50",
-        "rag: 20/50",
-        "rag: 50/50",
+    assert [text.split(",")[:2] for text in stream.getvalue().splitlines()] == [
+        ["rag: 100 of 1", "000"],
+        ["rag: 200 of 1", "000"],
+        ["rag: 800 of 1", "000"],
+        ["rag: done", " 1"],
     ]
 
 
 def test_a_live_line_is_rewritten_kept_within_the_terminal_and_taken_away() -> None:
     stream, clock = io.StringIO(), Clock()
-    line = ProgressLine(stream, live=True, clock=clock, columns=lambda: 20)
+    line = ProgressLine(stream, live=True, clock=clock, columns=lambda: 38)
     line("数据", Progress(total=50))
     clock.now = 1.0
     line("数据", Progress(total=50, done=9, elapsed=1.0))
     line.finish()
     written = stream.getvalue().split("\r\x1b[2K")
-    assert written[1].startswith("数据: 0/50")
-    assert written[-1] == ""
-    assert all(len(text) <= 17 for text in written)
+    assert written[1:] == [
+        "数据                         0 of 50…",
+        "数据        ██▌              9 of 50…",
+        "",
+    ]
     assert "\n" not in stream.getvalue()
 
 
-def test_secrets_are_hidden_in_progress() -> None:
+def test_secrets_are_hidden_and_what_the_judge_costs_is_added() -> None:
     stream = io.StringIO()
-    line = ProgressLine(stream, live=False, mask=lambda text: text.replace("s3cret", "***"))
+    line = ProgressLine(
+        stream, live=False, mask=lambda text: text.replace("s3cret", "***"), spent=lambda: 0.14
+    )
     line("s3cret", Progress(total=1, done=1, elapsed=1.0))
-    assert stream.getvalue().startswith("***: 1/1")
+    assert stream.getvalue() == "***: done, 1 of 1 in 1.0 s, 0 failed, $0.14\n"
 
 
 def test_a_notice_stands_at_the_end_for_as_long_as_there_is_one() -> None:
@@ -83,5 +87,19 @@ def test_a_notice_stands_at_the_end_for_as_long_as_there_is_one() -> None:
     line("rag", Progress(total=2, done=2, elapsed=1.0))
     line("other", Progress(total=1, done=1, elapsed=1.0))
     first, second = stream.getvalue().splitlines()
-    assert first.endswith("took 1 s; 2 questions wait")
-    assert second.endswith("took 1 s")
+    assert first.endswith("0 failed; 2 questions wait")
+    assert second.endswith("0 failed")
+
+
+def test_steps_are_a_live_line_on_a_terminal_and_elsewhere_a_line_every_half_minute() -> None:
+    live, plain, clock = io.StringIO(), io.StringIO(), Clock()
+    lines = [StepLine(live, live=True, clock=clock), StepLine(plain, live=False, clock=clock)]
+    for second, step in ((1, "cutting"), (31, "embedding"), (32, "searching")):
+        clock.now = float(second)
+        for line in lines:
+            line.step(step)
+            line.texts(5 if second == 31 else 0)
+    for line in lines:
+        line.finish()
+    assert live.getvalue().split("\r\x1b[2K")[-2:] == ["searching; 5 texts embedded", ""]
+    assert plain.getvalue() == "embedding\n"

@@ -46,9 +46,8 @@ _FIELDS = {
     **dict.fromkeys(("conversation_id", "conversationId", "chat_id", "user_id", "user"), "{{thread}}"),
 }
 _LIKELY_PATH = re.compile(r"ask|chat|query|question|answer|invoke|completion|rag|generate|predict|search")
-_NAMED_FIELD = re.compile(
-    r"""['"`]?\b(""" + "|".join(map(re.escape, [*_QUESTIONS, "messages"])) + r""")\b['"`]?"""
-)
+# A field that the words of a refusal name; the keys of its own JSON are no words of it.
+_NAMED_FIELD = re.compile(rf"""\b({"|".join(map(re.escape, [*_QUESTIONS, "messages"]))})\b(?!["']?\s*:)""")
 
 # A server known by how its path ends, the longest first.
 _ENDS = {
@@ -61,6 +60,7 @@ _ENDS = {
 }
 _FINAL = frozenset({"connection-failed", "connect-timeout", "timeout", "tls-error", "forbidden-address"})
 _FINAL |= {"http-401", "http-403", "http-407", "http-429", "invalid-http", "body-too-large"}
+_REDIRECTS = (301, 302, 307, 308)
 _PATH_IS_WRONG = frozenset({"http-404", "http-405", "http-501", "html-page"})
 
 
@@ -104,6 +104,12 @@ class Probe:
 
     def hints(self) -> list[str]:
         """Say what to try where something was not found."""
+        if self.failure is not None and self._wants_model:
+            return ["the agent wants to be told the model: --model NAME"]
+        if self.failure is not None and len(self.tried) > 1 and self.failure.kind in _PATH_IS_WRONG:
+            return [f"no shape was answered; say where it listens and what it takes: --path /ask {_BODY}"]
+        if self.failure is not None and self.status in _REDIRECTS:
+            return ["give the address that it leads to, if that is the agent"]
         if self.failure is not None:
             return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
         found = self.answer.found if self.answer else {}
@@ -117,6 +123,21 @@ class Probe:
         if self.answer and (count := self.answer.unread_citations):
             hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
         return hints
+
+    @property
+    def ends_search(self) -> bool:
+        """Whether no other shape would fare better: it was answered, or refused for good."""
+        if self.failure is None or self.failure.kind in _FINAL or self._wants_model:
+            return True
+        if self.failure.kind == "no-answer":
+            return True  # it takes the question: what is missing is where the answer stands
+        return self.status in _REDIRECTS and "another origin" in self.failure.message
+
+    @property
+    def _wants_model(self) -> bool:
+        """Whether it is surely such a server, and only the name of a model is missing."""
+        is_named = self.candidate.protocol.startswith("openai")
+        return is_named and self.status in (400, 404, 422) and "model" in self.body
 
     def manifest_lines(self, url: str) -> dict[str, Any]:
         """Return the ``spec.api`` that asks the agent as it was asked here, secrets left out."""
@@ -143,6 +164,7 @@ def _is_path(place: str) -> bool:
     return " " not in place  # "the whole reply" is none
 
 
+_BODY = '--body \'{"question": "{{question}}"}\''
 _HINTS = {
     "connection-failed": "is the agent running, and is this its port?",
     "connect-timeout": "is the host right, and does a firewall stand between?",
@@ -150,12 +172,12 @@ _HINTS = {
     "no-answer": "if the reply has the answer elsewhere, --answer-path names its place: result.text",
     "html-page": "this is a page for people; the API may have another path: --path",
     "malformed-json": "the reply should be JSON; this may not be the chat endpoint: --path",
-    "http-400": 'the agent expects another body: --body \'{"question": "{{question}}"}\'',
+    "http-400": f"the agent expects another body: {_BODY}",
     "http-401": "the agent wants a key: --header 'Authorization: Bearer ${AGENT_KEY}'",
     "http-403": "the key given is not allowed to do this",
     "http-404": "nothing listens at this path: --path",
     "http-405": "this path takes no POST: --path",
-    "http-422": 'the agent expects another body: --body \'{"question": "{{question}}"}\'',
+    "http-422": f"the agent expects another body: {_BODY}",
 }
 
 
@@ -182,14 +204,13 @@ async def probe(
         seen.add(key)
         outcome = await asked(agent(candidate), candidate, message, timeout=timeout)
         tried.append(outcome)
-        if outcome.failure is None or outcome.failure.kind in _FINAL:
+        if given is not None or outcome.ends_search:
             break
-        if given is not None:
-            break
+        if outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG:
+            place = (candidate.method, candidate.path)
+            waiting = [each for each in waiting if (each.method, each.path) != place]
         wanted = list(_wanted(outcome))
-        if outcome.failure.kind == "no-answer" and not wanted:
-            break  # it listens here and takes the question: what is missing is where the answer stands
-        if not looked and outcome.failure.kind in _PATH_IS_WRONG:
+        if not looked and outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG:
             looked = True
             waiting = [*await _described(agent(candidate), url, timeout), *waiting]
         waiting = [*wanted, *waiting]
@@ -292,6 +313,8 @@ def _wanted(outcome: Probe) -> Iterator[Candidate]:
     if protocol == "langserve" and outcome.candidate.body is None and outcome.status in (400, 422, 500):
         for name in ("question", "input", "query", "messages"):
             yield Candidate(protocol=protocol, path=path, body={"input": {name: _FIELDS[name]}})
+    if outcome.status in _REDIRECTS and path is not None and not path.endswith("/"):
+        yield replace(outcome.candidate, path=f"{path}/")  # most often only this is missing
     if outcome.status not in (400, 422) or outcome.candidate.method == "GET":
         return
     try:

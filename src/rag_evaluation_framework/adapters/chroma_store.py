@@ -10,12 +10,20 @@ searches an approximate index (HNSW). With its own settings it found 52 to 95 % 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
-from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.frameworks import (
+    NEAREST,
+    ExistingIndex,
+    FrameworkSystem,
+    chroma_contexts,
+)
+from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
 
 EXTRA = "chroma"
@@ -99,12 +107,70 @@ class ChromaVectorStore(CollectionStore):
         )
 
     def _connect(self) -> Any:
-        chromadb = extra_module("chromadb", feature=_FEATURE, extra=EXTRA)
-        if self._host is not None:
-            return chromadb.HttpClient(host=self._host, port=self._port, ssl=self._ssl)
-        return chromadb.EphemeralClient() if self._path is None else chromadb.PersistentClient(self._path)
+        return _connected(self._host, self._port, ssl=self._ssl, path=self._path)
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
-        chroma = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
-        return chroma.ChromaError, httpx.HTTPError, ValueError, OSError
+        return _raised()
+
+
+def _connected(host: str | None, port: int, *, ssl: bool, path: str | None) -> Any:
+    chromadb = extra_module("chromadb", feature=_FEATURE, extra=EXTRA)
+    if host is not None:
+        return chromadb.HttpClient(host=host, port=port, ssl=ssl)
+    return chromadb.EphemeralClient() if path is None else chromadb.PersistentClient(path)
+
+
+def _raised() -> tuple[type[Exception], ...]:
+    httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+    chroma = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
+    return chroma.ChromaError, httpx.HTTPError, ValueError, OSError
+
+
+def existing_collection(
+    collection: str,
+    *,
+    host: str | None = None,
+    port: int = PORT,
+    ssl: bool = False,
+    path: str | None = None,
+    embedder: Embedder | None = None,
+) -> ExistingIndex:
+    """Return a collection of a server or a folder as an index that is searched and never written to.
+
+    Questions are embedded as the collection embeds its texts or, where that is not kept with it, by
+    ``embedder``.
+    """
+    require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
+    if (host is None) == (path is None):
+        raise UsageError("chroma: expected the host or the path of the collection, either of them")
+    if path is not None and not Path(path).is_dir():
+        raise UsageError(f"chroma: expected the folder of a Chroma database, got nothing at {path}")
+    where = path if host is None else f"{host}:{port}"
+    try:
+        # Chroma opens a path once in a process: one that is relative would mean what it meant first.
+        folder = None if path is None else str(Path(path).resolve())
+        client = _connected(host, port, ssl=ssl, path=folder)
+        known = [each.name for each in client.list_collections()]
+        given = {} if embedder is None else {"embedding_function": None}
+        opened = client.get_collection(collection, **given) if collection in known else None
+    except _raised() as error:
+        raise UsageError(f"chroma at {where}: {error}") from error
+    if opened is None:
+        raise UnknownNameError(f"collection at {where}", collection, known)
+    place = {"path": path} if host is None else {"host": host, "port": port}
+    by = {} if embedder is None else {"embedder": component_text(embedder)}
+    told = Specification("chroma", {"collection": collection, **place, **by})
+
+    def nearest(question: str, _: Any, k: int | None) -> Any:
+        asked: dict[str, Any] = {"query_texts": [question]}
+        if embedder is not None:
+            asked = {"query_embeddings": embedded(embedder, [question], role="query")}
+        try:
+            return chroma_contexts(opened.query(**asked, n_results=k or NEAREST))
+        except _raised() as error:
+            advice = "" if embedder else "; expected embedder=… if the collection does not know its own"
+            raise TargetError("store-failed", f"{error}{advice}") from error
+
+    return ExistingIndex(
+        FrameworkSystem(kind="Chroma", given=opened, call=nearest, called=str(told), answers=False)
+    )

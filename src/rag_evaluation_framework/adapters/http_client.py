@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -494,17 +494,18 @@ def _decoded(written: bytes) -> Any:
 
 _STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _PLAIN_TYPES = ("text/plain", "text/markdown")
-_WITHOUT_CONTENT = ("[DONE]", "null")
+_WITHOUT_CONTENT, _MOST_EVENTS = ("[DONE]", "null"), 100_000
+Piece = TypeVar("Piece", str, bytes)
 
 
 def _stream(body: bytes, content_type: str) -> Events | str | None:
     """Return the events of a reply, or its plain text; ``None`` of any other, which is one JSON value."""
     is_stream = content_type.startswith("text/event-stream")
     if is_stream or body.lstrip().startswith(_STREAM_STARTS):
-        return Events(tuple(_server_sent(body.decode("utf-8"))))
+        return Events(_server_sent(body.decode("utf-8")))
     lines = [line for line in body.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip()[:1] == b"{" and line.rstrip()[-1:] == b"}" for line in lines):
-        return Events(tuple(map(_decoded, lines)))
+        return Events(map(_decoded, _few(lines)))
     if content_type.startswith(_PLAIN_TYPES):
         try:
             return None if isinstance(_decoder.decode(body), dict | list | str) else body.decode("utf-8")
@@ -530,11 +531,18 @@ def _server_sent(text: str) -> Iterator[Any]:
             if data and "\n".join(data).strip() not in _WITHOUT_CONTENT:
                 pieces.append("\n".join(data))
             kind, data = "", []
-    values = [_event_value(piece) for piece in pieces]
+    values = [_event_value(piece) for piece in _few(pieces)]
     # Where some pieces are no JSON, those that look like a text or a number in JSON are pieces as well.
     is_json = all(value is not None for value in values)
     for piece, value in zip(pieces, values, strict=True):
         yield value if isinstance(value, dict | list) or (is_json and isinstance(value, str)) else piece
+
+
+def _few(pieces: list[Piece]) -> list[Piece]:
+    if len(pieces) > _MOST_EVENTS:
+        message = f"expected a stream of at most {_MOST_EVENTS:,} events, got {len(pieces):,}"
+        raise TargetError("body-too-large", message)
+    return pieces
 
 
 def _event_value(piece: str) -> Any:
@@ -558,7 +566,7 @@ def masked(value: Any, mask: Callable[[str], str]) -> Any:
     if mask is unmasked:
         return value
     if isinstance(value, Events):
-        return Events(tuple(masked(event, mask) for event in value.values))
+        return Events(masked(event, mask) for event in value.values)
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -24,7 +25,13 @@ from rag_evaluation_framework.adapters.http_agent import (
     secrets_in_address,
     shown_address,
 )
-from rag_evaluation_framework.adapters.http_client import JSON_HEADERS, HttpClient, header_mask, reply_value
+from rag_evaluation_framework.adapters.http_client import (
+    JSON_HEADERS,
+    HttpClient,
+    Reply,
+    header_mask,
+    reply_value,
+)
 from rag_evaluation_framework.errors import (
     InputError,
     MissingKeyError,
@@ -34,6 +41,7 @@ from rag_evaluation_framework.errors import (
     counted,
     shown,
 )
+from rag_evaluation_framework.evaluation.attempts import was_reached
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message
@@ -46,7 +54,7 @@ from rag_evaluation_framework.models.clients import (
     usage_of,
 )
 from rag_evaluation_framework.models.spending import Prices, Spending
-from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.responses import Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.retrieval.embedders import check_texts, given_prefixes, prompts_for
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
@@ -305,6 +313,19 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
 # open.
 
 
+CAPPED_TOKENS = 4096
+"""What a reply may have at most where spending has a cap and the model no limit of its own."""
+MISSING_PRICE = (
+    "--max-cost: {name} has no price. Say what a million tokens cost, in US dollars: "
+    "openai(model={name}, price_input=…, price_output=…)"
+)
+
+# What endpoints add to the messages by themselves: a few marks around each, and a few lines at the beginning.
+_TEMPLATE_TOKENS = 200
+_HOLD_SECONDS = 0.01
+_REFUSALS_FROM = 300
+
+
 class OpenAIChatModel:
     """A chat model behind an endpoint like OpenAI's.
 
@@ -313,7 +334,9 @@ class OpenAIChatModel:
     with the endpoint at once, fewer while it asks for less; ``timeout`` is what one attempt may take.
     ``temperature=None`` leaves the endpoint's own; at 0, every ``draw`` but the first is asked for at
     :data:`DRAW_TEMPERATURE`, since it would be the first again. Prices are dollars for a million tokens.
-    ``spending`` counts every reply that the endpoint was paid for, of those that cannot be used too.
+    ``spending`` counts every reply that the endpoint was paid for, of those that cannot be used too. If it
+    has a cap, the model needs prices; a reply then has at most ``max_tokens`` or :data:`CAPPED_TOKENS`, and
+    an attempt that ends without a reply, as by a time-out, counts as what it may have cost.
     """
 
     def __init__(
@@ -339,6 +362,8 @@ class OpenAIChatModel:
             raise UsageError(f"openai: expected {expected}, got {found}")
         self.name = model
         self.spending = spending or Spending()
+        if self.spending.cap is not None and (price_input is None or price_output is None):
+            raise UsageError(MISSING_PRICE.format(name=model))
         self._url = _address(base_url, "/chat/completions")
         self._headers = _headers(_bearer(model, key_env, needs_key=base_url == BASE_URL))
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
@@ -388,8 +413,15 @@ class OpenAIChatModel:
         except CancelledError:
             raise self._failure("closed", "the model was closed while it was asked") from None
         self._outages.answered()
-        self.spending.add(usage_of(reply, self.prices))
         return completion_of(reply, self.prices)
+
+    def counted_in(self, spending: Spending) -> OpenAIChatModel:
+        """Return the same model, over the same connections, that counts and is capped by another total."""
+        if spending.cap is not None and self.prices is None:
+            raise UsageError(MISSING_PRICE.format(name=self.name))
+        model = copy(self)
+        model.spending = spending
+        return model
 
     def close(self, *, for_good: bool = False) -> None:
         """Close the connections; whoever is waiting for a reply gets a ``ModelError``.
@@ -404,19 +436,47 @@ class OpenAIChatModel:
 
     async def _attempt(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
         """Make one attempt; what the endpoint refuses in the request is conceded and sent again at once."""
-        conceded = self._conceded
+        conceded, settings = self._conceded, self._settings
+        if self.spending.cap is not None and settings.max_tokens is None:
+            settings = replace(settings, max_tokens=CAPPED_TOKENS)
         while True:
-            body = self._settings.body(messages, schema=schema, draw=draw, conceded=conceded)
-            reply = await self._client.request(
-                self._url, strict_json.encode(body), headers=self._headers, timeout=self._timeout
-            )
-            complaint = reply.body.decode("utf-8", "replace") if reply.status in REFUSED_STATUSES else ""
-            granted = concession(body, complaint)
-            if granted is None:
-                value = reply_value(reply, url=self._url, mask=self._mask)
-                self._conceded |= conceded
-                return value
+            body = settings.body(messages, schema=schema, draw=draw, conceded=conceded)
+            reply, held = await self._sent(strict_json.encode(body), settings.max_tokens or 0)
+            # What is refused costs nothing; what cannot be read may have cost all that it could.
+            paid: float | None = held if reply.status < _REFUSALS_FROM else 0.0
+            try:
+                complaint = reply.body.decode("utf-8", "replace") if reply.status in REFUSED_STATUSES else ""
+                granted = concession(body, complaint)
+                if granted is None:
+                    value, paid = reply_value(reply, url=self._url, mask=self._mask), None
+                    self.spending.add(usage_of(value, self.prices), held=held)
+                    self._conceded |= conceded
+                    return value
+            finally:
+                if paid is not None:
+                    self.spending.charge(paid, held=held)
             conceded |= {granted}
+
+    async def _sent(self, body: bytes, max_tokens: int) -> tuple[Reply, float]:
+        """Send a request once what it may cost at most is set aside; return that beside the reply."""
+        most = 0.0
+        if self.spending.cap is not None and self.prices is not None:
+            # No tokeniser makes more tokens of a text than it has bytes.
+            worst = Usage(input_tokens=len(body) + _TEMPLATE_TOKENS, output_tokens=max_tokens)
+            most = self.prices.cost(worst) or 0.0
+        while not self.spending.hold(most):
+            await asyncio.sleep(_HOLD_SECONDS)
+        paid: float | None = most  # a request that nobody answers may have been worked on
+        try:
+            reply = await self._client.request(self._url, body, headers=self._headers, timeout=self._timeout)
+            paid = None
+        except TargetError as error:
+            paid = most if was_reached(error) else 0.0
+            raise
+        finally:
+            if paid is not None:
+                self.spending.charge(paid, held=most)
+        return reply, most
 
     def _failure(self, kind: str, message: str) -> ModelError:
         return ModelError(kind, f"{self.name} at {shown_address(self._url)}: {message}")

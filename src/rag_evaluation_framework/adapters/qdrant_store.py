@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
 from rag_evaluation_framework.adapters.http_agent import shown_address
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex, FrameworkSystem
+from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
 
 EXTRA = "qdrant"
@@ -76,12 +79,65 @@ class QdrantVectorStore(CollectionStore):
         return collection
 
     def _connect(self) -> Any:
-        client = extra_module("qdrant_client", feature=_FEATURE, extra=EXTRA).QdrantClient
-        if self._url is not None:
-            key = os.environ.get(KEY_VARIABLE) or None
-            return client(url=self._url, api_key=key, check_compatibility=False)
-        return client(":memory:") if self._path is None else client(path=self._path)
+        return _connected(self._url, self._path)
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        qdrant = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
-        return qdrant.ApiException, RuntimeError, ValueError, OSError
+        return _raised()
+
+
+def _connected(url: str | None, path: str | None) -> Any:
+    client = extra_module("qdrant_client", feature=_FEATURE, extra=EXTRA).QdrantClient
+    if url is not None:
+        key = os.environ.get(KEY_VARIABLE) or None
+        return client(url=url, api_key=key, check_compatibility=False)
+    return client(":memory:") if path is None else client(path=path)
+
+
+def _raised() -> tuple[type[Exception], ...]:
+    qdrant = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
+    return qdrant.ApiException, RuntimeError, ValueError, OSError
+
+
+def existing_collection(
+    collection: str,
+    *,
+    embedder: Embedder,
+    url: str | None = None,
+    path: str | None = None,
+    vector: str | None = None,
+) -> ExistingIndex:
+    """Return a collection of a server or a folder as an index that is searched and never written to.
+
+    ``embedder`` is the one that its vectors were made with, ``vector`` the name of a named vector. The text
+    of a point is in its payload as ``page_content``, ``text`` or ``content``.
+    """
+    require_extra("qdrant_client", feature=_FEATURE, extra=EXTRA)
+    if (url is None) == (path is None):
+        raise UsageError("qdrant: expected the url or the path of the collection, either of them")
+    if path is not None and not Path(path).is_dir():
+        raise UsageError(f"qdrant: expected the folder of a Qdrant database, got nothing at {path}")
+    where = path if url is None else shown_address(url)
+    try:
+        client = _connected(url, path)
+        known = [each.name for each in client.get_collections().collections]
+    except _raised() as error:
+        raise UsageError(f"qdrant at {where}: {error}") from error
+    if collection not in known:
+        raise UnknownNameError(f"collection at {where}", collection, known)
+    place = {"path": path} if url is None else {"url": where}
+    told = Specification("qdrant", {"collection": collection, **place, "embedder": component_text(embedder)})
+
+    def nearest(question: str, _: Any, k: int | None) -> Any:
+        query = embedded(embedder, [question], role="query")[0].tolist()
+        named = {} if vector is None else {"using": vector}
+        try:
+            reply = client.query_points(
+                collection, query=query, limit=k or NEAREST, with_payload=True, **named
+            )
+        except _raised() as error:
+            raise TargetError("store-failed", str(error)) from error
+        return [{"id": point.id, "score": point.score, **(point.payload or {})} for point in reply.points]
+
+    return ExistingIndex(
+        FrameworkSystem(kind="Qdrant", given=client, call=nearest, called=str(told), answers=False)
+    )

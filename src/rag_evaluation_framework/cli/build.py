@@ -26,8 +26,6 @@ Examples:
   rag-eval build --offline-dataset raw.jsonl.zst --qa-output new/qa_pairs.jsonl.zst --version v2
   rag-eval build --limit 100 --force --json"""
 
-_SECONDS_BETWEEN_REPORTS = 0.2
-
 
 @click.command("build", epilog=EXAMPLES)
 @click.option(
@@ -97,12 +95,18 @@ def command(
     Exit code 0: built; 2: wrong usage or data, or no record is of use.
     """
     from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
+    from rag_evaluation_framework.reports.progress import StepLine
 
     said = {name: value for name, value in given.items() if value is not None}
     # Beside the questions that were sent elsewhere, not where the configuration has them.
     beside = {"citations_output": None, "retrieval_output": None} if "qa_output" in said else {}
     settings = replace(EvaluationConfig.of_project(config), **{**beside, **said})
-    progress = _Progress(shown=sys.stderr.isatty() and not as_json)
+    line, begun = StepLine(sys.stderr, live=sys.stderr.isatty()), time.monotonic()
+
+    def tell(records: int) -> None:
+        rate = records / max(time.monotonic() - begun, 0.001)
+        line.step(f"{counted(records, 'record')} read, {rate:,.0f} a second")
+
     try:
         built = build_splits(
             settings,
@@ -110,10 +114,10 @@ def command(
             limit=limit,
             force=force,
             on_error=on_error,
-            on_progress=progress,
+            on_progress=None if as_json else tell,
         )
     finally:
-        progress.clear()
+        line.finish()
     if as_json:
         print_json(dict(built.manifest))
     else:
@@ -145,23 +149,3 @@ def _remarks(built: BuiltSplits) -> Iterator[str]:
             yield f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"
     if built.changed_version:
         yield f"version {built.changed_version} had other content before"
-
-
-class _Progress:
-    """A line on a terminal that says how far the build is; nothing elsewhere."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._written = False
-        self._started = self._last = time.monotonic()
-
-    def __call__(self, records: int) -> None:
-        now = time.monotonic()
-        if self._shown and now - self._last >= _SECONDS_BETWEEN_REPORTS:
-            rate = records / (now - self._started)
-            click.echo(f"\r{counted(records, 'record')}, {rate:,.0f} a second", nl=False, err=True)
-            self._last, self._written = now, True
-
-    def clear(self) -> None:
-        if self._written:
-            click.echo("\r\033[K", nl=False, err=True)

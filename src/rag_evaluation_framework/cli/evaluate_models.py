@@ -198,6 +198,7 @@ def _evaluated(given: dict[str, Any]) -> int:
         metrics=began.metrics if began else tuple(given["metrics"]) or _default_metrics(given),
         seed=began.choice.seed if began else given["seed"] or 0,
         runs_directory=folder,
+        prices=next(iter(prices.values()), None),
         options=Options(
             concurrency=given["concurrency"],
             attempt_timeout=given["timeout"],
@@ -207,7 +208,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     )
     with prepared(job) as suite:
         check_writable([folder, *(path.parent for path in paths.values())])
-        systems = _systems(suite, models, runs, given)
+        systems = _systems(suite, models, runs, {**given, "prices": prices})
         warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
         whole = replace(systems_of(systems), warnings=warnings)
         document = _document(whole, suite, models, prices)
@@ -260,16 +261,14 @@ def _systems(
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
     from rag_evaluation_framework.cli.evaluation_output import progress_told
-    from rag_evaluation_framework.evaluation.suites import (
-        check_scored_alike,
-        evaluation_as_it_stands,
-        run_suite,
-    )
+    from rag_evaluation_framework.evaluation import suites
     from rag_evaluation_framework.results.run_groups import RunGroup
 
     (dataset,) = planned.plan.datasets
     for each in runs.values():
-        check_scored_alike(each, dataset.scorers, planned.methods)
+        suites.check_scored_alike(each, dataset.scorers, planned.methods)
+        price = given["prices"].get(each.head.configuration.get("model"))
+        suites.charge_earlier(replace(planned, prices=price), [each])
     parameters, targets = _targets(models, runs, given, planned.secrets)
     parameters |= {"dataset_format": dataset.entry.format, "limit": given["limit"], _MODELS: list(models)}
     if runs:
@@ -282,7 +281,7 @@ def _systems(
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:
-                found[model] = evaluation_as_it_stands(dataset, run, planned.methods)
+                found[model] = suites.evaluation_as_it_stands(dataset, run, planned.methods)
                 continue
 
             def tell(_dataset: str, progress: Progress, model: str = model) -> None:
@@ -293,10 +292,11 @@ def _systems(
                 planned,
                 manifest=replace(planned.manifest, configuration={"model": model, **parameters}),
                 target=targets[model],
+                prices=given["prices"].get(model),
                 resumed=None if run is None else RunGroup(run),
                 shown_target=model,
             )
-            whole = run_suite(suite, on_progress=tell)
+            whole = suites.run_suite(suite, on_progress=tell)
             (found[model],) = whole.parts.values()
             parameters.setdefault(_FIRST_RUN, whole.head.run_id)
             if whole.outcome.interrupted:

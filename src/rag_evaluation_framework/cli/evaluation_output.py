@@ -18,6 +18,7 @@ from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import (
+    MAX_COST,
     ModelOutageError,
     StorageError,
     UsageError,
@@ -82,6 +83,8 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         runs_directory=given["runs_dir"],
         resume=given["resume"],
         options=options,
+        spending=given["spending"],
+        prices=_prices(given),
         needs_target=True,
     )
     with prepared(job) as suite:
@@ -128,10 +131,14 @@ def _is_split(suite: Suite) -> bool:
     return suite.manifest.kind != "golden"
 
 
+def _prices(given: Given) -> Prices | None:
+    amounts = given["price_input"], given["price_output"]
+    return None if None in amounts else Prices(*amounts)
+
+
 def _print_plan(suite: Suite, given: Given) -> None:
     """Print what a run would do."""
-    amounts, target = (given["price_input"], given["price_output"]), suite.shown_target or ""
-    prices = None if None in amounts else Prices(*amounts)
+    target, prices = suite.shown_target or "", _prices(given)
     if given["as_json"]:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:
@@ -212,7 +219,11 @@ def progress_told(
         questions = counted(number, "question waits", "questions wait")
         return f"{questions} to be put to the judge again" if number else ""
 
-    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting)
+    def spent() -> float | None:
+        usage = None if methods.spending is None else methods.spending.usage
+        return None if usage is None else usage.cost_usd
+
+    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting, spent=spent)
     judge, spending, is_gone = methods.judge, methods.spending, False
     try:
         yield None if silent else line
@@ -221,6 +232,7 @@ def progress_told(
         is_paid = spending is not None and spending.calls
         kept = "What was judged is kept." if is_paid else "Nothing was judged, nothing spent."
         mend = "Set that right" if error.kind.startswith("http-4") else "Start it"
+        mend = "Raise --max-cost" if error.kind == MAX_COST else mend
         told = f"{error.told('judge')}.\n  {kept} {mend} and give the same command again."
         raise ModelOutageError(error.kind, told) from None
     finally:

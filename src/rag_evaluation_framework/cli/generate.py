@@ -21,6 +21,7 @@ from rag_evaluation_framework.cli.options import (
     FILE,
     GLOB,
     KEY_ENV,
+    MAX_COST,
     RUNS_DIR,
     SEED,
     LongCommand,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from rag_evaluation_framework.adapters.openai import OpenAIChatModel
     from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+    from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.runs import Progress
     from rag_evaluation_framework.records.samples import Dataset
@@ -133,6 +135,7 @@ _COMMON = (
 @ALLOW_HOST
 @click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens.")
 @click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens.")
+@MAX_COST
 @concurrency(type=click.IntRange(1, 256))
 @RUNS_DIR
 @click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
@@ -230,7 +233,7 @@ def _check_model(given: dict[str, Any]) -> None:
         raise UsageError("--extractive: expected no --model, since rules ask none")
     if given["model"]:
         return
-    for name in ("base_url", "key_env", "price_input", "price_output", "resume"):
+    for name in ("base_url", "key_env", "price_input", "price_output", "max_cost", "resume"):
         if given[name] is not None:
             raise UsageError(f"--{name.replace('_', '-')}: expected a --model with it, got none")
     if given["queries_across_docs"]:
@@ -282,7 +285,8 @@ def _by_model(
     from rag_evaluation_framework.synthesis.generation import generate_with_model
 
     delivery = _Delivery(given, settings.level, corpus)
-    model = opened_model(given, price_input=given["price_input"], price_output=given["price_output"])
+    prices = {name: given[name] for name in ("price_input", "price_output")}
+    model = opened_model(given, **prices, spending=_capped(given, run))
     try:
         with _progress(given, "questions") as show:
             generation = generate_with_model(
@@ -371,8 +375,24 @@ def check_free(output: Path, *, force: bool) -> None:
     check_writable([output.parent])
 
 
+def _capped(given: dict[str, Any], run: RunFolder | None) -> Spending | None:
+    """Return the total with its cap, if there is one, and what the run has cost so far."""
+    from rag_evaluation_framework.judging.methods import capped
+
+    spending = capped(given["max_cost"])
+    if spending is not None and None in (given["price_input"], given["price_output"]):
+        raise UsageError(f"--max-cost: {given['model']} has no price. Give --price-input and --price-output.")
+    if spending is not None and run is not None:
+        spending.charge(run.index().usage.cost_usd or 0.0)
+    return spending
+
+
 def opened_model(
-    given: dict[str, Any], *, price_input: float | None = None, price_output: float | None = None
+    given: dict[str, Any],
+    *,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    spending: Spending | None = None,
 ) -> OpenAIChatModel:
     """Return the model to be asked; it is closed with the command."""
     from rag_evaluation_framework.adapters.openai import OpenAIChatModel
@@ -385,6 +405,7 @@ def opened_model(
             concurrency=given["concurrency"],
             price_input=price_input,
             price_output=price_output,
+            spending=spending,
         )
     except MissingKeyError as error:
         raise MissingKeyError(error.model, error.variable, error.option and "--key-env") from None

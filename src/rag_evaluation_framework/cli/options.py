@@ -244,12 +244,12 @@ GATE: tuple[Option[Any], ...] = (
     click.option(
         "--price-input",
         type=click.FloatRange(0),
-        help="US dollars for a million input tokens, for the estimate of a dry run.",
+        help="US dollars for a million input tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--price-output",
         type=click.FloatRange(0),
-        help="US dollars for a million output tokens, for the estimate of a dry run.",
+        help="US dollars for a million output tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--max-errors",
@@ -319,6 +319,13 @@ OUTPUT: tuple[Option[Any], ...] = (
 # The options that say how answers are scored: by which judge, which embedder, against which
 # documents.
 
+MAX_COST: Option[Any] = click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="US dollars that may be spent in all; no call is made that could pass it. Needs prices.",
+)
+
 _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--judge-model",
@@ -367,6 +374,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="SECONDS",
         help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
     ),
+    MAX_COST,
     click.option(
         "--embedder",
         metavar="EMBEDDER",
@@ -401,6 +409,7 @@ scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
 
 def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
+    from rag_evaluation_framework.judging.methods import capped
     from rag_evaluation_framework.records.documents import Corpus
 
     judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
@@ -408,6 +417,7 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     corpus, glob = given.pop("corpus"), given.pop("glob")
     return {
         "judge": {name: value for name, value in judge.items() if value is not None},
+        "spending": capped(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
@@ -507,7 +517,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout"),
+        *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
     "Statistics": ("resamples", "test", "paired_test", "level"),
     "Files": (

@@ -235,11 +235,12 @@ def _text(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
     status = "no reply" if outcome.status is None else f"status {outcome.status}"
     method, label = outcome.candidate.method, outcome.candidate.label
     shown_lines = [f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, asked with {label}"]
-    shown_lines += [*_tried(outcome), ""]
+    shown_lines.append("")
     if outcome.failure is not None:
         shown_lines.append(f"no answer   {outcome.failure}")
     shown_lines += [f"{part:<11} {value}" for part, value in _parts(outcome)]
     shown_lines += ["", *(f"hint: {hint}" for hint in outcome.hints())] if outcome.hints() else []
+    shown_lines += _tried(outcome)
     if lines is not None:
         document = encode({"spec": {"api": lines}}).rstrip().splitlines()
         indents = [len(line) - len(line.lstrip()) + 2 for line in document]
@@ -269,7 +270,7 @@ def _tried(outcome: Probe) -> list[str]:
         + one_line(told(each), _TRIED_CHARACTERS)
         for each in others
     ]
-    return [f"{counted(len(outcome.tried), 'request')} in all; the others:", *listed]
+    return ["", f"{counted(len(outcome.tried), 'request')} in all; the others:", *listed]
 
 
 def _parts(outcome: Probe) -> list[tuple[str, str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -23,6 +26,7 @@ from rag_evaluation_framework.cli.options import (
     show,
 )
 from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import counted
 
 EXAMPLES = """\b
 Examples:
@@ -128,14 +132,15 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.system_tables import ranking_screen
 
-    ranking = evaluate(
-        qrels,
-        target=named(runs),
-        metrics=[name for name in metrics if name not in TOTALS] or None,
-        baseline=baseline,
-        seed=seed,
-        options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
-    )
+    with _step_shown(f"reading and scoring {counted(len(runs), 'run')}", silent=as_json):
+        ranking = evaluate(
+            qrels,
+            target=named(runs),
+            metrics=[name for name in metrics if name not in TOTALS] or None,
+            baseline=baseline,
+            seed=seed,
+            options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
+        )
     if not as_json:
         screen = new_screen()
         again = f"rag-eval rank {join(given_again({'details', 'width', 'color'}))}"
@@ -149,3 +154,19 @@ def command(
             for system, part in zip(document["systems"], ranking.parts.values(), strict=True)
         ]
     print_json({"qrels": str(qrels), **document})
+
+
+@contextmanager
+def _step_shown(step: str, *, silent: bool) -> Iterator[None]:
+    """Say on a terminal what is being done, for as long as it is."""
+    if silent or not sys.stderr.isatty():
+        yield
+        return
+    from rag_evaluation_framework.reports.progress import StepLine
+
+    line = StepLine(sys.stderr, live=True)
+    line.step(step)
+    try:
+        yield
+    finally:
+        line.finish()

@@ -59,7 +59,7 @@ _DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
 _NONE = "none"
 # The settings of the file's section, and those beside it.
 _PATHS = ("corpus", "cache", "dataset", "output")
-_TEXTS = ("chunker", "embedder", "retriever", "store", "reranker")
+_TEXTS = ("chunker", "embedder", "retriever", "store", "index", "reranker")
 _NUMBERS = ("k", "fetch_k", "seed")
 _NOT_REPEATED = ("fetch_k", "seed")
 _WORDS = ("glob", "level", "rank_by")
@@ -76,6 +76,8 @@ Examples:
       --reranker none --reranker lexical \\
       --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'fixed(tokens=100)' --chunker sentence
   rag-eval retrieval beir/scifact --retriever bm25 --retriever fused --out results
+  rag-eval retrieval documents --dataset questions.eval.json \\
+      --index 'chroma(collection=handbook, path=chroma)' --retriever bm25
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""
 
 
@@ -113,6 +115,11 @@ _COMMON = (
 @_tried("--embedder", help="Embedder to try; may be repeated.  [default: hashing]")
 @_tried("--retriever", help="Retriever to try; may be repeated.  [default: dense]")
 @_tried("--store", help="Store to try; may be repeated.  [default: chroma if installed, else exact]")
+@_tried(
+    "--index",
+    help="Index that exists already, to search as it is: chroma(collection=…, path=…), "
+    "qdrant(…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
+)
 @_tried("--reranker", help="Reranker to try; may be repeated.  [default: none]")
 @click.option(
     "-k",
@@ -209,6 +216,7 @@ def _swept(
     """Evaluate every combination, with a line of progress if it is shown."""
     from rag_evaluation_framework.components import EMBEDDERS, component_from
     from rag_evaluation_framework.evaluation.evaluate import evaluate
+    from rag_evaluation_framework.evaluation.frameworks import existing_index
     from rag_evaluation_framework.reports.progress import StepLine
     from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
     from rag_evaluation_framework.retrieval.sweep import grid_of
@@ -217,13 +225,18 @@ def _swept(
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
-    line = StepLine(sys.stderr) if is_shown else None
+    line = StepLine(sys.stderr, live=True) if is_shown else None
+    # Beside an index that exists nothing else is tried unasked.
+    is_built = not asked["index"] or any(
+        asked[name] for name in ("chunker", "embedder", "retriever", "store")
+    )
     try:
         grid = grid_of(
-            chunkers=asked["chunker"] or [_DEFAULT_CHUNKER],
+            chunkers=(asked["chunker"] or [_DEFAULT_CHUNKER]) if is_built else [],
             embedders=embedders,
-            retrievers=asked["retriever"] or ["dense"],
+            retrievers=(asked["retriever"] or ["dense"]) if is_built else [],
             vector_stores=asked["store"] or [None],
+            indexes=[existing_index(each) for each in asked["index"]],
             rerankers=[None if each == _NONE else each for each in asked["reranker"]] or [None],
             k=asked["k"] or [5],
             fetch_k=next(iter(asked["fetch_k"]), None),

@@ -182,6 +182,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
         options=Options(format=given["format_"], traces=_traces_of(given)),
+        spending=given["spending"],
     )
     with prepared(job) as suite:
         if not given["as_json"]:
@@ -220,7 +221,9 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
     with (
-        opened_methods(given["judge"], given["embedder"], given["documents"]) as methods,
+        opened_methods(
+            given["judge"], given["embedder"], given["documents"], spending=given["spending"]
+        ) as methods,
         progress_told(methods, silent=given["as_json"]) as progress,
     ):
         evaluation = scored_again(

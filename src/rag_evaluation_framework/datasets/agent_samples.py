@@ -22,6 +22,7 @@ from rag_evaluation_framework.records.samples import (
 )
 
 _DOCUMENTS = "relevant_documents"
+_NUGGETS = "nuggets"
 
 
 def _decode(record: Mapping[str, Any]) -> Sample:
@@ -43,7 +44,10 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         tags=tuple(record.get("tags", ())),
         metadata=expected.metadata,
         # Of grades that are all 1 it is kept that they were written out.
-        extra={_DOCUMENTS: {}} if isinstance(documents, dict) and not _are_graded(grades) else {},
+        extra={
+            **({_DOCUMENTS: {}} if isinstance(documents, dict) and not _are_graded(grades) else {}),
+            **({_NUGGETS: record[_NUGGETS]} if _NUGGETS in record else {}),
+        },
     )
 
 
@@ -74,6 +78,8 @@ def _encode(sample: Sample) -> Record:
         record[_DOCUMENTS] = grades if are_written else list(grades)
     if sample.relevant_chunk_ids:
         record["relevant_chunk_ids"] = list(sample.relevant_chunk_ids)
+    if _NUGGETS in sample.extra:
+        record[_NUGGETS] = sample.extra[_NUGGETS]
     if sample.tags:
         record["tags"] = list(sample.tags)
     if metadata := marked_metadata(sample, is_told=sample.reference is None):

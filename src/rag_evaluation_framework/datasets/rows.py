@@ -59,6 +59,7 @@ from rag_evaluation_framework.records.samples import (
 
 _LOOKED_AT = 200
 _LONGEST_LABEL = 200
+_NUGGETS = "nuggets"
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("user", "human"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
@@ -326,6 +327,7 @@ class _RowReader:
             category=found.get("category"),
             tags=tuple(found.get("tags") or ()),
             metadata=self._labels(row),
+            extra={_NUGGETS: row[_NUGGETS]} if isinstance(row.get(_NUGGETS), list) else {},
         )
 
     def _labels(self, row: Row) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -264,20 +264,35 @@ _NAMED_FIELDS = 8
 _TOO_MANY = 1 << 53  # whole numbers that every JSON reader keeps exact
 
 
-@dataclass(frozen=True, slots=True)
 class Events:
     """The values of a reply that came in events, in order."""
 
-    values: tuple[Any, ...]
+    __slots__ = ("_by_field", "_found", "values")
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.values = tuple(values)
+        # A hundred paths are tried on thousands of pieces, most of which have none of their first names.
+        self._by_field: dict[str, list[Any]] = {}
+        self._found: dict[str, Any] = {}
+        for event in self.values:
+            for name in event if isinstance(event, dict) else ():
+                self._by_field.setdefault(name, []).append(event)
 
     def find(self, path: JsonPath) -> Any:
         """Return what the last event that has something there has."""
-        found = [value for event in self.values if (value := path.find(event)) is not None]
-        return next((value for value in reversed(found) if value), found[-1] if found else None)
+        if path.text not in self._found:
+            found = [value for event in self._with(path) if (value := path.find(event)) is not None]
+            last = found[-1] if found else None
+            self._found[path.text] = next((value for value in reversed(found) if value), last)
+        return self._found[path.text]
+
+    def _with(self, path: JsonPath) -> Sequence[Any]:
+        first = path.steps[0]
+        return self._by_field.get(first, ()) if isinstance(first, str) else self.values
 
     def text(self, path: JsonPath) -> str | None:
         """Return the texts at a path as one: pieces are joined, of texts as they grow the last counts."""
-        texts = [text for event in self.values if (text := _text_of(path.find(event))) is not None]
+        texts = [text for event in self._with(path) if (text := _text_of(path.find(event))) is not None]
         said = [text for text in texts if text]
         if not said:
             return "" if texts else None
@@ -401,6 +416,8 @@ class AnswerReader:
 
     def _retrieved_nothing(self, value: Any, found: dict[str, str]) -> bool:
         """Tell whether the reply has an empty list where contexts would be, and contexts nowhere else."""
+        if "contexts" in found:
+            return False
         told = [(str(path), _found(value, path)) for path in self._contexts]
         empty = [path for path, items in told if items == []]
         if not empty or any(items for _, items in told):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
 
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.judging.answer_verdicts import (
@@ -22,16 +23,28 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import (
+    ContextGrades,
     Rating,
     answer_class_verdict,
+    judge_relevance_grades,
     judge_relevancy,
     judge_safety,
     panel_fields,
 )
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.nuggets import (
+    NUGGETS,
+    Nugget,
+    NuggetVerdicts,
+    assign_nuggets,
+    make_nuggets,
+    rate_nuggets,
+    read_nuggets,
+)
 from rag_evaluation_framework.judging.profanity import ProfanityScreening, screen_profanity
 from rag_evaluation_framework.judging.rubrics import Rubric, RubricVerdict, default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.views import NoValueError
 from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -236,3 +249,72 @@ class GradesReader(AnswerReader):
             "reasons": dict(verdict.reasons),
             **panel_fields(verdict.agreement, verdict.details),
         }
+
+
+class RelevanceReader(AnswerReader):
+    """The grades that a judge gives to what was retrieved, by the question alone."""
+
+    @property
+    def context_grades(self) -> Sequence[float]:
+        return self._graded.grades
+
+    @found_once
+    def _graded(self) -> ContextGrades:
+        return judge_relevance_grades(self.judge, self.sample.question, self.response.contexts)
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return the grade of each context and why; with their documents, they are relevance judgements."""
+        graded, hits = self._graded, self.response.hits
+        names = [hit.id for hit in hits] if len(hits) == len(graded.grades) else []
+        return {
+            "grades": [int(each) if each == int(each) else each for each in graded.grades],
+            "reasons": graded.reasons,
+            **({"documents": names} if names else {}),
+            **panel_fields(graded.agreement, {"votes": graded.votes}),
+        }
+
+
+class NuggetsReader(AnswerReader):
+    """The nuggets of a question, given or made from what is known to be right, and which an answer holds."""
+
+    @property
+    def held(self) -> Sequence[float]:
+        return self._verdicts.held
+
+    @property
+    def vital(self) -> Sequence[bool]:
+        return self._verdicts.vital
+
+    @property
+    def unknown(self) -> str | None:
+        if self._given is not None or any(text.strip() for text in self._sources):
+            return None
+        return "the sample has no nuggets, and neither a reference nor reference contexts to make them from"
+
+    @property
+    def _sources(self) -> list[str]:
+        """What is known to be right: references, and documents that hold the answer."""
+        sample = self.sample
+        return [sample.reference or "", *sample.references, *sample.reference_contexts]
+
+    @found_once
+    def _given(self) -> list[Nugget] | None:
+        written = self.sample.extra.get(NUGGETS, self.sample.metadata.get(NUGGETS))
+        try:
+            return None if written is None else read_nuggets(written)
+        except InputError as error:
+            raise NoValueError(str(error), failed=True) from None
+
+    @found_once
+    def _verdicts(self) -> NuggetVerdicts:
+        sample, nuggets = self.sample, self._given
+        if nuggets is None:
+            nuggets = make_nuggets(self.judge, sample.question, self._sources)
+        if not nuggets:
+            raise NoValueError("no nugget answers the question")
+        nuggets = rate_nuggets(self.judge, sample.question, nuggets)
+        return assign_nuggets(self.judge, sample.question, self.answer, nuggets)
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return each nugget with its importance and whether the answer holds it."""
+        return self._verdicts.to_dict()

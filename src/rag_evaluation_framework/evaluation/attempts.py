@@ -12,7 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from rag_evaluation_framework.errors import InputError, TargetError, UsageError, brief, described
+from rag_evaluation_framework.errors import (
+    MAX_COST,
+    InputError,
+    ModelOutageError,
+    TargetError,
+    UsageError,
+    brief,
+    described,
+)
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import (
     NOT_REACHED,
@@ -501,6 +509,10 @@ async def _called(target: Target, request: Request, *, is_live: bool) -> Respons
         return error.reworded(brief(error.message))
     except TimeoutError:
         return _timed_out()
+    except ModelOutageError as error:
+        if error.kind == MAX_COST:  # no other sample may be asked either
+            raise
+        return TargetError("target-error", described(error))
     except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake is the sample's failure
         return TargetError("target-error", described(error))
     if not isinstance(response, Response):

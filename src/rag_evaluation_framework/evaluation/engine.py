@@ -19,10 +19,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, counted
-from rag_evaluation_framework.evaluation.attempts import Asker, Stopped, StopSign
+from rag_evaluation_framework.errors import (
+    MAX_COST,
+    InputError,
+    ModelOutageError,
+    StorageError,
+    UsageError,
+    counted,
+)
+from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
 from rag_evaluation_framework.evaluation.scoring import (
     check_scorers,
     rescored_result,
@@ -42,6 +49,9 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     write_list,
 )
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.models.spending import TargetSpending
 
 T = TypeVar("T")
 
@@ -147,6 +157,8 @@ BATCH_SIZE = 256
 _FAREWELL = 1.0
 # Somebody who watches sees that the run is alive, even when nothing finishes.
 _TELL_SECONDS = 1.0
+_LAST_CALLS = 60.0  # seconds for calls that were under way when the cap on what is spent was reached
+_HOLD_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +201,10 @@ class RunLoop:
         threads: int,
         on_progress: Callable[[Progress], None] | None,
         on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+        spending: TargetSpending | None = None,
     ) -> None:
         self.stop = stop
+        self._spending = spending
         before = index.counts.before_resuming()
         self.done, self.failed = before.done, before.failed
         self.rescorable = self.reaskable = 0
@@ -282,7 +296,8 @@ class RunLoop:
         except Stopped:
             return False
         except ModelOutageError as error:
-            self.stop.set(error.told("judge"))
+            # Calls that are under way at the cap fit under it, and are waited for.
+            self.stop.set(error.told("judge"), grace=_LAST_CALLS if error.kind == MAX_COST else 0.0)
             return False
         except StorageError as error:
             self.stop.set(str(error))
@@ -317,9 +332,23 @@ class RunLoop:
         if answered is not None:
             result = await self._scoring.run(lambda: rescored_result(sample, answered.result, self._scorers))
             return _Finished(sample, replace(answered, result=result), is_new=False)
-        asked = await self._asker.ask(sample)
+        asked = await self._asked(sample)
         result = await self._scoring.run(lambda: scored_result(sample, asked.response, self._scorers))
         return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
+
+    async def _asked(self, sample: Sample) -> Asked:
+        """Ask the target, once its answer fits under the cap on what is spent, if there is one."""
+        if self._spending is None:
+            return await self._asker.ask(sample)
+        while (held := self._spending.hold()) is None:
+            await self.stop.sleep(_HOLD_SECONDS)
+        usage, is_answered = None, False
+        try:
+            asked = await self._asker.ask(sample)
+            usage, is_answered = asked.response.usage, asked.response.failure is None
+        finally:
+            self._spending.settle(held, usage, is_answered=is_answered)
+        return asked
 
     def _write_finished(self) -> None:
         seconds = round(self._seconds_before + time.monotonic() - self._began, 3)
@@ -422,6 +451,7 @@ def run_samples(
     threads: int = 16,
     on_progress: Callable[[Progress], None] | None = None,
     on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+    spending: TargetSpending | None = None,
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -433,7 +463,8 @@ def run_samples(
     before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
     the outcome, and the run can be resumed.
 
-    ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once.
+    ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once. ``spending`` caps
+    what the target's answers cost.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
@@ -458,6 +489,7 @@ def run_samples(
                     threads=threads,
                     on_progress=on_progress,
                     on_finished=on_finished,
+                    spending=spending,
                 ),
                 folder,
                 total=len(index.offsets),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.targets import TargetLike
     from rag_evaluation_framework.extensions import Embedder
     from rag_evaluation_framework.judging.methods import JudgeLike
+    from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.results.gate import Gate
     from rag_evaluation_framework.retrieval.sweep import Grid
@@ -47,6 +48,7 @@ def evaluate(
     tags: str | Iterable[str] = (),
     sample_size: int | None = None,
     seed: int = 0,
+    max_cost: float | None = None,
     runs_directory: str | Path | None = None,
     resume: str | None = None,
     options: Options | None = None,
@@ -59,8 +61,10 @@ def evaluate(
     ``module:function``, a function, a file of answers, a component's text, a target object, or ``None`` where
     the rows hold the answers; several by name are compared with the first. Run files against qrels are ranked
     side by side; a grid of retrieval pipelines is swept over ``documents``, each cell a run. Without
-    ``metrics`` the data are scored by what they can bear. Works in scripts and inside a running event loop;
-    Ctrl-C returns an evaluation that is incomplete and can be resumed.
+    ``metrics`` the data are scored by what they can bear. ``max_cost`` is the most that may be spent on
+    priced models, in US dollars: no call is made that could pass it, and the run is then incomplete. Works in
+    scripts and inside a running event loop; Ctrl-C returns an evaluation that is incomplete and can be
+    resumed.
     """
     scored_by = None if metrics is None else _listed(metrics)
     options = options or Options()
@@ -71,11 +75,12 @@ def evaluate(
         "documents": documents,
         "tags": _listed(tags),
         "sample_size": sample_size,
+        "spending": None if max_cost is None else _capped(max_cost),
         "runs_directory": runs_directory,
         "resume": resume,
     }
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
-        _refuse("runs against judgements", **for_answers)
+        _refuse("runs against judgements", **{**for_answers, "spending": None}, max_cost=max_cost)
         return _gated(_ranked(data, target, scored_by, baseline=baseline, options=options, seed=seed), gate)
     from rag_evaluation_framework.evaluation.jobs import Job
 
@@ -97,6 +102,12 @@ async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
     import asyncio
 
     return await asyncio.to_thread(lambda: evaluate(data, **given))
+
+
+def _capped(max_cost: float) -> Spending | None:
+    from rag_evaluation_framework.judging.methods import capped
+
+    return capped(max_cost)
 
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
@@ -199,7 +210,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
         sample_size=job.sample_size,
         runs_directory=job.runs_directory,
     )
-    with opened_methods(job.judge, job.embedder, job.documents) as methods:
+    with opened_methods(job.judge, job.embedder, job.documents, spending=job.spending) as methods:
         again = scored_again(
             evaluation,
             job.metrics or tuple(evaluation.metrics),
@@ -223,6 +234,7 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
         embedder=job.embedder,
         tags=job.tags,
         sample_size=job.sample_size,
+        max_cost=job.spending,
     )
     if len(job.metrics or ()) > 1:
         raise UsageError(

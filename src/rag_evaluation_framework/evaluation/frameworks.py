@@ -18,14 +18,29 @@ What they return is read by :mod:`rag_evaluation_framework.datasets.framework_re
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
+from rag_evaluation_framework.components import INDEXES, component_from
 from rag_evaluation_framework.datasets.framework_results import QUESTIONS, read_result
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    TargetError,
+    UsageError,
+    counted,
+    in_full,
+    shown,
+)
+from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 
 NEAREST = 5
@@ -46,6 +61,8 @@ class FrameworkSystem:
     kind: str
     given: Any
     call: Call
+    called: str | None = None
+    """What results call it; by default its kind and class."""
     later: Call | None = None
     """The same as a coroutine, for what cannot be asked otherwise."""
     takes_history: bool = False
@@ -56,7 +73,7 @@ class FrameworkSystem:
 
     @property
     def name(self) -> str:
-        return f"{self.kind} {type(self.given).__name__}"
+        return self.called or f"{self.kind} {type(self.given).__name__}"
 
     @property
     def version(self) -> str | None:
@@ -116,6 +133,8 @@ def system_of(given: Any) -> FrameworkSystem | None:
 
     One that is of a framework and cannot be asked is refused, with what to give instead.
     """
+    if isinstance(given, FrameworkSystem):
+        return given
     if isinstance(given, type | str) or inspect.isroutine(given):
         return None
     for fits, refused in _REFUSED:
@@ -130,15 +149,15 @@ def only_finds(given: Any) -> bool:
     return system is not None and not system.answers
 
 
-def not_a_system(given: Any) -> str:
-    """Say what an object is that has no known shape, and what would have."""
+def not_a_system(given: Any, otherwise: str = "") -> str:
+    """Say what an object is that has no known shape, and what would have, or be taken otherwise."""
     methods = [
         name for name in dir(given) if not name.startswith("_") and callable(getattr(given, name, None))
     ]
     has = f", which has {', '.join(methods[:_SHOWN_METHODS])}" if methods else ""
     return (
-        "an address, module:function, a file of answers, a function, a target, or an object that can be "
-        "asked (LangChain: invoke; LlamaIndex: query or retrieve; Haystack: a Pipeline; DSPy: a module), "
+        f"{otherwise}an object that can be asked (LangChain: invoke; LlamaIndex: query or retrieve; "
+        "Haystack: a Pipeline; DSPy: a module), "
         f"got {shown(given)}{has}"
     )
 
@@ -415,3 +434,118 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], FrameworkSystem]], ...] = 
     (("invoke", "ainvoke"), _runnable),
     (("forward", "named_predictors"), _module),
 )
+
+
+# An index that exists already, as a part of a grid: searched, and judged by the characters it returns.
+
+_ELSEWHERE = "not in the corpus"
+_PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
+# So many texts of which none is in the documents are those of another corpus.
+_ENOUGH = 5
+
+
+class ExistingIndex:
+    """Fulfils ``extensions.Retriever`` for an index that was made elsewhere; nothing is written to it.
+
+    What it returns is looked up in the documents: under the source that it names, to the letter and then with
+    other white space. What is in none of them counts as read for nothing, and is told in ``doubts``.
+    """
+
+    def __init__(self, system: FrameworkSystem) -> None:
+        self.system = system
+        self._documents = SearchedDocuments(())
+        self._counts = {"texts": 0, "elsewhere": 0, "most": 0, "k": 0}
+
+    def __str__(self) -> str:
+        return self.system.name
+
+    def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
+        """Take whole documents, to look texts up in; the index stays as it is.
+
+        It is searched once, so that what can never work is told before the first question.
+        """
+        try:
+            self.system.found("?", 1)
+        except (Exception, SystemExit) as error:  # anyone's index may raise anything
+            message = error.message if isinstance(error, TargetError) else in_full(error)
+            raise UsageError(f"index {self}: cannot be searched: {message}") from error
+        self._documents = SearchedDocuments([Document(each.doc_id, each.content) for each in chunks])
+        self._counts = dict.fromkeys(self._counts, 0)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
+        """Return the first k texts for each query, best first, each where it stands in the documents."""
+        found = [self._placed(self.system.found(query, k)) for query in queries]
+        counts = self._counts
+        counts["k"] = max(counts["k"], k)
+        counts["most"] = max(counts["most"], *map(len, found), 0)
+        if counts["elsewhere"] == counts["texts"] >= _ENOUGH:
+            text = next(chunk.content for of_one in found for chunk in of_one)
+            returned = (
+                f"{counted(counts['texts'], 'text')} of which none is there, such as {shown(text[:80])}"
+            )
+            raise InputError([Issue("foreign-texts", "an index of these documents", returned, str(self))])
+        return found
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        counts, said = self._counts, []
+        if counts["elsewhere"]:
+            of = f"{counts['elsewhere']:,} of {counted(counts['texts'], 'text')}"
+            said.append(f"{self}: {of} not in the documents: counted as read for nothing")
+        if 0 < counts["most"] < counts["k"]:
+            said.append(f"{self}: returns at most {counts['most']} where {counts['k']} are asked for")
+        return tuple(said)
+
+    def _placed(self, contexts: Sequence[Mapping[str, Any]]) -> list[PositionAwareChunk]:
+        return [self._chunk(each["text"], each.get("source")) for each in contexts if each["text"]]
+
+    def _chunk(self, text: str, source: str | None) -> PositionAwareChunk:
+        places = self._documents.places_of(text, source)
+        self._counts["texts"] += 1
+        self._counts["elsewhere"] += not places
+        if not places:
+            place = (DocumentId(f"{_ELSEWHERE}: {source}" if source else _ELSEWHERE), 0, len(text))
+        else:
+            place = (places[0].doc_id, places[0].start, places[0].end)
+        metadata = {"ambiguous": True} if len(places) > 1 else {}
+        return PositionAwareChunk(generate_pa_chunk_id(text), text, *place, metadata)
+
+
+def is_index(text: str) -> bool:
+    """Tell whether a text is the specification of an index that exists."""
+    name, opened, _ = text.partition("(")
+    return bool(opened) and name.strip() in INDEXES.names()
+
+
+def existing_index(given: Any) -> ExistingIndex:
+    """Return an index for a grid: an object of a framework, its place, or ``chroma(collection=…)``."""
+    is_place = isinstance(given, str) and _PLACE.match(given)
+    found = imported_object(given) if is_place else given
+    if isinstance(given, str) and not is_place:
+        found = component_from(INDEXES, given)
+    if isinstance(found, ExistingIndex):
+        return found
+    if (system := system_of(found)) is None:
+        raise UsageError(f"index: expected {not_a_system(found)}")
+    return ExistingIndex(replace(system, called=given) if isinstance(given, str) else system)
+
+
+def imported_object(place: str) -> Any:
+    """Import ``module:name``, from the current directory too; what goes wrong is a ``UsageError``."""
+    module_name, _, attributes = place.partition(":")
+    if not module_name or not attributes:
+        raise UsageError(f"target: expected module:function, got {shown(place)}")
+    folder = os.getcwd()  # noqa: PTH109 - sys.path has plain texts
+    if folder not in sys.path and "" not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
+        raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute, None)
+    if found is None or isinstance(found, str):
+        raise UsageError(
+            f"target {shown(place)}: expected a function {attributes} in {module_name}, got none"
+        )
+    return found

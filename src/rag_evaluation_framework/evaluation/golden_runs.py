@@ -43,7 +43,6 @@ from rag_evaluation_framework.evaluation.preflight import (
     plan_evaluation,
     threshold_warnings,
 )
-from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
@@ -53,7 +52,7 @@ from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
-from rag_evaluation_framework.results.evaluations import Evaluation, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE

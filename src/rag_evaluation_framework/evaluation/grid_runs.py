@@ -267,7 +267,7 @@ class _Sweep:
         configuration = {
             "level": self._level.level,
             **asdict(cell),
-            "chunks": len(pipeline.chunking.chunks),
+            **({} if pipeline.chunks is None else {"chunks": pipeline.chunks}),
             **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
         head = self._head(run_id, str(cell), configuration, pipeline.prices)
@@ -290,7 +290,9 @@ class _Sweep:
             write_bytes_atomically(
                 place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
             )
-        return self._part(cell, folder, [finished[each] for each in sorted(finished)], outcome, performance)
+        results = [finished[each] for each in sorted(finished)]
+        part = self._part(cell, folder, results, outcome, performance)
+        return replace(part, warnings=(*part.warnings, *pipeline.doubts))
 
     def _head(
         self,

@@ -38,7 +38,7 @@ from rag_evaluation_framework.records.documents import CharacterSpan, Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.retrieval.pipeline import EXISTING, Chunking
 
 CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""
@@ -48,6 +48,7 @@ Pair: TypeAlias = tuple[list[Any], list[Any]]
 
 _METHOD = "exact"
 _OMEGA = "precision_omega"
+_UNKNOWN_CHUNKS = "which chunks an existing index has is not known"
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -221,6 +222,10 @@ class _SpanColumns(Columns):
     def __init__(self, truth: Mapping[str, Sequence[CharacterSpan]], chunking: Chunking) -> None:
         super().__init__()
         self._truth = truth
+        self._omega: dict[str, float] = {}
+        self._no_omega = _UNKNOWN_CHUNKS if chunking.chunker == EXISTING else self.no_truth
+        if chunking.chunker == EXISTING:
+            return
         # Precision omega depends on the chunks alone, so it is computed once.
         omega = evaluate_spans({}, truth, chunks=chunking.chunks)
         self._omega = dict(zip(omega.query_ids, omega.per_query[_OMEGA].tolist(), strict=True))
@@ -236,7 +241,7 @@ class _SpanColumns(Columns):
         relevant = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
         report = evaluate_spans({sample_id: found[sample_id] for sample_id in relevant}, relevant)
         columns: dict[str, list[float | str]] = {
-            _OMEGA: [self._omega.get(sample_id, self.no_truth) for sample_id in found]
+            _OMEGA: [self._omega.get(sample_id, self._no_omega) for sample_id in found]
         }
         for name in self.metrics[:-1]:
             values, scored = report.per_query[name].tolist(), report.scored[name].tolist()

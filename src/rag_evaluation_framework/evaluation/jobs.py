@@ -50,6 +50,7 @@ from rag_evaluation_framework.judging.methods import (
     JudgeLike,
     Methods,
     beyond_reach,
+    capped,
     kinship_warnings,
     opened_methods,
 )
@@ -66,6 +67,7 @@ from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import read_thresholds
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.models.spending import Prices, Spending
     from rag_evaluation_framework.retrieval.sweep import Grid
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
@@ -99,6 +101,10 @@ class Job:
     runs_directory: str | Path | None = None
     resume: str | None = None
     options: Options = field(default_factory=Options)
+    spending: Spending | None = None
+    """What everything may cost together; ``None`` is what a manifest says."""
+    prices: Prices | None = None
+    """What the target's tokens cost, where its answers are to count."""
     needs_target: bool = False
     """Whether somebody has to be asked, even where the rows hold answers."""
 
@@ -127,8 +133,24 @@ def prepared(job: Job) -> Iterator[Suite]:
     secrets = Secrets()
     with secrets.masked_errors():
         manifest, gate = _gated(_manifest_of(job), job)
-        with opened_methods(job.judge, job.embedder, job.documents, declared=manifest.judge) as methods:
-            yield _suite_of(job, manifest, gate, methods, secrets)
+        spending = job.spending or capped(manifest.gate.get("max_cost"))
+        with opened_methods(
+            job.judge, job.embedder, job.documents, declared=manifest.judge, spending=spending
+        ) as methods:
+            suite = _suite_of(job, manifest, gate, methods, secrets)
+            _check_capped(suite)
+            yield suite
+
+
+def _check_capped(suite: Suite) -> None:
+    """Refuse a cap where nothing has a price: it would promise what nobody can hold."""
+    spending = suite.methods.spending
+    is_capped = spending is not None and spending.cap is not None
+    if is_capped and suite.methods.judge is None and suite.prices is None:
+        raise UsageError(
+            "--max-cost: nothing that is asked has a price. Give the target's, --price-input and "
+            "--price-output, or a judge with one: openai(model=…, price_input=…, price_output=…)"
+        )
 
 
 def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
@@ -137,7 +159,7 @@ def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
     A gate that is given as such is taken whole; thresholds that are given take the place of all of its.
     """
     demanded = gate_of(job.gate)
-    written = {name: value for name, value in manifest.gate.items() if name != "repeats"}
+    written = {name: value for name, value in manifest.gate.items() if name not in ("repeats", "max_cost")}
     if not isinstance(job.gate, Gate):
         demanded = replace(demanded, **written)
     demanded = replace(demanded, **job.demands)
@@ -211,6 +233,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         baseline=baseline,
         kept=kept,
         repository=repository_state(Path.cwd()),
+        prices=job.prices or getattr(given, "prices", None),
     )
 
 

@@ -106,7 +106,7 @@ class ManifestReader(YamlReader):
     def gate_settings(self) -> dict[str, Any]:
         """Return what is written of ``minScored``, ``maxDrop`` and so on, by the names of the gate's fields.
 
-        ``repeats`` is how often each sample is asked.
+        ``repeats`` is how often each sample is asked, ``max_cost`` the most that may be spent.
         """
         found: dict[str, Any] = {}
         for key, (name, read) in _GATE_SETTINGS.items():
@@ -192,8 +192,7 @@ def _waived(reader: ManifestReader, place: ValuePath) -> frozenset[str]:
     return frozenset(map(metric_name, names))
 
 
-# What beside ``thresholds`` and ``ciGate`` a manifest says of the gate: the field each key sets, and how it
-# is read.
+# What a manifest says of the gate beside ``thresholds`` and ``ciGate``: the field a key sets, how it is read.
 _GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], Any]]] = {
     "minScored": ("min_scored", lambda reader, place: reader.share(*place)),
     "maxDrop": ("max_drop", lambda reader, place: reader.number(place)),
@@ -201,6 +200,7 @@ _GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], An
     "onUndecided": ("on_undecided", lambda reader, place: reader.choice(place, "pass", "fail")),
     "waive": ("waive", lambda reader, place: _waived(reader, place)),
     "confidence": ("confidence", lambda reader, place: reader.choice(place, "mean", "lower-bound")),
+    "maxCost": ("max_cost", lambda reader, place: reader.number(place)),
     "repeats": ("repeats", lambda reader, place: reader.whole_number(*place)),
 }
 _GATE_KEYS = ("ciGate", *_GATE_SETTINGS)

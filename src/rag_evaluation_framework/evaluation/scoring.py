@@ -63,6 +63,8 @@ for _view, _place in {
     "golden": "golden_views:GoldenReader",
     "conduct": "answer_views:ConductReader",
     "grades": "answer_views:GradesReader",
+    "relevance": "answer_views:RelevanceReader",
+    "nuggets": "answer_views:NuggetsReader",
     "usage": "scoring:UsageReader",
     "steps": "step_views:StepsReader",
     "exchange": "scoring:ExchangeReader",

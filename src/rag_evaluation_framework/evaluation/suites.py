@@ -11,33 +11,30 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_bytes
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
-from rag_evaluation_framework.models.chat import endpoint_of
+from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
     OnProgress,
     Options,
+    Progress,
     ResourceUsage,
     RunHead,
     RunOutcome,
@@ -62,7 +59,13 @@ from rag_evaluation_framework.results.gate import (
     Gate,
     evaluation_of_run,
 )
-from rag_evaluation_framework.results.kept_data import keep_documents, named_documents, needed_documents
+from rag_evaluation_framework.results.kept_data import (
+    keep_documents,
+    keep_judge_usage,
+    named_documents,
+    needed_documents,
+    read_judge_usage,
+)
 from rag_evaluation_framework.results.run_folder import (
     NEW_RUN,
     RunFolder,
@@ -73,6 +76,9 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.models.spending import Prices, TargetSpending
 
 _NOT_BEGUN = "not begun"
 READING = "reading"
@@ -103,6 +109,8 @@ class Suite:
     kept: Any = None
     repository: Mapping[str, str] = field(default_factory=dict)
     """The branch and the commit of the folder it is called in, as far as they are known."""
+    prices: Prices | None = None
+    """What the target's tokens cost, where its answers count towards the cap of ``methods.spending``."""
 
 
 def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
@@ -112,6 +120,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     if suite.baseline is not None:
         _check_baseline(plan, suite.baseline)
     parts: dict[str, Evaluation] = {}
+    charge_earlier(suite, resumed.runs.values() if resumed else ())
     leader = resumed.leader.head if resumed else None
     for dataset in plan.datasets:
         folder = resumed.runs.get(dataset.name) if resumed else None
@@ -221,7 +230,8 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             folder=folder,
             options=suite.options,
             threads=suite.methods.threads,
-            on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
+            on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
+            spending=_capped(suite),
         )
     performance = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, performance)
@@ -336,18 +346,40 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
         seed=suite.choice.seed,
         packages=package_versions(),
-        parameters={**suite.options.parameters, **_prices(suite.methods)},
+        parameters={**suite.options.parameters, **_prices(suite)},
         environment=evaluation_environment(),
     )
 
 
-def _prices(methods: Methods) -> dict[str, Any]:
-    """Return what a million tokens of each of the judge's models cost, where that was said."""
-    models = () if methods.judge is None else methods.judge.models
+def _prices(suite: Suite) -> dict[str, Any]:
+    """Return what a million tokens of each model cost, where that was said, and the most to be spent."""
+    judge, spending = suite.methods.judge, suite.methods.spending
+    models = () if judge is None else judge.models
     priced = {model.name: prices for model in models if (prices := getattr(model, "prices", None))}
+    priced |= {} if suite.prices is None else {suite.target.name: suite.prices}
+    cap = {} if spending is None or spending.cap is None else {"max_cost_usd": spending.cap}
     if not priced:
-        return {}
-    return {"prices_usd_per_million_tokens": {name: asdict(prices) for name, prices in priced.items()}}
+        return cap
+    return cap | {"prices_usd_per_million_tokens": {name: asdict(each) for name, each in priced.items()}}
+
+
+def charge_earlier(suite: Suite, folders: Iterable[RunFolder]) -> None:
+    """Count what earlier parts of the same runs have cost towards the cap, if there is one."""
+    spending = suite.methods.spending
+    if spending is None or spending.cap is None:
+        return
+    for folder in folders:
+        judge, totals = read_judge_usage(folder.judge_usage_path), folder.index().usage
+        answers = Usage(input_tokens=totals.input_tokens, output_tokens=totals.output_tokens)
+        cost = totals.cost_usd if suite.prices is None else suite.prices.cost(answers)
+        spending.charge(((judge and judge.cost_usd) or 0.0) + (cost or 0.0), once=folder.head.run_id)
+
+
+def _capped(suite: Suite) -> TargetSpending | None:
+    spending = suite.methods.spending
+    if spending is None or spending.cap is None or not getattr(suite.target, "is_live", True):
+        return None
+    return spending.of_target(suite.prices)
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:
@@ -360,20 +392,6 @@ def _check_baseline(plan: Plan, baseline: Baseline) -> None:
     for dataset in plan.datasets:
         used, _ = compared_metrics(dataset.scorers, dataset.thresholds)
         baseline.run_of(dataset.name).check_scored_by(used)
-
-
-def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
-    """Return by split and metric the commonest reason why a metric has no score at all."""
-    return {
-        split: dict(part.unmeasured)
-        | {
-            each.metric: each.reasons[0].reason
-            for each in part.metrics.values()
-            if not each.n_scored and not each.n_failed and each.reasons
-        }
-        for split, part in evaluation.parts.items()
-        if part.is_begun
-    }
 
 
 # The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.
@@ -405,24 +423,41 @@ class RunSpending:
         self._folder, self._methods = folder, methods
         self._before: JudgeUsage | None = None
         self._earlier: JudgeUsage | None = None
+        self._told = time.monotonic()
+
+    def kept_by(self, tell: Callable[[Progress], None] | None) -> Callable[[Progress], None] | None:
+        """Return what also keeps the sum, once a second under a cap: if it is killed, a resume knows it."""
+        spending = self._methods.spending
+        if self._before is None or spending is None or spending.cap is None:
+            return tell
+
+        def told(progress: Progress) -> None:
+            if time.monotonic() - self._told >= 1:
+                self._told = time.monotonic()
+                keep_judge_usage(self._folder.judge_usage_path, replace(self._so_far(), at_least=True))
+            if tell is not None:
+                tell(progress)
+
+        return told
+
+    def _so_far(self) -> JudgeUsage:
+        spent = judge_usage(self._methods) - self._before  # type: ignore[operator]  # there is a judge
+        return spent if self._earlier is None else spent + self._earlier
 
     def __enter__(self) -> Self:
         self._before = judge_usage(self._methods)
         if self._before is not None:
-            self._earlier = _written_usage(self._folder)
+            self._earlier = read_judge_usage(self._folder.judge_usage_path)
             so_far = self._earlier or self._before - self._before
-            _write_usage(self._folder, replace(so_far, at_least=True))
+            keep_judge_usage(self._folder.judge_usage_path, replace(so_far, at_least=True))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        now = judge_usage(self._methods)
-        if now is None or self._before is None:
-            return
-        spent = now - self._before
-        self.usage = spent if self._earlier is None else spent + self._earlier
-        _write_usage(self._folder, self.usage)
+        if self._before is not None:
+            self.usage = self._so_far()
+            keep_judge_usage(self._folder.judge_usage_path, self.usage)
 
 
 def judge_fields(methods: Methods) -> dict[str, Any]:
@@ -451,32 +486,7 @@ def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:
     pairs = zip(began, now, strict=False)
     different = [([then], [is_now]) for then, is_now in pairs if then != is_now]
     then, is_now = different[0] if different else (began, now)
-    return _in_words(then), _in_words(is_now)
-
-
-def _in_words(endpoints: Sequence[Any]) -> str:
-    return ", ".join(map(_endpoint_in_words, endpoints))
-
-
-def _endpoint_in_words(endpoint: Any) -> str:
-    """Return ``m at http://localhost/v1/chat/completions (temperature 0, seed 7)``."""
-    if not isinstance(endpoint, Mapping):
-        return str(endpoint)
-    where = f" at {endpoint['url']}" if "url" in endpoint else ""
-    settings = [f"{name} {value}" for name, value in endpoint.items() if name not in ("model", "url")]
-    return f"{endpoint.get('model')}{where}" + (f" ({', '.join(settings)})" if settings else "")
-
-
-def _written_usage(folder: RunFolder) -> JudgeUsage | None:
-    with suppress(OSError, InputError, msgspec.DecodeError):  # what cannot be read is not known
-        return msgspec.json.decode(read_bytes(folder.judge_usage_path), type=JudgeUsage)
-    return None
-
-
-def _write_usage(folder: RunFolder, usage: JudgeUsage) -> None:
-    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
-        content = strict_json.encode(usage.to_dict(), indent=2) + b"\n"
-        write_bytes_atomically(folder.judge_usage_path, content)
+    return endpoints_in_words(then), endpoints_in_words(is_now)
 
 
 # How much memory and processor time the evaluation itself takes, measured from a thread beside it.

@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,7 +29,10 @@ from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadA
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.frameworks import (
     FrameworkSystem,
+    existing_index,
     found_response,
+    imported_object,
+    is_index,
     not_a_system,
     system_of,
 )
@@ -147,6 +149,8 @@ def target_of(
 
 
 def _other_than_agent(given: TargetLike) -> Target:
+    if isinstance(given, str) and is_index(given):
+        return PythonCallable(existing_index(given).system)
     if isinstance(given, str | Path):
         return target_from(str(given))
     if isinstance(given, Target):
@@ -331,9 +335,12 @@ class PythonCallable:
     """A function of yours. ``function`` is the place to import it from, or the function itself."""
 
     def __init__(
-        self, function: str | Callable[..., Any], *, response_paths: dict[str, str] | None = None
+        self,
+        function: str | Callable[..., Any] | FrameworkSystem,
+        *,
+        response_paths: dict[str, str] | None = None,
     ) -> None:
-        found = imported_object(function) if isinstance(function, str) else function
+        found: Any = imported_object(function) if isinstance(function, str) else function
         system = _framework_system(found)
         self._function = found if system is None else system.function()
         self.name = function if isinstance(function, str) else system.name if system else _place_of(found)
@@ -430,29 +437,9 @@ def _framework_system(found: Any) -> FrameworkSystem | None:
         return None
     system = system_of(found)
     if system is None and not callable(found):
-        raise UsageError(f"target: expected {not_a_system(found)}")
+        otherwise = "an address, module:function, a file of answers, a function, a target, or "
+        raise UsageError(f"target: expected {not_a_system(found, otherwise)}")
     return system
-
-
-def imported_object(place: str) -> Any:
-    """Import ``module:name``, from the current directory too; what goes wrong is a ``UsageError``."""
-    module_name, _, attributes = place.partition(":")
-    if not module_name or not attributes:
-        raise UsageError(f"target: expected module:function, got {shown(place)}")
-    folder = os.getcwd()  # noqa: PTH109 - sys.path has plain texts
-    if folder not in sys.path and "" not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        found: Any = import_module(module_name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
-        raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
-    for attribute in attributes.split("."):
-        found = getattr(found, attribute, None)
-    if found is None or isinstance(found, str):
-        raise UsageError(
-            f"target {shown(place)}: expected a function {attributes} in {module_name}, got none"
-        )
-    return found
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:

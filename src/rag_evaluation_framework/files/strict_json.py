@@ -363,14 +363,16 @@ def _step(match: re.Match[str]) -> _Step:
 
 def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
     for place, step in enumerate(steps):
-        if isinstance(step, EllipsisType):
-            if not isinstance(value, list):
+        if isinstance(step, str):
+            if not isinstance(value, dict) or step not in value:
                 return None
+            value = value[step]
+        elif not isinstance(value, list):
+            return None
+        elif isinstance(step, EllipsisType):
             found = [_found(item, steps[place + 1 :]) for item in value]
             return None if found and all(item is None for item in found) else found
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        elif isinstance(value, list) and -len(value) <= step < len(value):
+        elif -len(value) <= step < len(value):
             value = value[step]
         else:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,7 @@ Where = Literal["opening", "brief", "ending", "whole"]
 
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
 _BETWEEN = re.compile(r" \| |\n")
+_READING = threading.Lock()
 
 
 class Expression:
@@ -250,9 +252,14 @@ class AnswerPatterns:
         return set().union(*found)
 
 
-@cache
 def answer_patterns() -> AnswerPatterns:
-    """Return the patterns; they are read once."""
+    """Return the patterns; they are read once, however many threads ask for them at the same time."""
+    with _READING:
+        return _read_patterns()
+
+
+@cache
+def _read_patterns() -> AnswerPatterns:
     from rag_evaluation_framework.files.yaml_documents import decode  # only who classifies waits for it
 
     data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import FAILURES_OF_THE_ANSWER, ChatModel, Message
 from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
-from rag_evaluation_framework.models.spending import total_usage
+from rag_evaluation_framework.models.spending import Spending, counted_in, total_usage
 from rag_evaluation_framework.models.structured import ask
 from rag_evaluation_framework.records.responses import Usage
 
@@ -225,6 +225,11 @@ class Judge:
         """``judge:gpt-4o-mini``; several models are joined with ``+``, and several votes are told."""
         models = "+".join(model.name for model in self.models)
         return f"judge:{models}" if self.votes == 1 else f"judge:{models}, {self.votes} votes"
+
+    def counted_in(self, spending: Spending) -> Judge:
+        """Return the same judge, whose models count and are capped by a total."""
+        models = (counted_in(model, spending) for model in self.models)
+        return Judge(*models, votes=self.votes, max_characters=self.max_characters)
 
     @property
     def failed_votes(self) -> dict[str, int]:

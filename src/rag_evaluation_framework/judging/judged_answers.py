@@ -232,6 +232,43 @@ def judge_context_relevance(
     )
 
 
+GRADED_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextGrades:
+    """For each retrieved text how relevant it is, 0 to 3, and why; a blank one has 0 and no reason."""
+
+    grades: list[float] = field(hash=False)
+    reasons: list[str | None] = field(hash=False)
+    agreement: float | None = None
+    votes: list[Mapping[str, Any]] = field(default_factory=list, hash=False)
+
+
+def judge_relevance_grades(judge: Judge, question: str, contexts: Sequence[str]) -> ContextGrades:
+    """Grade each retrieved text by its relevance to the question, without any reference.
+
+    Votes are numbers, so of several the median counts.
+    """
+    there = [number for number, context in enumerate(contexts) if context.strip()]
+    entries: dict[int, Mapping[str, Any]] = {}
+    shares, votes = [], []
+    for start in range(0, len(there), GRADED_AT_ONCE):
+        places = there[start : start + GRADED_AT_ONCE]
+        fields = {"question": question, "contexts": [contexts[place] for place in places]}
+        verdict = judge.verdict("relevance_grade", fields)
+        entries |= dict(zip(places, verdict.values["contexts"], strict=True))
+        shares += [] if verdict.agreement is None else [verdict.agreement]
+        votes += verdict.details["votes"]
+    found = [entries.get(place, {"grade": 0, "reason": None}) for place in range(len(contexts))]
+    return ContextGrades(
+        grades=[float(entry["grade"]) for entry in found],
+        reasons=[entry["reason"] for entry in found],
+        agreement=sum(shares) / len(shares) if shares else None,
+        votes=votes,
+    )
+
+
 def _placed(labels: Sequence[str], places: Sequence[int], count: int) -> list[str | None]:
     """Return ``count`` entries: the labels at their places, ``None`` at the others."""
     by_place = dict(zip(places, labels, strict=True))

@@ -178,14 +178,17 @@ def opened_methods(
     documents: Corpus | str | Path | None = None,
     *,
     declared: JudgeSettings | None = None,
+    spending: Spending | None = None,
 ) -> Iterator[Methods]:
     """Set up what answers are scored with; the models that were opened for it are closed at the end.
 
-    Settings given as a mapping replace, each by itself, those that are ``declared``.
+    Settings given as a mapping replace, each by itself, those that are ``declared``. What the judge costs is
+    added to ``spending``; if that has a cap, every model needs a price.
     """
     given = _judge_given(judge, declared)
     settings = given if isinstance(given, JudgeSettings) else JudgeSettings()
-    spending = _PARTS.get("spending")() if isinstance(given, JudgeSettings) else None
+    if spending is None and isinstance(given, JudgeSettings):
+        spending = _PARTS.get("spending")()
     corpus = documents if isinstance(documents, Corpus | None) else Corpus.from_folder(documents)
     with ExitStack() as opened:
         if isinstance(given, JudgeSettings):
@@ -193,6 +196,8 @@ def opened_methods(
             given = _PARTS.get("panel")(*models, votes=settings.votes)
         elif given is not None and not isinstance(given, _PARTS.get("panel")):
             given = _PARTS.get("panel")(_PARTS.get("client")(given))
+        if spending is not None and given is not None and not settings.models:
+            given = given.counted_in(spending)
         yield Methods(
             judge=given,
             spending=spending,
@@ -201,6 +206,14 @@ def opened_methods(
             corpus=corpus,
             threads=settings.concurrency,
         )
+
+
+def capped(max_cost: float | None) -> Spending | None:
+    """Return a total that may come to so many dollars; ``None`` where there is no cap."""
+    if max_cost is None:
+        return None
+    total: Spending = _PARTS.get("spending")(max_cost)
+    return total
 
 
 def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSettings | None) -> Any:

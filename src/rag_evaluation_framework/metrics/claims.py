@@ -1,4 +1,4 @@
-"""Metrics of claims, contexts and words; the rubric.
+"""Metrics of claims, contexts, words and nuggets; the rubric.
 
 Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A
 claim of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of
@@ -9,11 +9,11 @@ the share of its words; a judge says 1 or 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import fsum
+from math import fsum, log2
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import metric
-from rag_evaluation_framework.metrics.views import CLAIMS, GRADES
+from rag_evaluation_framework.metrics.views import CLAIMS, GRADES, NUGGETS, RELEVANCE
 
 CORRECTNESS_WEIGHTS = (0.75, 0.25)
 """What the claims and the likeness of the wording count in ``answer_correctness``: the defaults of ragas."""
@@ -322,3 +322,101 @@ def rubric_pass(
     Source: as rubric.
     """
     return float(rubric(grades, weights) >= pass_at and min(grades.values(), default=0.0) >= floor)
+
+
+# How relevant what was retrieved is, graded by a judge from 0 to 3 without any reference.
+
+GRADES_UP_TO = 3
+"""The highest grade: "dedicated to the question and contains the exact answer"."""
+
+
+@metric("relevance_grade", reads=RELEVANCE, is_share=False, shows=("context_grades",))
+def relevance_grade(context_grades: Sequence[float], *, k: int | None = None) -> float | None:
+    """How relevant the contexts are to the question, by a judge's grades from 0 to 3.
+
+    Formula: Σ grade / contexts, over the first k where there is a cut-off. 3: dedicated to the question, with
+    the exact answer; 2: some answer, perhaps unclear or hidden amongst other things; 1: related, no answer;
+    0: nothing to do with it. A blank context has 0, and nobody is asked.
+
+    Empty: no value without contexts; such a sample is skipped.
+
+    Source: Upadhyay et al., "UMBRELA", 2024, with the scale of TREC's deep learning tracks.
+    """
+    graded = context_grades[:k]
+    return fsum(graded) / len(graded) if graded else None
+
+
+@metric("judged_ndcg", reads=RELEVANCE, shows=("context_grades",))
+def judged_ndcg(context_grades: Sequence[float], *, k: int | None = None) -> float | None:
+    """Whether the contexts that a judge grades higher stand before the others.
+
+    Formula: DCG / ideal DCG with the gain grade / log2(rank + 1), over the first k. The ideal is the best
+    order of what was retrieved: what was not retrieved has no grade. 0 where every grade is 0.
+
+    Empty: no value without contexts; such a sample is skipped.
+
+    Source: Järvelin and Kekäläinen, 2002; grades as in relevance_grade.
+    """
+    if not context_grades:
+        return None
+    ideal = _gain(sorted(context_grades, reverse=True)[:k])
+    return _gain(context_grades[:k]) / ideal if ideal else 0.0
+
+
+def _gain(grades: Sequence[float]) -> float:
+    return fsum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+# What share of the facts that an answer should hold it does hold.
+
+
+@metric("nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
+def nugget_recall(held: Sequence[float]) -> float | None:
+    """What share of the nuggets the answer holds, those it holds in part counted half.
+
+    Formula: (supported + 0.5 × partly supported nuggets) / nuggets, vital and okay alike ("all, lenient").
+
+    Empty: no value where there is no nugget; such a sample is skipped. An empty answer has 0.
+
+    Source: Pradeep et al., "The Great Nugget Recall", 2025 (AutoNuggetizer, TREC 2024 RAG).
+    """
+    return share(held)
+
+
+@metric("nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
+def nugget_recall_strict(held: Sequence[float]) -> float | None:
+    """What share of the nuggets the answer holds in full.
+
+    Formula: supported nuggets / nuggets, vital and okay alike ("all, strict").
+
+    Empty: no value where there is no nugget; such a sample is skipped. An empty answer has 0.
+
+    Source: as nugget_recall.
+    """
+    return share([each == 1 for each in held])
+
+
+@metric("vital_nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
+def vital_nugget_recall(held: Sequence[float], vital: Sequence[bool]) -> float | None:
+    """What share of the vital nuggets the answer holds, those it holds in part counted half.
+
+    Formula: (supported + 0.5 × partly supported vital nuggets) / vital nuggets ("vital, lenient").
+
+    Empty: no value where no nugget is vital; such a sample is skipped. An empty answer has 0.
+
+    Source: as nugget_recall.
+    """
+    return share([each for each, must in zip(held, vital, strict=True) if must])
+
+
+@metric("vital_nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
+def vital_nugget_recall_strict(held: Sequence[float], vital: Sequence[bool]) -> float | None:
+    """What share of the vital nuggets the answer holds in full.
+
+    Formula: supported vital nuggets / vital nuggets ("vital, strict"): what systems are ranked by in TREC.
+
+    Empty: no value where no nugget is vital; such a sample is skipped. An empty answer has 0.
+
+    Source: as nugget_recall.
+    """
+    return share([each == 1 for each, must in zip(held, vital, strict=True) if must])

@@ -419,6 +419,38 @@ GRADES = View(
     by_turn=True,
 )
 
+RELEVANCE = View(
+    "relevance",
+    (
+        _of_a_judge(
+            "context_grades",
+            ("question", "contexts"),
+            "how relevant each context is to the question, from 0 to 3",
+            prompt="relevance_grade",
+        ),
+    ),
+    "answers",
+)
+
+_of_nuggets = partial(
+    _of_a_judge,
+    prompt="nugget_assignment",
+    asks=("nuggets", "nugget_importance", "nugget_assignment"),
+    counts_empty=True,
+)
+
+NUGGETS = View(
+    "nuggets",
+    (
+        _of_nuggets(
+            "held", ("question", "answer"), "how far the answer holds each nugget: 1, 0.5 in part, or 0"
+        ),
+        _of_nuggets("vital", ("question", "answer"), "which nuggets a good answer must hold"),
+        Field("unknown", (), "why there are no nuggets, or nothing"),
+    ),
+    "answers",
+)
+
 USAGE = View(
     "usage",
     (
@@ -457,6 +489,6 @@ EXCHANGE = View(
 
 VIEWS = (
     *(TEXTS, LIKENESS, CLAIMS, CITATIONS, CITED_SPANS, RANKING),
-    *(HITS, GOLDEN, CONDUCT, GRADES, USAGE, STEPS, EXCHANGE),
+    *(HITS, GOLDEN, CONDUCT, GRADES, RELEVANCE, NUGGETS, USAGE, STEPS, EXCHANGE),
 )
 """Every view of our own; a plug-in may bring its own, with a reader of the same name."""

@@ -81,6 +81,20 @@ def endpoint_of(model: ChatModel) -> dict[str, Any]:
     return {"model": model.name} | ({"key": str(key)} if key and key != model.name else {})
 
 
+def endpoints_in_words(endpoints: Sequence[Any]) -> str:
+    """Name endpoints as :func:`endpoint_of` returns them, each with its settings."""
+    return ", ".join(map(_endpoint_in_words, endpoints))
+
+
+def _endpoint_in_words(endpoint: Any) -> str:
+    """Return ``m at http://localhost/v1/chat/completions (temperature 0, seed 7)``."""
+    if not isinstance(endpoint, Mapping):
+        return str(endpoint)
+    where = f" at {endpoint['url']}" if "url" in endpoint else ""
+    settings = [f"{name} {value}" for name, value in endpoint.items() if name not in ("model", "url")]
+    return f"{endpoint.get('model')}{where}" + (f" ({', '.join(settings)})" if settings else "")
+
+
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
     """Return the messages with the schema at their end, for a model that cannot be bound to it."""
     request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))

@@ -21,6 +21,7 @@ from typing import Any
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
+from rag_evaluation_framework.models.spending import Spending, counted_in
 from rag_evaluation_framework.records.responses import Usage
 
 FILE_NAME = "completions.sqlite3"
@@ -85,6 +86,10 @@ class RememberingModel:
             with self._lock:
                 del self._under_way[key]
         return completion
+
+    def counted_in(self, spending: Spending) -> RememberingModel:
+        """Return the same model that counts and is capped by another total; what is remembered is free."""
+        return RememberingModel(counted_in(self._model, spending), self.path.parent)
 
     @property
     def waiting(self) -> int:

@@ -1,4 +1,4 @@
-"""What asking models has cost: tokens and, where prices are known, dollars.
+"""What asking models has cost: tokens and, where prices are known, dollars; the cap that it may come to.
 
 Remembered completions cost nothing and are not counted.
 """
@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import MAX_COST, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 
 _TOKENS_PER_PRICE = 1_000_000
+# Sums of prices miss what they are by a last digit.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +56,107 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 class Spending:
-    """A running total, which many threads may add to."""
+    """A running total, which many threads may add to; ``cap`` is the most it may come to, in dollars.
 
-    def __init__(self) -> None:
+    Under a cap, what a call may cost at most is set aside (:meth:`hold`) before the call is made, and given
+    back when its cost is known. So no call is made that could pass the cap, however many are under way.
+    """
+
+    def __init__(self, cap: float | None = None) -> None:
+        is_number = isinstance(cap, int | float) and not isinstance(cap, bool)
+        if cap is not None and not (is_number and 0 < cap < float("inf")):
+            raise UsageError(f"max_cost: expected US dollars above 0, got {shown(cap)}")
+        self.cap = cap
+        self.charged = 0.0
+        """The dollars that count towards the cap: a call whose cost is not known counts as its worst case."""
+        self._held = 0.0
+        self._counted: frozenset[str | None] = frozenset()
         self._lock = threading.Lock()
         self.calls = 0
         """How many calls were paid for."""
         self.usage: Usage | None = None
         """The tokens and dollars of all of them, as far as they were reported."""
 
-    def add(self, usage: Usage | None) -> None:
-        """Count a call that was paid for."""
+    def add(self, usage: Usage | None, *, held: float = 0.0) -> None:
+        """Count a call that was paid for, and give back what was ``held`` for it."""
+        cost = None if usage is None else usage.cost_usd
         with self._lock:
             self.calls += 1
             self.usage = total_usage([self.usage, usage])
+            self._charge(held if cost is None else cost, held)
+
+    def hold(self, most: float) -> bool:
+        """Set aside what a call may cost at most; false while calls that are under way may need it.
+
+        Raises :class:`ModelOutageError` ``max-cost`` where it does not fit under the cap, whatever they cost.
+        """
+        with self._lock:
+            if self.cap is not None and self.charged + most > self.cap + _ROUNDING:
+                said = f"{_dollars(self.charged)} of --max-cost {_dollars(self.cap)} is spent"
+                raise ModelOutageError(MAX_COST, f"{said}, and the next call could cost {_dollars(most)}")
+            if self.cap is not None and self.charged + self._held + most > self.cap + _ROUNDING:
+                return False
+            self._held += most
+            return True
+
+    def charge(self, dollars: float, *, held: float = 0.0, once: str | None = None) -> None:
+        """Count dollars towards the cap that are no call of this total's, and give back what was held.
+
+        What is counted under a name, such as an earlier part of a run, is counted ``once``.
+        """
+        with self._lock:
+            if once is None or once not in self._counted:
+                self._charge(dollars, held)
+            self._counted |= {once}
+
+    def of_target(self, prices: Prices | None) -> TargetSpending:
+        """Return what holds the answers of a target to the same cap."""
+        return TargetSpending(self, prices)
+
+    def _charge(self, dollars: float, held: float) -> None:
+        self.charged += dollars
+        self._held = max(0.0, self._held - held)
+
+
+class TargetSpending:
+    """What the answers of a target cost under a cap, by prices or by what it reports itself.
+
+    Nobody knows what an answer of someone else's system may cost at most. The dearest one so far stands for
+    it, and the first is asked for alone.
+    """
+
+    def __init__(self, spending: Spending, prices: Prices | None) -> None:
+        self._spending, self._prices = spending, prices
+        self._dearest: float | None = None
+        self._is_first_asked = False
+
+    def hold(self) -> float | None:
+        """Set aside what the next answer may cost; ``None`` while it has to wait."""
+        if self._dearest is None and self._is_first_asked:
+            return None
+        most = self._dearest or 0.0
+        if not self._spending.hold(most):
+            return None
+        self._is_first_asked = True
+        return most
+
+    def settle(self, held: float, usage: Usage | None, *, is_answered: bool) -> None:
+        """Count an answer. One with a price and no tokens cannot be kept under a cap: that stops the run."""
+        cost = self.cost(usage)
+        if cost is None and self._prices is not None and is_answered:
+            told = "the target has a price but does not report its tokens, so --max-cost cannot be kept"
+            raise ModelOutageError(MAX_COST, f"{told}; without --price-input it caps the judge alone")
+        self._spending.charge(cost or 0.0, held=held)
+        if is_answered or self._dearest is not None:
+            self._dearest = max(self._dearest or 0.0, cost or 0.0)
+        else:
+            self._is_first_asked = False  # the next one is asked alone too
+
+    def cost(self, usage: Usage | None) -> float | None:
+        """Return what an answer costs by the prices, else what was reported."""
+        if usage is None:
+            return None
+        return usage.cost_usd if self._prices is None else self._prices.cost(usage)
 
 
 class CountedModel:
@@ -98,6 +187,19 @@ class CountedModel:
         """Tell a model that remembers that a completion was useless."""
         if (forget := getattr(self._model, "forget", None)) is not None:
             forget(messages, schema=schema, draw=draw)
+
+
+def counted_in(model: ChatModel, spending: Spending) -> ChatModel:
+    """Return a model that counts and is capped by a total; :class:`UsageError` of one that cannot be."""
+    if (counted := getattr(model, "counted_in", None)) is None:
+        expected = "OpenAIChatModel(…, price_input=…, price_output=…)"
+        raise UsageError(f"max_cost: {model.name} does not say what it costs; give {expected}")
+    found: ChatModel = counted(spending)
+    return found
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.3g}"
 
 
 def _sum(numbers: Iterable[int | float | None]) -> Any:

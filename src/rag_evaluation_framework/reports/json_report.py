@@ -13,13 +13,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rag_evaluation_framework.evaluation.preflight import Plan
-from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row
+from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, unscored
 
 
 def render(thing: Evaluation | Comparison) -> str:

@@ -268,7 +268,9 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     parts = [f"{name}: {counted(spending.calls, 'call')}"]
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
-    if usage is not None and usage.cost_usd is not None:
+    if spending.cap is not None:
+        parts.append(f"{money(spending.charged)} of ${spending.cap:,g} at most")
+    elif usage is not None and usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
         parts.append(f"{counted(count, 'vote')} of {model} failed")

@@ -1,63 +1,89 @@
-"""How far a run is, on standard error: one live line on a terminal, a plain line now and then elsewhere."""
+"""How far a long step is, on standard error: one live line on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TextIO
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.screen import cells as text_width
-
-# What a long command is doing, as one live line on a terminal.
+from rag_evaluation_framework.reports.screen import bar, cells, cut, duration, money, one_line, shortened
 
 _ERASE_LINE = "\r\x1b[2K"
+_BAR_CELLS, _NAME_CELLS, _LEAST_NAME = 14, 24, 10
+_TENTHS = 10
+
+LIVE_SECONDS = 0.1
+PLAIN_SECONDS = 30.0
 
 
-class StepLine:
-    """Shows the step that is going on, and how many texts were embedded so far."""
+class _Line:
+    """One line on a terminal that is written anew, gone at the end; elsewhere a line below the other."""
 
     def __init__(
-        self, stream: TextIO, *, columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns
+        self,
+        stream: TextIO,
+        *,
+        live: bool,
+        clock: Callable[[], float] = time.monotonic,
+        columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
-        self._stream, self._columns = stream, columns
-        self._step = ""
-        self._texts = 0
+        self._stream, self._live, self._clock, self._columns = stream, live, clock, columns
+        self._written_at = -LIVE_SECONDS if live else clock()
+        self._shown = False
+
+    @property
+    def _is_time(self) -> bool:
+        """Whether the last line is old enough for another."""
+        return self._clock() - self._written_at >= (LIVE_SECONDS if self._live else PLAIN_SECONDS)
+
+    def _write(self, text: str) -> None:
+        whole = _ERASE_LINE + cut(text, max(self._columns() - 1, 1)) if self._live else f"{text}\n"
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        self._stream.write(whole.encode(encoding, "replace").decode(encoding))
+        self._stream.flush()
+        self._written_at, self._shown = self._clock(), True
+
+    def finish(self) -> None:
+        """Take the live line away."""
+        if self._live and self._shown:
+            self._stream.write(_ERASE_LINE)
+            self._stream.flush()
+
+
+class StepLine(_Line):
+    """Shows the step that is going on, and how many texts were embedded so far."""
+
+    _step = ""
+    _texts = 0
 
     def step(self, step: str) -> None:
-        """Show the next step."""
+        """Show the next step: on a terminal at once, elsewhere if nothing was said for a while."""
         self._step = step
-        self._show()
+        if self._live or self._is_time:
+            self._show()
 
     def texts(self, count: int) -> None:
         """Count texts that were embedded."""
         self._texts += count
-        self._show()
-
-    def finish(self) -> None:
-        """Take the line away."""
-        self._stream.write(_ERASE_LINE)
-        self._stream.flush()
+        if self._is_time:
+            self._show()
 
     def _show(self) -> None:
-        text = f"{self._step}; {counted(self._texts, 'text')} embedded" if self._texts else self._step
-        while text and text_width(text) >= max(self._columns(), 2):
-            text = text[:-1]
-        self._stream.write(_ERASE_LINE + text)
-        self._stream.flush()
+        embedded = f"; {counted(self._texts, 'text')} embedded" if self._texts else ""
+        self._write(one_line(self._step, 300) + embedded)
 
 
-LIVE_SECONDS = 0.1
-PLAIN_SECONDS = 10.0
-
-
-class ProgressLine:
+class ProgressLine(_Line):
     """Called with the progress of a dataset's run as often as it changes; writes only now and then.
 
-    The first report on a dataset says what was done before. ``mask`` is applied to everything that is
-    written; what ``notice`` returns at that moment, if anything, comes at the end.
+    Elsewhere than on a terminal that is after 30 seconds and a tenth of the work, and at the end. The first
+    report on a dataset says what was done before. ``mask`` is applied to everything that is written; what
+    ``notice`` returns at that moment, if anything, comes at the end; the dollars that ``spent`` returns are
+    added to the cost of the answers.
     """
 
     def __init__(
@@ -67,76 +93,97 @@ class ProgressLine:
         live: bool,
         mask: Callable[[str], str] = str,
         notice: Callable[[], str] = str,
+        spent: Callable[[], float | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
-        self._stream, self._live, self._mask, self._notice = stream, live, mask, notice
-        self._clock, self._columns = clock, columns
-        self._seconds = LIVE_SECONDS if live else PLAIN_SECONDS
-        self._written_at = clock() if not live else -LIVE_SECONDS
+        super().__init__(stream, live=live, clock=clock, columns=columns)
+        self._mask, self._notice, self._spent = mask, notice, spent
         self._begun_with: dict[str, int] = {}
-        self._shown = False
+        self._told: dict[str, int] = {}
         self._ended: set[str] = set()
 
     def __call__(self, dataset: str, progress: Progress) -> None:
         """Take note, and write if it is time to, or if this is the end."""
         begun_with = self._begun_with.setdefault(dataset, progress.done if not progress.elapsed else 0)
-        now = self._clock()
         ended = progress.done == progress.total
-        if dataset in self._ended or (not ended and now - self._written_at < self._seconds):
+        if dataset in self._ended or not (ended or self._is_time):
+            return
+        notice = self._notice()
+        advanced = progress.done - self._told.get(dataset, begun_with)
+        if not (ended or self._live or notice or advanced * _TENTHS >= progress.total):
             return
         self._ended |= {dataset} if ended else set()
-        self._written_at = now
-        parts = (progress_text(dataset, progress, begun_with=begun_with), self._notice())
-        text = self._mask("; ".join(filter(None, parts)))
+        self._told[dataset] = progress.done
+        if (dollars := self._spent()) is not None:
+            progress = replace(progress, cost_usd=(progress.cost_usd or 0.0) + dollars)
         if self._live:
-            self._stream.write(_ERASE_LINE + _cut(text, self._columns() - 1))
+            text = live_text(dataset, progress, begun_with=begun_with, plain=self._is_plain)
+            text += f"   {notice}" if notice else ""
         else:
-            self._stream.write(text + "\n")
-        self._shown = True
-        self._stream.flush()
+            text = progress_text(dataset, progress, begun_with=begun_with)
+            text += f"; {notice}" if notice else ""
+        self._write(self._mask(text))
 
-    def finish(self) -> None:
-        """Take the live line away."""
-        if self._live and self._shown:
-            self._stream.write(_ERASE_LINE)
-            self._stream.flush()
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the stream can write no bar but of ``#``."""
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        return not encoding.lower().replace("-", "").startswith("utf")
 
 
 def progress_text(dataset: str, progress: Progress, *, begun_with: int = 0) -> str:
     """Say how far a run is; the rate is that of this part of it, which was ``begun_with`` so many done."""
-    parts = [f"{dataset}: {progress.done:,}/{progress.total:,}"]
-    rate = (progress.done - begun_with) / progress.elapsed if progress.elapsed > 0 else 0.0
-    if rate:
-        parts.append(f"{rate:,.1f}/s")
-    parts.append(f"{progress.failed:,} failed")
-    if progress.retries:
-        parts.append(counted(progress.retries, "retry", "retries"))
-    if progress.in_flight:
-        parts.append(f"{progress.in_flight:,} in flight")
-    if progress.cost_usd is not None:
-        parts.append(f"${progress.cost_usd:.4f}")
-    elif progress.input_tokens is not None or progress.output_tokens is not None:
-        parts.append(counted((progress.input_tokens or 0) + (progress.output_tokens or 0), "token"))
-    remaining = progress.total - progress.done
-    if remaining:
-        parts.append(f"{duration(remaining / rate)} left" if rate else "time left unknown")
+    amount = f"{progress.done:,} of {progress.total:,}"
+    if progress.done == progress.total:
+        told = ["done", f"{amount} in {duration(progress.elapsed)}", *_troubles(progress, begun_with)]
     else:
-        parts.append(f"took {duration(progress.elapsed)}")
-    return ", ".join(parts)
+        told = [
+            amount,
+            *_pace(progress, begun_with),
+            *_troubles(progress, begun_with),
+            _left(progress, begun_with),
+        ]
+    return f"{one_line(dataset)}: {', '.join(filter(None, told))}"
 
 
-def duration(seconds: float) -> str:
-    """Write a duration for people: ``42 s``, ``3:05 min``, ``2:07 h``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
+def live_text(dataset: str, progress: Progress, *, begun_with: int = 0, plain: bool = False) -> str:
+    """Say the same on a terminal: with a bar, and without what is not known yet."""
+    drawn = bar(progress.done, progress.total, size=_BAR_CELLS, plain=plain)
+    name = shortened(one_line(dataset), _NAME_CELLS)
+    begun = f"{name}{' ' * (_LEAST_NAME - cells(name))}  {drawn}{' ' * (_BAR_CELLS - cells(drawn))}"
+    amount = f"{progress.done:,} of {progress.total:,}"
+    left = _left(progress, begun_with)
+    return "   ".join(
+        filter(None, [begun, amount, *_pace(progress, begun_with), *_troubles(progress, begun_with), left])
+    )
 
 
-def _cut(text: str, width: int) -> str:
-    while text and text_width(text) > max(width, 1):
-        text = text[:-1]
-    return text
+def _rate(progress: Progress, begun_with: int) -> float:
+    return (progress.done - begun_with) / progress.elapsed if progress.elapsed > 0 else 0.0
+
+
+def _pace(progress: Progress, begun_with: int) -> list[str]:
+    rate = _rate(progress, begun_with)
+    return [f"{rate:,.1f}/s"] if rate else []
+
+
+def _troubles(progress: Progress, begun_with: int) -> list[str]:
+    """Return what failed, what was tried again, and what it costs, as far as that is known."""
+    told = [f"{progress.failed:,} failed"]
+    if progress.retries:
+        told.append(f"{progress.retries:,} retried")
+    if progress.cost_usd is not None:
+        is_told = not begun_with and 0 < progress.done < progress.total
+        whole = progress.cost_usd * progress.total / progress.done if is_told else None
+        told.append(money(progress.cost_usd) + (f" of about {money(whole)}" if whole else ""))
+    elif progress.input_tokens is not None or progress.output_tokens is not None:
+        told.append(counted((progress.input_tokens or 0) + (progress.output_tokens or 0), "token"))
+    return told
+
+
+def _left(progress: Progress, begun_with: int) -> str:
+    """Return how long the rest takes at this pace; nothing before there is one."""
+    rate = _rate(progress, begun_with)
+    remaining = (progress.total - progress.done) / rate if rate else 0.0
+    return f"{duration(max(1.0, round(remaining)))} left".replace(".0 s", " s") if remaining else ""

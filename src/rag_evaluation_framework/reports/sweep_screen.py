@@ -314,6 +314,7 @@ def _combinations(
             continue
         value, ends = (found.value, found.interval) if found else (None, None)
         amount, share = read[name], cell.metrics.get(useful) if useful else None
+        chunks = cell.head.configuration.get("chunks")
         rows.append(
             [
                 f"{place}{' ▸' if name == take and len(group) > 1 else '  '}",
@@ -323,7 +324,7 @@ def _combinations(
                 interval_text(ends, value),
                 "" if share is None or share.value is None else f"{100 * share.value:.1f} %",
                 "" if amount is None else _hundreds(amount),
-                f"{cell.head.configuration['chunks']:,}",
+                NOTHING if chunks is None else f"{chunks:,}",
                 _seconds(cell),
                 money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else "",
                 "" if test is None else aligned(difference(test.difference, test.interval)),

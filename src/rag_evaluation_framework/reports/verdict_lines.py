@@ -506,5 +506,13 @@ def _target(head: RunHead) -> str:
 
 
 def _judges(head: RunHead) -> Iterator[str]:
+    cap, prices = (head.parameters.get(name) for name in ("max_cost_usd", "prices_usd_per_million_tokens"))
     for judge in head.configuration.get(JUDGE) or ():
-        yield f"--judge-model {quote(str(judge['model'] if isinstance(judge, Mapping) else judge))}"
+        model = str(judge["model"] if isinstance(judge, Mapping) else judge)
+        if cap is not None and (price := (prices or {}).get(model)):
+            amounts = f"price_input={price['input']:g}, price_output={price['output']:g}"
+            name = model if model.replace("-", "").replace(".", "").isalnum() else repr(model)
+            model = f"openai(model={name}, {amounts})"
+        yield f"--judge-model {quote(model)}"
+    if cap is not None:
+        yield "--max-cost USD"

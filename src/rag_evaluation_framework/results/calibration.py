@@ -112,7 +112,7 @@ def _whole_results_of(folder: RunFolder) -> Path | None:
 #
 # ===============  ====================================================================================
 # ``accuracy``     metrics of truth: faithfulness, correctness, hallucination, grounding, exact matches
-# ``completeness`` metrics of what an answer leaves out: recall of claims, entities, milestones
+# ``completeness`` metrics of what an answer leaves out: recall of claims, nuggets, entities, milestones
 # ``relevance``    answer relevancy
 # ``clarity``      communication
 # ``overall``      metrics of likeness to the reference, and rubrics: they measure everything at once
@@ -139,7 +139,16 @@ _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
         "string_match",
         "relation_match",
     ),
-    "completeness": ("claim_recall", "entity_coverage", "milestone_recall", "hop_coverage"),
+    "completeness": (
+        "claim_recall",
+        "nugget_recall",
+        "nugget_recall_strict",
+        "vital_nugget_recall",
+        "vital_nugget_recall_strict",
+        "entity_coverage",
+        "milestone_recall",
+        "hop_coverage",
+    ),
     "relevance": ("answer_relevancy",),
     "clarity": ("communication",),
     OVERALL: (

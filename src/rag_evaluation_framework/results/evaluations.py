@@ -561,3 +561,17 @@ def summed_up(
         read_rows=rows,
         **more,
     )
+
+
+def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
+    """Return by split and metric the commonest reason why a metric has no score at all."""
+    return {
+        split: dict(part.unmeasured)
+        | {
+            each.metric: each.reasons[0].reason
+            for each in part.metrics.values()
+            if not each.n_scored and not each.n_failed and each.reasons
+        }
+        for split, part in evaluation.parts.items()
+        if part.is_begun
+    }

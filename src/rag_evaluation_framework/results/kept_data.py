@@ -7,6 +7,7 @@ written once it is complete. Contexts that the system returned are in the journa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,14 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.files.access import Limits
+from rag_evaluation_framework.errors import InputError, StorageError, invalid
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import Limits, read_bytes
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
 from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.runs import JudgeUsage
 from rag_evaluation_framework.records.samples import (
     Entities,
     Expectation,
@@ -225,3 +229,19 @@ def read_documents(folder: Path) -> KeptDocuments:
         except (KeyError, TypeError, AttributeError):
             raise invalid("", "a document of a run", line).located(str(path), number) from None
     return KeptDocuments(tuple(found), not_kept)
+
+
+# What the judge of a run has cost so far.
+
+
+def read_judge_usage(path: Path) -> JudgeUsage | None:
+    """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
+    with suppress(OSError, InputError, msgspec.DecodeError):
+        return msgspec.json.decode(read_bytes(path), type=JudgeUsage)
+    return None
+
+
+def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
+    """Keep what a run's judge has cost."""
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        write_bytes_atomically(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")

@@ -50,6 +50,9 @@ def check_workers(workers: object) -> None:
 
 # A corpus cut into chunks: once for each chunker, checked, and in one order whatever the chunker's.
 
+EXISTING = "existing"
+"""The chunker of an index that exists already: how it was cut is not known."""
+
 UNPLACED = "unplaced"
 """In the metadata of a chunk that has no place in its document: it was made without positions."""
 
@@ -61,6 +64,20 @@ class Chunking:
     chunker: str
     chunks: tuple[PositionAwareChunk, ...]
     seconds: float
+
+
+class WholeDocuments:
+    """Fulfils ``extensions.PositionAwareChunker``: what an existing index is given to find its texts in."""
+
+    def __str__(self) -> str:
+        return EXISTING
+
+    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
+        """Return the document as it is, if there is anything in it."""
+        if not doc.content:
+            return []
+        place = (doc.id, 0, len(doc.content), doc.metadata)
+        return [PositionAwareChunk(generate_pa_chunk_id(doc.content), doc.content, *place)]
 
 
 def chunk_corpus(

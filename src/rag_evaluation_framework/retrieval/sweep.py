@@ -44,6 +44,7 @@ from rag_evaluation_framework.retrieval.embedders import (
 )
 from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
+    WholeDocuments,
     candidates_for,
     check_workers,
     chunk_corpus,
@@ -64,11 +65,13 @@ OnStep = Callable[[str], None]
 class Grid:
     """The parts to combine; ``None`` among the rerankers stands for none.
 
+    ``indexes`` exist already: they are combined with rerankers and ks alone, searched, and never written to.
     ``arguments`` are the words of a command line that asks for the same again.
     """
 
     chunkers: Sequence[Chunker | PositionAwareChunker]
     retrievers: Sequence[Retriever]
+    indexes: Sequence[Retriever] = ()
     rerankers: Sequence[Reranker | None] = (None,)
     ks: Sequence[int] = (5,)
     fetch_k: int | None = None
@@ -76,9 +79,9 @@ class Grid:
     arguments: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("chunkers", "retrievers", "rerankers", "ks"):
+        for name in ("chunkers", "retrievers", "indexes", "rerankers", "ks"):
             texts = [component_text(each) for each in getattr(self, name)]
-            if not texts:
+            if not texts and name != "indexes" and not (self.indexes and name in ("chunkers", "retrievers")):
                 raise UsageError(f"{name}: expected at least one, got none")
             if twice := next((text for text in texts if texts.count(text) > 1), None):
                 raise UsageError(f"{name}: expected each once, got {twice} again")
@@ -87,7 +90,8 @@ class Grid:
                 candidates_for(k, reranker, fetch_k=self.fetch_k)
 
     def __len__(self) -> int:
-        return len(self.chunkers) * len(self.retrievers) * len(self.rerankers) * len(self.ks)
+        pipelines = len(self.chunkers) * len(self.retrievers) + len(self.indexes)
+        return pipelines * len(self.rerankers) * len(self.ks)
 
     @property
     def depths(self) -> list[int]:
@@ -117,6 +121,7 @@ def grid_of(
     embedders: Sequence[str | Embedder] = ("hashing",),
     retrievers: Sequence[str | Retriever] = (DENSE,),
     vector_stores: Sequence[str | VectorStore | None] = (None,),
+    indexes: Sequence[Retriever] = (),
     rerankers: Sequence[str | Reranker | None] = (None,),
     k: int | Sequence[int] = 5,
     fetch_k: int | None = None,
@@ -157,6 +162,7 @@ def grid_of(
     return Grid(
         chunkers=_built(CHUNKERS, chunkers),
         retrievers=expanded,
+        indexes=indexes,
         rerankers=_built(RERANKERS, rerankers),
         ks=[k] if isinstance(k, int) else list(k),
         fetch_k=fetch_k,
@@ -201,10 +207,11 @@ def swept_cells(
     """
     check_workers(workers)
     sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
+    cuts = [(_Cut(chunker, sweep), grid.retrievers) for chunker in grid.chunkers]
+    cuts += [(_Cut(WholeDocuments(), sweep), grid.indexes)] if grid.indexes else []
     cells: list[CellPipeline] = []
-    for chunker in grid.chunkers:
-        cut = _Cut(chunker, sweep)
-        for retriever in grid.retrievers:
+    for cut, retrievers in cuts:
+        for retriever in retrievers:
             index = _Index(cut, retriever, sweep)
             for reranker in grid.rerankers:
                 ranking = None if reranker is None else _Reranking(reranker, index, sweep)
@@ -248,6 +255,16 @@ class CellPipeline:
     @property
     def chunking(self) -> Chunking:
         return self._index.cut.chunking
+
+    @property
+    def chunks(self) -> int | None:
+        """How many chunks there are; of an index that exists already that is not known."""
+        return self._index.size["chunks"]
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """What an index that exists already did otherwise than it should."""
+        return getattr(self._index.retriever, "doubts", ())
 
     @property
     def prices(self) -> dict[str, Any]:
@@ -344,7 +361,8 @@ class _Index:
 
     def __init__(self, cut: _Cut, retriever: Retriever, sweep: _Sweep) -> None:
         self.cut, self.text = cut, component_text(retriever)
-        self._retriever, self._sweep = retriever, sweep
+        self.retriever, self._sweep = retriever, sweep
+        self._is_existing = isinstance(cut.chunker, WholeDocuments)
         self._dense = dense_part(retriever)
         self.embedder = self._dense.embedder if self._dense else None
         self._memory = self.embedder if isinstance(self.embedder, RememberingEmbedder) else None
@@ -365,9 +383,10 @@ class _Index:
         embedded_before = self._memory.seconds if self._memory else 0.0
         self.meter = Meter(self.embedder, TOKENS)
         begun = time.perf_counter()
-        chunks = counted(len(chunking.chunks), "chunk")
-        sweep.tell(f"indexing {chunks} of {chunking.chunker} in {self.text}")
-        self._retriever.index(chunking.chunks)
+        if not self._is_existing:
+            chunks = counted(len(chunking.chunks), "chunk")
+            sweep.tell(f"indexing {chunks} of {chunking.chunker} in {self.text}")
+        self.retriever.index(chunking.chunks)
         self._places = {_place(chunk) for chunk in chunking.chunks}
         self.embed_seconds = self._memory.seconds - embedded_before if self._memory else 0.0
         self.index_seconds = time.perf_counter() - begun - self.embed_seconds
@@ -393,8 +412,8 @@ class _Index:
         return [found[query][:depth] for query in queries]
 
     def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
-        hits = [list(of_one) for of_one in self._retriever.retrieve(queries, depth)]
-        for of_one in hits:
+        hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
+        for of_one in () if self._is_existing else hits:
             places = [_place(chunk) for chunk in of_one]
             if len(set(places)) < len(places) or not self._places.issuperset(places):
                 expected = "a store that holds the chunks of this run alone, each once"
@@ -405,6 +424,8 @@ class _Index:
     def size(self) -> dict[str, int | None]:
         """How large the index is; there may be no vectors."""
         chunks = self.cut.chunking.chunks
+        if self._is_existing:
+            return {"chunks": None, "characters": None, "vector_bytes": None}
         dimensions = self._memory.dimensions if self._memory else None
         return {
             "chunks": len(chunks),

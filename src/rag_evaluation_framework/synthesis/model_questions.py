@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
+from rag_evaluation_framework.errors import MAX_COST, ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.models.spending import CountedModel, Spending
@@ -74,6 +74,8 @@ class ModelTarget:
             raise TargetError("timeout", "no answer in time") from None
         except ModelError as error:
             # An endpoint that answered and then fails everyone is as good as gone, whatever it says.
+            if error.kind == MAX_COST:
+                raise
             is_gone = self._has_answered and isinstance(error, ModelOutageError)
             kind = _GONE if is_gone else error.kind
             raise TargetError(kind, error.message, retry=kind in _NOT_REACHED) from error

@@ -1,0 +1,250 @@
+"""Indexes that exist already, in a sweep and as a target: searched as they are, judged by characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_lines import rag_eval_ended
+from rag_evaluation_framework import (
+    Corpus,
+    InputError,
+    RecursiveCharacterChunker,
+    UsageError,
+    evaluate,
+    read_dataset,
+)
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.evaluation.frameworks import existing_index
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+NAMES = ("timetable.md", "fares.md", "refunds.md", "glossary.md")
+CORPUS = Corpus([each for each in Corpus.from_folder(HANDBOOK / "documents") if each.id in NAMES])
+WHOLE = read_dataset(HANDBOOK / "questions.eval.json")
+ASKED = [
+    each
+    for each in WHOLE.samples
+    if each.relevant_spans and all(s.file in NAMES for s in each.relevant_spans)
+]
+QUESTIONS = replace(WHOLE, samples=tuple(ASKED[:12]), documents=CORPUS.documents)
+CHUNKER = RecursiveCharacterChunker(chunk_size=500)
+CHUNKS = [chunk for document in CORPUS for chunk in CHUNKER.chunk_with_positions(document)]
+EMBEDDER = HashingEmbedder()
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Any:
+    return EMBEDDER.embed([chunk.content for chunk in CHUNKS])
+
+
+class Found:
+    """What LangChain calls a document."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self.page_content, self.metadata = text, {"source": source}
+
+
+class Searched:
+    """A retriever of LangChain's shape over our own exact store; ``k`` is its own."""
+
+    def __init__(self, vectors: Any, k: int = 5) -> None:
+        self._store, self._k = ExactVectorStore(), k
+        self._store.add(CHUNKS, vectors)
+
+    def _get_relevant_documents(self, query: str) -> list[Found]:
+        nearest = self._store.search(EMBEDDER.embed([query])[0], self._k)
+        return [self.found(chunk) for chunk in nearest]
+
+    def found(self, chunk: PositionAwareChunk) -> Found:
+        return Found(chunk.content, chunk.doc_id)
+
+    def invoke(self, query: str) -> list[Found]:
+        return self._get_relevant_documents(query)
+
+    async def ainvoke(self, query: str) -> list[Found]:
+        return self.invoke(query)
+
+
+class Rewritten(Searched):
+    """Returns one file in other words, and the others with other white space, under another path."""
+
+    def found(self, chunk: PositionAwareChunk) -> Found:
+        if chunk.doc_id == "timetable.md":
+            return Found(f"In short: {chunk.content}", chunk.doc_id)
+        return Found(chunk.content.replace(" ", "\n"), f"/srv/docs/{chunk.doc_id}")
+
+
+def _swept(*indexes: Any, is_compared: bool = False) -> Evaluation:
+    """Sweep indexes and, where they are compared, our own pipeline of the same parts."""
+    grid = grid_of(
+        chunkers=[CHUNKER] if is_compared else [],
+        retrievers=["dense"] if is_compared else [],
+        vector_stores=[ExactVectorStore()],
+        indexes=[existing_index(index) for index in indexes],
+        k=5,
+    )
+    return evaluate(QUESTIONS, target=grid, documents=CORPUS)
+
+
+def _values(evaluation: Evaluation) -> list[dict[str, float | None]]:
+    """Return the figures of each combination, but for what depends on chunks that nobody knows."""
+    return [
+        {name: each.value for name, each in cell.metrics.items() if name != "precision_omega"}
+        for cell in evaluation.parts.values()
+    ]
+
+
+def test_an_index_of_the_same_chunks_has_the_figures_of_the_pipeline(vectors: Any) -> None:
+    sweep = _swept(Searched(vectors), is_compared=True)
+    ours, theirs = _values(sweep)
+    assert ours == theirs
+    [existing] = [cell for name, cell in sweep.parts.items() if name.startswith("existing")]
+    assert existing.metrics["precision_omega"].value is None
+    assert "chunks" not in existing.head.configuration
+    assert existing.warnings == ()
+
+
+def test_what_is_not_in_the_documents_counts_as_read_for_nothing(vectors: Any) -> None:
+    ours, theirs = _swept(Searched(vectors)), _swept(Rewritten(vectors, k=3))
+    [warned, short] = theirs.warnings
+    assert "texts not in the documents: counted as read for nothing" in warned
+    assert short.endswith("returns at most 3 where 5 are asked for")
+    [[better], [worse]] = _values(ours), _values(theirs)
+    assert 0 < (worse["span_recall"] or 0) < (better["span_recall"] or 0)
+
+
+def test_an_index_of_other_documents_is_refused(vectors: Any) -> None:
+    class Elsewhere(Searched):
+        def found(self, chunk: PositionAwareChunk) -> Found:
+            return Found("Nothing of the kind.", "other.md")
+
+    with pytest.raises(
+        InputError, match=r"expected an index of these documents, got \d+ texts of which none"
+    ):
+        _swept(Elsewhere(vectors))
+
+
+def test_an_index_that_cannot_be_searched_is_told_before_the_first_question(vectors: Any) -> None:
+    class Broken(Searched):
+        def invoke(self, query: str) -> list[Found]:
+            raise ConnectionError("no such host")
+
+    with pytest.raises(
+        UsageError, match="LangChain Broken: cannot be searched: ConnectionError: no such host"
+    ):
+        _swept(Broken(vectors))
+    with pytest.raises(UsageError, match="index: expected an object that can be asked"):
+        existing_index(3)
+
+
+def _chroma(folder: Path, vectors: Any) -> str:
+    chromadb = pytest.importorskip("chromadb")
+    nearest_of_all = {"hnsw": {"space": "cosine", "ef_search": 1000, "max_neighbors": 32}}
+    collection = chromadb.PersistentClient(str(folder)).create_collection(
+        "handbook", embedding_function=None, configuration=nearest_of_all
+    )
+    collection.add(
+        ids=[str(number) for number in range(len(CHUNKS))],
+        embeddings=vectors,
+        documents=[chunk.content for chunk in CHUNKS],
+        metadatas=[{"source": chunk.doc_id} for chunk in CHUNKS],
+    )
+    return f'chroma(collection=handbook, path="{folder.name}", embedder=hashing)'
+
+
+def _qdrant(folder: Path, vectors: Any) -> str:
+    client = pytest.importorskip("qdrant_client").QdrantClient(path=str(folder))
+    models = pytest.importorskip("qdrant_client").models
+    size = models.VectorParams(size=vectors.shape[1], distance=models.Distance.COSINE)
+    client.create_collection("handbook", vectors_config=size)
+    payloads = [{"page_content": chunk.content, "metadata": {"source": chunk.doc_id}} for chunk in CHUNKS]
+    points = models.Batch(ids=list(range(len(CHUNKS))), vectors=vectors.tolist(), payloads=payloads)
+    client.upsert("handbook", points=points)
+    client.close()
+    return f'qdrant(collection=handbook, path="{folder.name}", embedder=hashing)'
+
+
+def test_collections_of_chroma_and_qdrant_are_searched_by_the_command(vectors: Any, tmp_path: Path) -> None:
+    indexes = [_chroma(tmp_path / "chroma", vectors), _qdrant(tmp_path / "qdrant", vectors)]
+    recognise(HANDBOOK / "questions.eval.json").write(QUESTIONS, tmp_path / "questions.eval.json")
+    given = ["retrieval", "questions.eval.json", "-k", "5"]
+    options = [word for index in indexes for word in ("--index", index)]
+    done = rag_eval_ended(
+        *given, *options, "--chunker", str(CHUNKER), "--store", "exact", "--json", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    ranked = json.loads(done.stdout)["cells"]
+    assert {cell["configuration"]["chunker"] for cell in ranked} == {"existing", str(CHUNKER)}
+    recalls = {round(cell["metrics"]["span_recall"]["value"], 3) for cell in ranked}
+    assert len(ranked) == 3
+    assert len(recalls) == 1
+    for wrong, line in {
+        "chroma(collection=other, path=chroma)": 'no collection at chroma "other". There is only handbook.',
+        "chroma(collection=handbook, path=nowhere)": "expected the folder of a Chroma database, got nothing",
+        "chroma(collection=handbook)": "expected the host or the path of the collection",
+        "qdrant(collection=handbook, path=qdrant)": "expected the setting embedder, got none",
+        "chrom(path=x)": 'there is no index "chrom". Did you mean chroma?',
+    }.items():
+        with chdir(tmp_path), pytest.raises(UsageError, match=re.escape(line)):
+            existing_index(wrong)
+
+
+def test_a_collection_is_a_target_by_its_specification(
+    vectors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = _chroma(tmp_path / "chroma", vectors)
+    found = evaluate(QUESTIONS, target=target, documents=CORPUS, metrics=["span_recall"])
+    [cell] = _swept(Searched(vectors)).parts.values()
+    assert [row.result.response.failure for row in found.rows] == [None] * len(QUESTIONS.samples)
+    assert found.columns.scored("span_recall") == cell.columns.scored("span_recall")
+
+
+@pytest.mark.vendors("langchain_community", "faiss", "llama_index")
+@pytest.mark.filterwarnings("ignore")
+def test_stores_of_langchain_and_llama_index_have_the_figures_of_the_pipeline(vectors: Any) -> None:
+    from langchain_community.vectorstores import FAISS
+    from langchain_core.embeddings import Embeddings
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.embeddings import BaseEmbedding
+    from llama_index.core.schema import TextNode
+
+    class Ours(Embeddings):
+        def embed_documents(self, texts: list[str]) -> Any:
+            return EMBEDDER.embed(texts).tolist()
+
+        def embed_query(self, text: str) -> Any:
+            return EMBEDDER.embed([text])[0].tolist()
+
+    class OurNodes(BaseEmbedding):
+        def _get_query_embedding(self, query: str) -> Any:
+            return EMBEDDER.embed([query])[0].tolist()
+
+        async def _aget_query_embedding(self, query: str) -> Any:
+            return self._get_query_embedding(query)
+
+        def _get_text_embedding(self, text: str) -> Any:
+            return self._get_query_embedding(text)
+
+    pairs = [(chunk.content, vector) for chunk, vector in zip(CHUNKS, vectors.tolist(), strict=True)]
+    faiss = FAISS.from_embeddings(pairs, Ours(), metadatas=[{"source": chunk.doc_id} for chunk in CHUNKS])
+    nodes = [
+        TextNode(text=chunk.content, embedding=vector, metadata={"file_path": f"/srv/docs/{chunk.doc_id}"})
+        for chunk, (_, vector) in zip(CHUNKS, pairs, strict=True)
+    ]
+    index = VectorStoreIndex(nodes, embed_model=OurNodes())
+    retriever = faiss.as_retriever(search_kwargs={"k": 5})
+    ours, *theirs = _values(_swept(faiss, retriever, index, is_compared=True))
+    for each in theirs:
+        assert each == pytest.approx(ours, abs=0.005)  # of equal distances another may come first
