@@ -76,14 +76,16 @@ docs: $(VENV)/.dev ## print the pages that come from the code
 	@$(BIN)/python docs/print_pages.py
 
 # Each tool in an environment of its own: ragas 0.1 and ragas do not go together, nor does evals with newer packages.
+# evals asks for many packages that are not used here, so that what it needs is named.
 FIXTURES := tests/fixtures/make_fixtures.py
 fixtures: fixtures-traces fixtures-frameworks ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
 	@for each in 'ragas_old ragas<0.2 datasets<3 pyarrow<18' 'ragas ragas langchain-community==0.4.1' 'deepeval deepeval' \
-	  'inspect_ai inspect_ai backports.zstd' 'openai_evals evals setuptools<80' 'langsmith langsmith pandas' \
+	  'inspect_ai inspect_ai backports.zstd' 'openai_evals backoff blobfile lz4 numpy openai pyyaml requests setuptools<80 tiktoken tqdm zstandard' 'langsmith langsmith pandas' \
 	  'squad_rows datasets' 'langfuse langfuse' 'phoenix arize-phoenix-client pandas' 'rows pandas pyarrow openpyxl' 'promptfoo'; do \
 	  set -- $$each; name=$$1; shift; \
 	  test -x $(VENV)/fixtures/$$name/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/$$name || exit 1; \
 	  test -z "$$*" || PIP_CONSTRAINT= $(VENV)/fixtures/$$name/bin/pip install --quiet "$$@" || exit 1; \
+	  test $$name != openai_evals || $(VENV)/fixtures/$$name/bin/pip install --quiet --no-deps evals || exit 1; \
 	  $(VENV)/fixtures/$$name/bin/python $(FIXTURES) $$name || exit 1; \
 	done
 

@@ -39,11 +39,13 @@ def test_without_flags_the_files_are_where_the_specification_has_them() -> None:
     result = run()
     assert result.exit_code == 0
     assert result.stdout == (
-        "evaluation/datasets/offline_dataset.jsonl: 20 records, version v1\n"
-        "  qa                11  evaluation/datasets/qa_pairs.jsonl\n"
-        "  summaries          5  evaluation/datasets/summaries.jsonl\n"
-        "  citations          3  evaluation/datasets/citations.jsonl\n"
-        "  manifest              evaluation/datasets/manifest.json\n"
+        "evaluation/datasets/offline_dataset.jsonl: 20 records, version v1\n\n"
+        "  split      records  file\n"
+        "  qa              11  evaluation/datasets/qa_pairs.jsonl\n"
+        "  summaries        5  evaluation/datasets/summaries.jsonl\n"
+        "  citations        3  evaluation/datasets/citations.jsonl\n"
+        "  manifest            evaluation/datasets/manifest.json\n\n"
+        "next: rag-eval stats evaluation/datasets/qa_pairs.jsonl      what is in it\n"
     )
     assert result.stderr == "rag-eval: qa: 1 dropped (missing reference)\n"
     manifest = json.loads((DEFAULT / "manifest.json").read_bytes())

@@ -156,3 +156,55 @@ def test_what_a_tool_has_no_place_for_is_named_before_it_is_lost(tmp_path: Path)
     assert lost == {"recorded.contexts", "recorded.sources", "recorded.answer", "reference_contexts"}
     with pytest.raises(UsageError, match="openai-evals is written as lines, not as csv"):
         convert(FOLDER / "openai_evals.jsonl", tmp_path / "evals.csv", to="openai-evals")
+
+
+def of_ragas(path: Path) -> list[Any]:
+    from ragas import EvaluationDataset
+
+    return [sample.model_dump() for sample in EvaluationDataset.from_jsonl(path).samples]
+
+
+def of_deepeval(path: Path) -> list[Any]:
+    from deepeval.dataset import EvaluationDataset
+
+    dataset = EvaluationDataset()
+    dataset.add_goldens_from_jsonl_file(str(path))
+    return [golden.model_dump() for golden in dataset.goldens]
+
+
+def of_inspect_ai(path: Path) -> list[Any]:
+    from inspect_ai.dataset import json_dataset
+
+    samples = [sample.model_dump() for sample in json_dataset(str(path))]
+    for sample in samples:
+        for message in sample["input"] if isinstance(sample["input"], list) else ():
+            del message["id"]  # drawn anew each time
+    return samples
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("read", "name", "dialect", "foreign"),
+    [
+        pytest.param(of_ragas, "ragas.jsonl", "ragas", "deepeval.jsonl", marks=pytest.mark.vendors("ragas")),
+        pytest.param(
+            of_deepeval, "deepeval.jsonl", "deepeval", "ragas.jsonl", marks=pytest.mark.vendors("deepeval")
+        ),
+        pytest.param(
+            of_inspect_ai,
+            "inspect.jsonl",
+            "inspect",
+            "openai_evals.jsonl",
+            marks=pytest.mark.vendors("inspect_ai"),
+        ),
+    ],
+)
+def test_the_tool_itself_reads_what_is_written(
+    read: Any, name: str, dialect: str, foreign: str, tmp_path: Path
+) -> None:
+    convert(FOLDER / name, tmp_path / "same.jsonl", to=dialect)
+    assert read(tmp_path / "same.jsonl") == read(FOLDER / name)
+    convert(FOLDER / foreign, tmp_path / "other.jsonl", to=dialect, lossy=True)
+    questions = [sample.question for sample in read_dataset(FOLDER / foreign).samples]
+    written = json.dumps(read(tmp_path / "other.jsonl"), ensure_ascii=False, default=str)
+    assert [question for question in questions if question not in written] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import log2
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from chat_server import ChatReply
 from hostile_answers import hostile_answers
 from scripted_judge import Reading, entries, judged_by, judging
 
-from rag_evaluation_framework import Response, Sample, Turn, evaluate
+from rag_evaluation_framework import Response, Sample, Turn, UsageError, evaluate
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.nuggets import MOST, Nugget, assign_nuggets, make_nuggets
@@ -81,6 +82,19 @@ def test_contexts_are_graded_from_0_to_3_and_are_qrels_of_what_was_retrieved() -
     details = found["relevance_grade"].details
     assert details["grades"] == [0, 3, 0, 1]
     assert details["reasons"] == ["0 words", "3 words", None, "1 words"]
+
+
+def test_grades_are_written_as_qrels(tmp_path: Path) -> None:
+    texts = {"d1": "It is blue.", "d2": "The ferry sails at nine.", "d3": "The ferry waits."}
+    contexts = [{"source": name, "text": text} for name, text in texts.items()]
+    rows = [{"id": "q1", "question": QUESTION, "answer": "At nine.", "contexts": contexts}]
+    with judged_by(judging(reply)) as (judge, _):
+        found = evaluate(rows, metrics=["relevance_grade"], judge=judge)
+    found.export("qrels", tmp_path / "judged.qrels")
+    assert (tmp_path / "judged.qrels").read_text() == "q1 0 d1 0\nq1 0 d2 3\nq1 0 d3 1\n"
+    plain = evaluate([{"question": "Why?", "answer": "So."}], metrics=["toxicity"])
+    with pytest.raises(UsageError, match="qrels: no grades of documents to write"):
+        plain.export("qrels", tmp_path / "none.qrels")
 
 
 def test_without_contexts_nothing_is_graded_and_with_useless_ones_the_order_is_worth_nothing() -> None:

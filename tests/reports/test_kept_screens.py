@@ -244,3 +244,49 @@ def test_the_commands_after_rank_generate_and_a_sweep_work_as_printed(
     (command,) = commands_next(rag_eval("generate", "my documents", "-o", "few questions.eval.json").stdout)
     (command,) = commands_next(rag_eval(*command, "--runs-dir", "swept", "--store", "exact").stdout)
     assert " found by " in rag_eval(*command).stdout
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The golden set, evaluated; a project begun beside it."""
+    folder = tmp_path_factory.mktemp("golden") / "golden"
+    shutil.copytree(EXAMPLES / "golden", folder)
+    shutil.copy(EXAMPLES / "offline" / "offline_dataset.jsonl", folder)
+    (folder / "documents").mkdir()
+    for name in ("refunds.md", "fares.md", "visitor-guide-zh.md"):
+        shutil.copy(EXAMPLES / "handbook" / "documents" / name, folder / "documents")
+    for arguments in (
+        ("golden", "evaluation", "--target", "assistant:answer", "--out", "golden.results.json"),
+        ("init", "."),
+    ):
+        done = rag_eval_ended(*arguments, folder=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("generate", ("generate", "documents", "-o", "questions.eval.json", "--force")),
+        ("build", ("build", "--offline-dataset", "offline_dataset.jsonl", "--force")),
+        ("agreement", ("agreement", "data/evaluation/ground_truth/annotations")),
+        ("calibrate", ("calibrate", "golden.results.json", "--labels", "labels.csv", "-m", "token_f1")),
+        ("datasets", ("datasets",)),
+    ],
+)
+def test_commands_that_make_and_trust(
+    golden: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.chdir(golden)
+    done = rag_eval(*arguments, "--width", str(width))
+    assert done.exception is None
+    check(name, width, done.stdout)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_golden_set_has_one_row_a_kind(golden: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.chdir(golden)
+    (run,) = golden.glob("runs/*_001")
+    text = load(run).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
+    check("golden", width, text)

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -125,13 +126,22 @@ def command(
 
 
 def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
+    from rag_evaluation_framework.reports.screen import Column
+
     manifest = built.manifest
-    click.echo(
+    screen = new_screen()
+    screen.say(
         f"{settings.offline_dataset}: {counted(built.records, 'record')}, version {manifest['version']}"
     )
-    for name, split in manifest["splits"].items():
-        click.echo(f"  {name:<10} {split['count']:>9,}  {settings.splits[name]}")
-    click.echo(f"  {'manifest':<10} {'':>9}  {settings.manifest_output}")
+    screen.gap()
+    rows = [
+        [name, f"{each['count']:,}", str(settings.splits[name])] for name, each in manifest["splits"].items()
+    ]
+    columns = [Column("split"), Column("records", right=True), Column("file", flexible=True)]
+    screen.table(columns, [*rows, ["manifest", "", str(settings.manifest_output)]])
+    screen.gap()
+    screen.steps([(f"rag-eval stats {quote(rows[0][2])}", "what is in it")] if rows else [])
+    show(screen)
     for remark in _remarks(built):
         click.echo(f"rag-eval: {remark}", err=True)
 

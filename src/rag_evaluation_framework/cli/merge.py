@@ -61,7 +61,8 @@ Examples:
     "--to",
     metavar="FORMAT|TRACKER",
     required=True,
-    help="One of csv, parquet, xlsx, latex, junit, markdown, html, mlflow, wandb, langsmith, opentelemetry.",
+    help="One of csv, parquet, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
+    "opentelemetry.",
 )
 @click.option(
     "-o",
@@ -74,7 +75,8 @@ def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) ->
     """Write RUN (an id or the end of it, a folder, a results file; by default the latest) for others to use.
 
     csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
-    figures; junit, markdown and html are the reports. A text is never a formula in a spreadsheet.
+    figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. A text is never a
+    formula in a spreadsheet.
 
     mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI
     or a folder, and wandb stays offline unless WANDB_MODE=online. langsmith gets the samples as a dataset

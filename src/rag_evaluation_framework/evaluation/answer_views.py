@@ -264,8 +264,9 @@ class RelevanceReader(AnswerReader):
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
         """Return the grade of each context and why; with their documents, they are relevance judgements."""
-        graded, hits = self._graded, self.response.hits
-        names = [hit.id for hit in hits] if len(hits) == len(graded.grades) else []
+        graded, recorded = self._graded, self.sample.recorded
+        named = ([hit.id for hit in self.response.hits], recorded.sources if recorded else ())
+        names = next((list(each) for each in named if len(each) == len(graded.grades)), [])
         return {
             "grades": [int(each) if each == int(each) else each for each in graded.grades],
             "reasons": graded.reasons,

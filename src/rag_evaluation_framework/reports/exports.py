@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.screen import figure, interval_text
@@ -22,6 +22,7 @@ ENDINGS = {
     "parquet": ".parquet",
     "xlsx": ".xlsx",
     "latex": ".tex",
+    "qrels": ".qrels",
     "junit": ".xml",
     "markdown": ".md",
     "html": ".html",
@@ -38,7 +39,8 @@ def export(evaluation: Evaluation, to: str, path: str | Path | None = None) -> s
     """Write an evaluation as one of :data:`ENDINGS` or record it in one of :data:`TRACKERS`; say where.
 
     CSV, Parquet and the first sheet of a workbook have a row for each answer; LaTeX and the second sheet have
-    the figures. ``path`` is the file, by default the run's id with the ending; of a tracker, its place.
+    the figures; qrels have the grades that a judge gave to what was retrieved. ``path`` is the file, by
+    default the run's id with the ending; of a tracker, its place.
     """
     if to in TRACKERS.names():
         return TRACKERS.get(to)(evaluation, None if path is None else str(path))
@@ -197,9 +199,37 @@ def _latex(evaluation: Evaluation, path: Path) -> None:
     write_text_atomically(path, latex_table(evaluation))
 
 
+GRADE = "relevance_grade"
+"""The metric whose grades are relevance judgements."""
+
+
+def judged_qrels(evaluation: Evaluation) -> Iterator[tuple[str, str, int]]:
+    """Yield query, document and grade of what a judge has graded; of a document's chunks the best counts."""
+    for part in evaluation.named_runs.values():
+        for row in part.rows:
+            details = next((each.details for each in row.scores if each.metric.startswith(GRADE)), {})
+            grades: dict[str, float] = {}
+            for name, grade in zip(details.get("documents", ()), details.get("grades", ()), strict=False):
+                grades[name] = max(grade, grades.get(name, 0))
+            yield from ((row.id, name, round(grade)) for name, grade in grades.items())
+
+
+def _qrels(evaluation: Evaluation, path: Path) -> None:
+    lines = [f"{query} 0 {document} {grade}\n" for query, document, grade in judged_qrels(evaluation)]
+    if not lines:
+        raise UsageError(
+            f"qrels: no grades of documents to write; score the run with -m {GRADE} and a judge, from a "
+            "system that names what it retrieves"
+        )
+    if spaced := next((line for line in lines if len(line.split()) != 4), None):
+        raise UsageError(f"qrels: expected ids without spaces, got {spaced.strip()}")
+    write_text_atomically(path, "".join(lines))
+
+
 _WRITERS: Mapping[str, Callable[[Evaluation, Path], None]] = {
     "csv": _csv,
     "parquet": _parquet,
     "xlsx": _xlsx,
     "latex": _latex,
+    "qrels": _qrels,
 }

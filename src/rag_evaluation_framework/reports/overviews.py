@@ -407,6 +407,10 @@ _TURNED_DOWN = {
     "duplicate-question": ("was asked before", "were asked before"),
     "gives-answer-away": ("gives the answer away", "give the answer away"),
     "passage-not-found": ("does not lead back to its passage", "do not lead back to their passages"),
+    "nothing-to-ask": (
+        "was not made: the documents give no more",
+        "were not made: the documents give no more",
+    ),
 }
 _GOOD_ONES = "more-than-asked-for"
 

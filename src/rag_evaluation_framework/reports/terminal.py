@@ -542,7 +542,10 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
             Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
         )
     elif runs:
-        named = ", ".join(f"{part.head.run_id} ({one_line(name)})" for name, part in runs.items())
+        kinds_of = KINDS_OF_GOLDEN if evaluation.kind == "golden" else {}
+        named = ", ".join(
+            f"{part.head.run_id} ({one_line(kinds_of.get(name, name))})" for name, part in runs.items()
+        )
         screen.say(Styled(f"runs {named}{target}{against}", DIM), hang=5)
 
 
