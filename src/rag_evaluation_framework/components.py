@@ -120,6 +120,10 @@ TARGETS.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIModel
 TARGETS.register("python", "rag_evaluation_framework.evaluation.targets:PythonCallable")
 TARGETS.register("recorded", "rag_evaluation_framework.evaluation.targets:RecordedAnswers")
 
+JUDGES: Registry[Callable[..., Any]] = Registry("judge")
+"""Who judges, by name: ``openai`` for any model behind such an endpoint, or a client of another package's."""
+JUDGES.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIChatModel")
+
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 _RECORDED_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 

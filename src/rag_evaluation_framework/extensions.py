@@ -216,6 +216,7 @@ class Registry(Generic[T]):
         self.kind = kind
         # What loads a component, and the extra it needs.
         self._entries: dict[str, tuple[Callable[[], Any], str | None]] = {}
+        self._packages: dict[str, str] = {}
         self._installed_read = False
 
     def register(self, name: str, component: T | str, *, extra: str | None = None) -> None:
@@ -244,7 +245,14 @@ class Registry(Generic[T]):
         except Exception as error:  # anyone's module may raise anything
             if extra is not None and isinstance(error, ImportError):
                 raise MissingExtraError(f"{self.kind} {name!r}", extra) from error
-            raise UsageError(f"{self.kind} {name!r} cannot be loaded: {described(error)}") from error
+            package = f" of {self._packages[name]}" if name in self._packages else ""
+            told = f"{self.kind} {name!r}{package} cannot be loaded: {described(error)}"
+            raise UsageError(told) from error
+
+    def package(self, name: str) -> str | None:
+        """Return the installed package that a component is of, with its version; ``None`` for ours."""
+        self._read_installed()
+        return self._packages.get(name)
 
     def names(self) -> list[str]:
         """Return every name, installed packages' included, sorted; nothing is imported."""
@@ -259,7 +267,45 @@ class Registry(Generic[T]):
         from importlib.metadata import entry_points  # costs 30 ms, so only when a name is not ours
 
         for point in entry_points(group=f"{ENTRY_POINT_PREFIX}{self.kind}s"):
-            self._entries.setdefault(point.name, (point.load, None))
+            if point.name not in self._entries:
+                self._entries[point.name] = (point.load, None)
+                self._packages[point.name] = _package_of(point)
+
+
+def _package_of(point: Any) -> str:
+    """Name the package that declares an entry point; one that lies about unpacked may have no name."""
+    return "a package without a name" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def plugin_at_fault(error: BaseException) -> str | None:
+    """Say in a line which plug-in an error came from: its kind, name and package; ``None`` if from none.
+
+    It is the one whose code was nearest to where the error arose.
+    """
+    from importlib.metadata import distributions  # costs 30 ms, so only when something went wrong
+
+    points = [
+        each
+        for package in distributions()
+        for each in package.entry_points
+        if each.group.startswith(ENTRY_POINT_PREFIX)
+    ]
+    places: list[tuple[str, str]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        places.append((frame.f_globals.get("__name__", ""), frame.f_code.co_qualname))
+        trace = trace.tb_next
+    for module, within in reversed(places):
+        package = module.partition(".")[0]
+        near = [each for each in points if each.module.partition(".")[0] == package]
+        # Of several that a package has, the one that was running; else whichever is of that module.
+        near.sort(key=lambda each: (each.attr != within.partition(".")[0], each.module != module))
+        if near:
+            kind = near[0].group.removeprefix(ENTRY_POINT_PREFIX).removesuffix("s").replace("_", " ")
+            told = f"{kind} {near[0].name!r} of {_package_of(near[0])}"
+            return f"the {told} failed: {described(error)}"
+    return None
 
 
 RENDERERS: Registry[Callable[..., str]] = Registry("renderer")

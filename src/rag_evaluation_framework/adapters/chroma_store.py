@@ -37,7 +37,7 @@ _FEATURE = "ChromaVectorStore"
 
 
 class ChromaVectorStore(CollectionStore):
-    """Fulfils ``extensions.BatchVectorStore``. ``host`` is a server, ``path`` a folder; without, memory."""
+    """A collection of Chroma. ``host`` is a server, ``path`` a folder; without, memory."""
 
     name = "chroma"
 

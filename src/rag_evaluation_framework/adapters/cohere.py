@@ -111,7 +111,7 @@ class _CohereEndpoint:
 
 
 class CohereEmbedder(_CohereEndpoint):
-    """Fulfils ``extensions.Embedder``: queries as ``search_query``, documents as ``search_document``.
+    """A model of Cohere's: queries as ``search_query``, documents as ``search_document``.
 
     ``tokens_used`` is what Cohere billed, ``None`` once it did not say; ``characters_used`` is what was sent.
     ``price``, in US dollars for a million tokens, is for reports; it is no part of the name.
@@ -166,7 +166,7 @@ class CohereEmbedder(_CohereEndpoint):
 
 
 class CohereReranker(_CohereEndpoint):
-    """Fulfils ``extensions.Reranker``.
+    """A reranking model of Cohere's.
 
     ``price``, in US dollars for one search, is for reports; it is no part of the name.
     """

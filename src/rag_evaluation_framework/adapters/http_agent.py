@@ -52,7 +52,7 @@ _ACCEPT = "application/json, text/event-stream;q=0.9, */*;q=0.5"
 
 
 class HttpAgent:
-    """Fulfils ``extensions.Target``.
+    """An agent behind a URL.
 
     ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back, as are the
     password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the

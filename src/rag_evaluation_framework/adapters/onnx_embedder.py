@@ -36,7 +36,7 @@ _LIMITS = (
 
 
 class OnnxEmbedder:
-    """Fulfils ``extensions.Embedder``. ``path`` is the model's folder; it is loaded at the first text.
+    """A model in ONNX. ``path`` is the model's folder; it is loaded at the first text.
 
     Queries and documents are embedded with the prompts in ``config_sentence_transformers.json``, or with
     those that the model's name stands for; ``query_prefix`` and ``document_prefix`` are others, or ``""``

@@ -78,7 +78,7 @@ Question: {question}"""
 
 
 class OpenAIModel:
-    """Fulfils ``extensions.Target``. ``temperature=None`` leaves the endpoint's own, which some models
+    """A model by itself, without retrieval. ``temperature=None`` leaves the endpoint's own, which some models
     require.
 
     The key is read from the environment variable ``key_env``. Only ``api.openai.com`` cannot do without one.
@@ -169,7 +169,7 @@ _MAX_BODY_BYTES = 100_000_000
 
 
 class OpenAIEmbedder:
-    """Fulfils ``extensions.Embedder``.
+    """A model behind an endpoint like OpenAI's.
 
     Queries and documents are sent with the prefixes that the model was trained with (E5, BGE, Nomic and their
     like, by its name); ``query_prefix`` and ``document_prefix`` are others, or ``""`` for none, where the
@@ -327,7 +327,7 @@ _REFUSALS_FROM = 300
 
 
 class OpenAIChatModel:
-    """Fulfils ``ChatModel``.
+    """A chat model behind an endpoint like OpenAI's.
 
     The key is read from the environment variable ``key_env``; only ``api.openai.com`` cannot do without one.
     The address is ``base_url``, else ``OPENAI_BASE_URL``, else OpenAI's. At most ``concurrency`` requests are

@@ -29,7 +29,7 @@ _POINTS_AT_ONCE = 1000
 
 
 class QdrantVectorStore(CollectionStore):
-    """Fulfils ``extensions.BatchVectorStore``. ``url`` is a server, ``path`` a folder; without, memory."""
+    """A collection of Qdrant. ``url`` is a server, ``path`` a folder; without, memory."""
 
     name = "qdrant"
 

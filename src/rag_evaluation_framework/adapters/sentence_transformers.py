@@ -68,7 +68,7 @@ class _LocalModel:
 
 
 class SentenceTransformerEmbedder(_LocalModel):
-    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded.
+    """A model of sentence-transformers. The model is loaded when the first text is embedded.
 
     Queries and documents are embedded with the model's prompts for them, or with those that its name stands
     for where it brings none; ``query_prefix`` and ``document_prefix`` are others, or ``""`` for none.
@@ -132,7 +132,7 @@ class SentenceTransformerEmbedder(_LocalModel):
 
 
 class CrossEncoderReranker(_LocalModel):
-    """Fulfils ``extensions.Reranker`` by a model that reads query and chunk together.
+    """Orders by a model that reads query and chunk together.
 
     Equal scores keep the order in which the candidates came.
     """

@@ -14,7 +14,9 @@ LIST_EXAMPLES = """\b
 Examples:
   rag-eval list metrics
   rag-eval list metrics --json
-  rag-eval list methods"""
+  rag-eval list methods
+  rag-eval list chunkers
+  rag-eval list dialects"""
 
 
 @click.group("list", epilog=LIST_EXAMPLES)
@@ -52,6 +54,44 @@ def methods(as_json: bool) -> None:
         screen = new_screen()
         show_method_cards(screen, cards)
         show(screen)
+
+
+# Components by kind, ours and those of installed packages; where each registry stands.
+_KINDS = {
+    "chunkers": ("components:CHUNKERS", "Show every chunker with its settings."),
+    "embedders": ("components:EMBEDDERS", "Show every embedder with its settings."),
+    "stores": ("components:VECTOR_STORES", "Show every vector store with its settings."),
+    "retrievers": ("components:RETRIEVERS", "Show every retriever with its settings."),
+    "rerankers": ("components:RERANKERS", "Show every reranker with its settings."),
+    "targets": ("components:TARGETS", "Show what a system under test may be, with its settings."),
+    "judges": ("components:JUDGES", "Show who may judge, with the settings."),
+    "dialects": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
+    "renderers": ("extensions:RENDERERS", "Show what results can be rendered as, with the settings."),
+}
+
+
+def _listing_of(kind: str, place: str, summary: str) -> click.Command:
+    @AS_JSON
+    def listed(as_json: bool) -> None:
+        from importlib import import_module
+
+        from rag_evaluation_framework.reports.lists import component_rows, show_components
+
+        module, _, registry = place.partition(":")
+        found = getattr(import_module(f"rag_evaluation_framework.{module}"), registry)
+        rows = component_rows(found, skipped=kind == "renderers")
+        if as_json:
+            print_json(rows)
+        else:
+            screen = new_screen()
+            show_components(screen, rows)
+            show(screen)
+
+    return click.command(kind, help=summary, epilog=LIST_EXAMPLES)(listed)
+
+
+for _kind, (_place, _summary) in _KINDS.items():
+    list_command.add_command(_listing_of(_kind, _place, _summary))
 
 
 # ``rag-eval datasets``: list the datasets of a folder.

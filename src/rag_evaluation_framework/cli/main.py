@@ -54,6 +54,14 @@ def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name:
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"], name=name)
         return 130
+    except Exception as error:  # a plug-in may raise anything; whatever else it is, is raised again
+        from rag_evaluation_framework.extensions import plugin_at_fault
+
+        told = plugin_at_fault(error)
+        if told is None:
+            raise
+        _say([told], name=name)
+        return 2
     except SystemExit:
         return 0  # click ends so when the reader went away, as with `| head`; nothing is left to say
     return code if isinstance(code, int) else 0
@@ -205,7 +213,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
     },
     "Setting up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
-        "list": _Command("listing:list_command", "Show what can be used: metrics, offline methods."),
+        "list": _Command(
+            "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, dialects …"
+        ),
     },
 }
 _COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}

@@ -332,7 +332,7 @@ _FILLED = ("thread_id", "history")
 
 
 class PythonCallable:
-    """Fulfils ``extensions.Target``. ``function`` is the place to import it from, or the function itself."""
+    """A function of yours. ``function`` is the place to import it from, or the function itself."""
 
     def __init__(
         self,
@@ -488,7 +488,7 @@ class _Recorded:
 
 
 class RecordedAnswers:
-    """Fulfils ``extensions.Target``. The file is read whole, and all of its problems are in one error."""
+    """Answers that were recorded. The file is read whole, and all of its problems are in one error."""
 
     is_live = False
 

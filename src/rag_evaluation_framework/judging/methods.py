@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from rag_evaluation_framework.components import EMBEDDERS, component_from
+from rag_evaluation_framework.components import EMBEDDERS, JUDGES, component_from
 from rag_evaluation_framework.errors import MissingKeyError, UsageError
-from rag_evaluation_framework.extensions import Dialect, Embedder, Registry, built, parse_specification
+from rag_evaluation_framework.extensions import (
+    Dialect,
+    Embedder,
+    Registry,
+    Specification,
+    built,
+    parse_specification,
+)
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.views import Method
 from rag_evaluation_framework.records.documents import Corpus
@@ -51,7 +58,6 @@ for _name, _place in {
     "client": "models.clients:as_chat_model",
     "memory": "models.memory:RememberingModel",
     "spending": "models.spending:Spending",
-    "openai": "adapters.openai:OpenAIChatModel",
 }.items():
     _PARTS.register(_name, f"rag_evaluation_framework.{_place}")
 
@@ -224,10 +230,10 @@ def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSet
 
 def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened: ExitStack) -> ChatModel:
     arguments: dict[str, Any] = {"model": text}
-    if "(" in text:
+    if "(" in text or JUDGES.package(text) is not None:
         specification = parse_specification(text)
         if specification.name != "openai":
-            raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
+            return _remembered(_judge_of_a_package(specification, settings, opened), settings)
         arguments = dict(specification.arguments)
     options = {
         "base_url": settings.url,
@@ -237,13 +243,33 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
     }
     arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
     try:
-        model: Any = built(_PARTS.get("openai"), arguments, of=f"judge {text}", given={"spending": spending})
+        model: Any = built(JUDGES.get("openai"), arguments, of=f"judge {text}", given={"spending": spending})
     except MissingKeyError as error:
         option = error.option and "--judge-key-env"
         raise MissingKeyError(error.model, error.variable, option) from None
     opened.callback(model.close, for_good=True)
+    return _remembered(model, settings)
+
+
+def _remembered(model: Any, settings: JudgeSettings) -> ChatModel:
     remembered: ChatModel = model if settings.cache is None else _PARTS.get("memory")(model, settings.cache)
     return remembered
+
+
+def _judge_of_a_package(
+    specification: Specification, settings: JudgeSettings, opened: ExitStack
+) -> ChatModel:
+    """Build a judge that a package brings; what an endpoint needs is none of its settings."""
+    given = [name for name in ("url", "key_env") if getattr(settings, name) is not None]
+    if given:
+        options = " and ".join(f"--judge-{name.replace('_', '-')}" for name in given)
+        expected = f"its own settings, as in {specification.name}(…)"
+        raise UsageError(f"judge {specification}: expected {expected}, got {options}")
+    judge = built(JUDGES.get(specification.name), specification.arguments, of=f"judge {specification}")
+    if callable(close := getattr(judge, "close", None)):
+        opened.callback(close)
+    model: ChatModel = _PARTS.get("client")(judge)
+    return model
 
 
 def kinship_warnings(methods: Methods, models: Iterable[str]) -> list[str]:

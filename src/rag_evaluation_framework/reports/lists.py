@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,6 +12,8 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
+from rag_evaluation_framework.errors import MissingExtraError, UsageError
+from rag_evaluation_framework.extensions import Registry, Specification
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.reports.screen import (
@@ -339,3 +342,64 @@ def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
                 right("plain", leaves=BY),
             ]
             screen.table(columns, rows, indent=4)
+
+
+# Components of one kind, ours and those of installed packages, with their settings.
+
+_TAKEN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def component_rows(registry: Registry[Any], *, skipped: int = 0) -> list[dict[str, Any]]:
+    """Return each component with its settings, what it is, the package that brings it, or why it is broken.
+
+    ``skipped`` are so many parameters that are no settings: what a renderer renders.
+    """
+    rows = []
+    for name in registry.names():
+        row: dict[str, Any] = {"name": name, "written": name, "settings": {}, "summary": ""}
+        row |= {"package": registry.package(name), "error": None}
+        try:
+            component = registry.get(name)
+        except (UsageError, MissingExtraError) as error:
+            row["error"] = str(error)
+        else:
+            row["settings"] = _settings(component, skipped)
+            inside = ", ".join(f"{each}={value}" for each, value in row["settings"].items())
+            row["written"] = f"{name}({inside})" if inside else name
+            row["summary"] = _told_of(component)
+        rows.append(row)
+    return rows
+
+
+def _settings(component: Any, skipped: int) -> dict[str, str]:
+    """Return the settings with their defaults as a specification writes them; ``…`` where one is needed."""
+    if not callable(component):
+        return {}
+    parameters = [each for each in inspect.signature(component).parameters.values() if each.kind in _TAKEN]
+    return {each.name: _default(each.default) for each in parameters[skipped:] if each.name != "spending"}
+
+
+def _told_of(component: Any) -> str:
+    """Return what a component says of itself: a dialect its endings and fields, others their first words."""
+    if endings := getattr(component, "suffixes", None):
+        holds = ", ".join(sorted(getattr(component, "holds", ())))
+        return f"{', '.join(endings)}{f'; holds {holds}' if holds else ''}"
+    return " ".join((inspect.getdoc(component) or "").partition("\n\n")[0].replace("``", "").split())
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty or not isinstance(value, bool | int | float | str | None):
+        return "…"
+    return str(Specification("", {"": value}))[2:-1]
+
+
+def show_components(screen: Screen, rows: Sequence[dict[str, Any]]) -> None:
+    """Add each component: how it is written, whose it is, and what it is."""
+    for row in rows:
+        screen.gap()
+        whose = "" if row["package"] is None else f"   (of {row['package']})"
+        screen.say(f"{row['written']}{whose}", hang=6)
+        if row["error"] is not None:
+            screen.say(Styled(row["error"], BAD), indent=4, hang=6)
+        elif row["summary"]:
+            screen.say(row["summary"], indent=4, hang=6)

@@ -65,7 +65,7 @@ class BM25Index:
 
 
 class BM25Retriever:
-    """Fulfils ``extensions.Retriever``. Only chunks that share a word with the query are found."""
+    """BM25 over words. Only chunks that share a word with the query are found."""
 
     def __init__(
         self, k1: float = K1, b: float = B, *, tokenize: Callable[[str], Sequence[str]] = lexical_tokens

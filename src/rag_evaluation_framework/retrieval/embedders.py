@@ -159,7 +159,7 @@ Integers = npt.NDArray[np.uint64]
 
 
 class HashingEmbedder:
-    """Fulfils ``extensions.Embedder``: similar spelling, near vectors. Knows no synonyms."""
+    """Hashes pieces of words: similar spelling, near vectors. Knows no synonyms."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         if not isinstance(dimensions, int) or not 1 <= dimensions <= MAX_DIMENSIONS:

@@ -70,7 +70,7 @@ def _take_over(store: VectorStore, *, held: int | None) -> None:
 
 
 class DenseRetriever:
-    """Fulfils ``extensions.Retriever``: the nearest vectors' chunks. Without a store, the exact one."""
+    """Finds the nearest vectors' chunks. Without a store, the exact one."""
 
     def __init__(self, embedder: Embedder, store: VectorStore | None = None) -> None:
         self.embedder = embedder
@@ -146,7 +146,7 @@ def _place(chunk: PositionAwareChunk) -> Place:
 
 
 class FusedRetriever:
-    """Fulfils ``extensions.Retriever``: asks several, each by a name of its own, and fuses their rankings.
+    """Asks several, each by a name of its own, and fuses their rankings.
 
     ``FusedRetriever(lexical=BM25Retriever(), dense=DenseRetriever(embedder))``. Each is asked for ``depth``
     chunks, or for k where that is more.
@@ -209,7 +209,7 @@ _TEXTS_REMEMBERED = 1 << 14
 
 
 class LexicalReranker:
-    """Fulfils ``extensions.Reranker``. Of equal sums, the one with the better words is first."""
+    """Orders by the words that are shared. Of equal sums, the one with the better words is first."""
 
     def __init__(self, constant: float = RERANKING_CONSTANT) -> None:
         if not 0 <= constant < float("inf"):

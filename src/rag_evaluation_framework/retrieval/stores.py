@@ -363,7 +363,7 @@ def place_order(chunks: Sequence[PositionAwareChunk]) -> Numbers:
 
 
 class ExactVectorStore:
-    """Fulfils ``extensions.BatchVectorStore``. Cosine; ties by (doc_id, start); every occurrence is kept."""
+    """Searches all vectors in memory. Cosine; ties by (doc_id, start); every occurrence is kept."""
 
     def __init__(self) -> None:
         self._stored = StoredChunks()
