@@ -233,6 +233,10 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
     if "(" in text or JUDGES.package(text) is not None:
         specification = parse_specification(text)
         if specification.name != "openai":
+            if spending is not None and spending.cap is not None:
+                raise UsageError(
+                    f"judge {text}: a cap in money needs prices, which a plug-in's judge has not"
+                )
             return _remembered(_judge_of_a_package(specification, settings, opened), settings)
         arguments = dict(specification.arguments)
     options = {
