@@ -105,7 +105,7 @@ def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None
         "dialects": ["faq"],
     }
     assert "line   (of house-style 0.1.0)\n    Render the figures" in rag_eval("list", "renderers").output
-    assert "brevity(words=30)" in rag_eval("list", "metrics").output
+    assert "terseness(words=30)" in rag_eval("list", "metrics").output
     listed = rag_eval("list", "chunkers").output
     assert "fixed(tokens=200, overlap=0, tokenizer=none)" in listed
     assert "chunker 'gone' of broken-parts 0.1.0 cannot be loaded: AttributeError" in " ".join(listed.split())
@@ -113,10 +113,10 @@ def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None
 
 def test_the_components_of_a_plugin_do_their_work(installed: Path, capfd: Any) -> None:
     evaluation = evaluate(
-        "page.faq.md", target='looked_up(path="page.faq.md")', metrics=["exact_match", "brevity(words=2)"]
+        "page.faq.md", target='looked_up(path="page.faq.md")', metrics=["exact_match", "terseness(words=2)"]
     )
     # Three words each, of which two are not too many.
-    assert evaluation.render("line").startswith("page: exact_match 1.00, brevity(words=2) 0.67")
+    assert evaluation.render("line").startswith("page: exact_match 1.00, terseness(words=2) 0.67")
     parts = ("--chunker", "paragraphs(longest=500)", "--embedder", "letters", "--store", "plain")
     sources = (HANDBOOK / "documents", "--dataset", HANDBOOK / "questions.eval.json")
     done = ended(capfd, "retrieval", *sources, *parts, "--reranker", "shortest")

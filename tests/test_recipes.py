@@ -244,7 +244,7 @@ def test_a_plug_in_that_does_not_fit_its_view_says_so_when_it_is_loaded(tmp_path
     install(tmp_path, "brevity", ON_THE_PAGE[1].replace("answer: str", "reply: str"))
     done = rag_eval(tmp_path, "list", "metrics")
     assert done.returncode == 2
-    assert "metric 'brevity' cannot be loaded" in done.stderr
+    assert "metric 'brevity' of brevity 1.0 cannot be loaded" in done.stderr
     assert "the view texts has no field 'reply'; it has question, answer, reference" in done.stderr
 
 

@@ -93,7 +93,8 @@ def test_all_problems_of_a_dataset_are_in_one_error_with_the_examples_ids(server
     lines = str(caught.value).splitlines()
     assert len(lines) == 4
     for line, number, place in zip(lines, [0, 2, 3], ["inputs", "outputs", "outputs.spans[0]"], strict=False):
-        assert line.startswith(f"LangSmith dataset 'boats': example '{id_of('boats', number)}'.{place}")
+        told = line.replace('"', "")
+        assert told.startswith(f"LangSmith dataset 'boats': example '{id_of('boats', number)}'.{place}")
     assert lines[3].endswith(f"expected each example once, got '{id_of('boats', 1)}' again")
 
 

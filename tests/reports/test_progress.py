@@ -77,15 +77,21 @@ def test_secrets_are_hidden_and_what_the_judge_costs_is_added() -> None:
     line = ProgressLine(
         stream, live=False, mask=lambda text: text.replace("s3cret", "***"), spent=lambda: 0.14
     )
-    line("s3cret", Progress(total=1, done=1, elapsed=1.0))
-    assert stream.getvalue() == "***: done, 1 of 1 in 1.0 s, 0 failed, $0.14\n"
+    line("s3cret", Progress(total=1, done=1, elapsed=9.0))
+    assert stream.getvalue() == "***: done, 1 of 1 in 9.0 s, 0 failed, $0.14\n"
+
+
+def test_what_is_done_at_once_needs_no_line() -> None:
+    stream = io.StringIO()
+    ProgressLine(stream, live=False)("rag", Progress(total=2, done=2, elapsed=1.0))
+    assert stream.getvalue() == ""
 
 
 def test_a_notice_stands_at_the_end_for_as_long_as_there_is_one() -> None:
     stream, notices = io.StringIO(), iter(["2 questions wait", ""])
     line = ProgressLine(stream, live=False, notice=lambda: next(notices))
-    line("rag", Progress(total=2, done=2, elapsed=1.0))
-    line("other", Progress(total=1, done=1, elapsed=1.0))
+    line("rag", Progress(total=2, done=2, elapsed=9.0))
+    line("other", Progress(total=1, done=1, elapsed=9.0))
     first, second = stream.getvalue().splitlines()
     assert first.endswith("0 failed; 2 questions wait")
     assert second.endswith("0 failed")

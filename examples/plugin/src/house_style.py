@@ -24,8 +24,8 @@ from rag_evaluation_framework import (
 from rag_evaluation_framework.metrics.views import TEXTS
 
 
-@metric("brevity", reads=TEXTS)
-def brevity(answer: str, *, words: int = 30) -> float | None:
+@metric("terseness", reads=TEXTS)
+def terseness(answer: str, *, words: int = 30) -> float | None:
     """How little of an answer is beyond a number of words.
 
     Formula: words / words of the answer, at most 1.

@@ -25,6 +25,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files.access import open_reading, plain_name
+from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 
 Row = dict[str, Any]
 
@@ -92,7 +93,7 @@ def _check_encoding(path: Path) -> None:
     elif not _decodes(start, "utf-8"):
         # Chinese text in GBK is pairs of bytes; other encodings seldom decode as such, and not to Chinese.
         text = start.decode("gb18030", "ignore") if _decodes(start, "gb18030") else ""
-        chinese = sum("\u4e00" <= each <= "\u9fff" for each in text)
+        chinese = len(HAN_CHARACTER.findall(text))
         foreign = sum(each > "\x7f" for each in text)
         named = "GBK" if chinese and chinese >= 0.6 * foreign else "another encoding, perhaps Windows-1252"
     if named is not None:

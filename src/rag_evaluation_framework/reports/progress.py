@@ -15,6 +15,8 @@ from rag_evaluation_framework.reports.screen import bar, cells, cut, duration, m
 _ERASE_LINE = "\r\x1b[2K"
 _BAR_CELLS, _NAME_CELLS, _LEAST_NAME = 14, 24, 10
 _TENTHS = 10
+_WORTH_TELLING = 5.0
+"""Seconds: what took less has its result on the screen at once."""
 
 LIVE_SECONDS = 0.1
 PLAIN_SECONDS = 30.0
@@ -80,7 +82,8 @@ class StepLine(_Line):
 class ProgressLine(_Line):
     """Called with the progress of a dataset's run as often as it changes; writes only now and then.
 
-    Elsewhere than on a terminal that is after 30 seconds and a tenth of the work, and at the end. The first
+    Elsewhere than on a terminal that is after 30 seconds and a tenth of the work, and at the end of what took
+    some time. The first
     report on a dataset says what was done before. ``mask`` is applied to everything that is written; what
     ``notice`` returns at that moment, if anything, comes at the end; the dollars that ``spent`` returns are
     added to the cost of the answers.
@@ -108,6 +111,9 @@ class ProgressLine(_Line):
         begun_with = self._begun_with.setdefault(dataset, progress.done if not progress.elapsed else 0)
         ended = progress.done == progress.total
         if dataset in self._ended or not (ended or self._is_time):
+            return
+        if ended and not self._live and dataset not in self._told and progress.elapsed < _WORTH_TELLING:
+            self._ended.add(dataset)
             return
         notice = self._notice()
         advanced = progress.done - self._told.get(dataset, begun_with)
