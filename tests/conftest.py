@@ -40,7 +40,9 @@ def pytest_collection_finish() -> None:
 
 def _is_installed(name: str) -> bool:
     try:
-        return find_spec(name) is not None
+        found = find_spec(name)
+        # A folder of tests that is called like the package is no package: it has no file.
+        return found is not None and (found.origin is not None or found.loader is not None)
     except ModuleNotFoundError:  # not even the package that it would be in
         return False
 

@@ -93,7 +93,7 @@ def test_no_secret_leaves_by_any_of_the_forty_ways(
         "results of the run": (folder / "results.json").read_text(),
     }
     assert set(found) == set(PLACES)
-    assert all(found.values())
+    assert {place for place, text in found.items() if not text} <= {"standard error"}
     for name, canary in CANARIES.items():
         for place, text in found.items():
             assert not any(form in text for form in forms_of(canary)), f"{name} is in {place}"
