@@ -62,9 +62,8 @@ def evaluate(
     the rows hold the answers; several by name are compared with the first. Run files against qrels are ranked
     side by side; a grid of retrieval pipelines is swept over ``documents``, each cell a run. Without
     ``metrics`` the data are scored by what they can bear. ``max_cost`` is the most that may be spent on
-    priced models, in US dollars: no call is made that could pass it, and the run is then incomplete. Works in
-    scripts and inside a running event loop; Ctrl-C returns an evaluation that is incomplete and can be
-    resumed.
+    priced models, in US dollars: no call is made that could pass it, and the run is then incomplete. Works
+    inside a running event loop too; Ctrl-C returns an evaluation that is incomplete and can be resumed.
     """
     scored_by = None if metrics is None else _listed(metrics)
     options = options or Options()
@@ -75,12 +74,11 @@ def evaluate(
         "documents": documents,
         "tags": _listed(tags),
         "sample_size": sample_size,
-        "spending": None if max_cost is None else _capped(max_cost),
         "runs_directory": runs_directory,
         "resume": resume,
     }
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
-        _refuse("runs against judgements", **{**for_answers, "spending": None}, max_cost=max_cost)
+        _refuse("runs against judgements", **for_answers, max_cost=max_cost)
         return _gated(_ranked(data, target, scored_by, baseline=baseline, options=options, seed=seed), gate)
     from rag_evaluation_framework.evaluation.jobs import Job
 
@@ -91,6 +89,7 @@ def evaluate(
         gate=gate,
         baseline=baseline,
         seed=seed,
+        spending=None if max_cost is None else _capped(max_cost),
         options=options,
         **for_answers,
     )

@@ -184,17 +184,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     directory = None if job.runs_directory is None else Path(job.runs_directory)
     runs = directory or DEFAULT_RUNS_DIRECTORY
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
-    is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
-    choice = SampleChoice(
-        tags=job.tags,
-        sample_size=job.sample_size,
-        seed=job.seed,
-        allow_missing=options.allow_missing
-        or is_chosen_by_data
-        or manifest.kind == "golden"
-        or any(entry.reading is not None or entry.source is not None for entry in manifest.datasets),
-        repeats=options.repeats or manifest.gate.get("repeats", 1),
-    )
+    choice = _choice_of(job, manifest)
     datasets, metrics = options.datasets, job.metrics or ()
     if resumed is not None:
         datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
@@ -234,6 +224,21 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         kept=kept,
         repository=repository_state(Path.cwd()),
         prices=job.prices or getattr(given, "prices", None),
+    )
+
+
+def _choice_of(job: Job, manifest: Manifest) -> SampleChoice:
+    """Return which samples are asked, how often, and whether a metric may miss what it reads."""
+    is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
+    return SampleChoice(
+        tags=job.tags,
+        sample_size=job.sample_size,
+        seed=job.seed,
+        allow_missing=job.options.allow_missing
+        or is_chosen_by_data
+        or manifest.kind == "golden"
+        or any(entry.reading is not None or entry.source is not None for entry in manifest.datasets),
+        repeats=job.options.repeats or manifest.gate.get("repeats", 1),
     )
 
 
