@@ -34,6 +34,8 @@ from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Method, No
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
+    RECORDED,
+    RETRIEVAL,
     TURNS,
     Failure,
     Response,
@@ -84,6 +86,7 @@ _GOLDEN = "golden-"
 
 EMPTY = "the answer is empty"
 ONLY_HITS = "the system returned hits and no text"
+ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
 """Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -244,7 +247,7 @@ class MetricScorer:
         of_answer = {each.name for each in view.fields if not _OF_THE_ANSWER.isdisjoint(each.needs)}
         self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
         self._after = [each for each in unless if each not in self._before]
-        self._needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
+        self._needs_answer = self.needs_answer
         of_contexts = [each for each in declared.fields if "contexts" in each.needs]
         self._counts_nothing = bool(of_contexts) and all(each.counts_nothing for each in of_contexts)
         self._counts_empty = self.higher_is_better and any(each.counts_empty for each in declared.fields)
@@ -252,6 +255,11 @@ class MetricScorer:
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
         self._languages = declared.languages(method, own_support=methods.support is not None)
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether it scores what was said, and not only what was retrieved."""
+        return not _OF_THE_ANSWER.isdisjoint(self.needs)
 
     @property
     def reads_spans(self) -> bool:
@@ -309,6 +317,8 @@ class MetricScorer:
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
             is_empty = self._needs_answer and response.is_empty
+            if is_empty and response.metadata.get(RECORDED) == RETRIEVAL:
+                return self._skipped(ONLY_RETRIEVED)
             if is_empty and response.text is None and response.hits:
                 return self._failed(ONLY_HITS)
             if is_empty and not self._counts_empty:
