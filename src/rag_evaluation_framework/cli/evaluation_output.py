@@ -72,6 +72,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
+        map=dict(given.get("mapped", ())) or None,
         demands=demands,
         baseline=given["baseline"],
         judge=given["judge"],
