@@ -22,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import MAP, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -46,14 +46,7 @@ Examples:
 @click.command("score", epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]")
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
-@click.option(
-    "--map",
-    "mapped",
-    multiple=True,
-    metavar="PART=FIELD",
-    help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
-    "[default: guessed, and said]",
-)
+@MAP
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
@@ -103,7 +96,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     if out is not None:
         check_writable([out.parent])
     given |= scoring_of(given)
-    mapped = _map_of(given.pop("mapped"))
+    mapped = dict(given.pop("mapped"))
     if answers is not None and _is_data(Path(answers)):
         evaluation = _score_file(Path(answers), mapped, given)
     else:
@@ -158,13 +151,6 @@ def _check_there(answers: str | None, runs: Path) -> None:
     beside = [str(each) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     nearest = get_close_matches(str(path), beside, n=1, cutoff=0.5)
     raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
-
-
-def _map_of(mapped: tuple[str, ...]) -> dict[str, str]:
-    parts = [each.partition("=") for each in mapped]
-    if wrong := [each for each, sign, _ in parts if not sign or not each]:
-        raise UsageError(f"--map: expected PART=FIELD, as in --map answer=reply; got {wrong[0]!r}")
-    return {part.strip(): field.strip() for part, _, field in parts}
 
 
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:

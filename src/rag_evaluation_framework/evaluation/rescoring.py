@@ -46,14 +46,11 @@ from rag_evaluation_framework.results.evaluations import (
     rows_of_folder,
     summed_up,
 )
-from rag_evaluation_framework.results.kept_data import kept_samples
+from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
-    fingerprint,
     listed_samples,
-    read_list,
-    streamed,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 from rag_evaluation_framework.workers import in_order
@@ -171,7 +168,7 @@ class RescoredRows:
 
         def samples() -> Iterator[Sample]:
             stream = dialect.stream(dataset)
-            return _as_they_were(stream, folder) if knew_annotations else stream
+            return as_they_were(stream, folder) if knew_annotations else stream
 
         def listed() -> Iterator[Sample]:
             return map(truth.applied, listed_samples(samples, folder.samples_path))
@@ -230,15 +227,6 @@ class RescoredRows:
             )
             sample = None if row.sample is None else self._truth.applied(row.sample)
             yield replace(row, sample=sample, result=replace(row.result, scores=scores))
-
-
-def _as_they_were(samples: Iterator[Sample], folder: RunFolder) -> Iterator[Sample]:
-    """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
-    digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
-    spans = {sample.id: sample.relevant_spans for sample in streamed(kept)}
-    for sample in samples:
-        is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
-        yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
 
 
 def scored_again(

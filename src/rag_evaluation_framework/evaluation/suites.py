@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rag_evaluation_framework.datasets.golden_contexts import with_sources
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
@@ -229,8 +230,8 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
             spending=_capped(suite),
         )
-    performance = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, performance, suite.options.workers)
+    spent = Performance(resources=meter.usage, judge_usage=spending.usage)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.workers)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -252,11 +253,12 @@ def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
     """Keep the documents that the samples need or that were retrieved, if any are at hand."""
     corpus, given = dataset.methods.corpus, dataset.entry.dataset
     documents = corpus.documents if corpus is not None else given.documents if given is not None else ()
-    if not documents:
-        return
+    if dataset.is_golden:
+        documents = with_sources(documents, list(dataset.selection()))
     retrieved = (name for result in folder.results() for name in named_documents(result.response))
     with suppress(StorageError):  # what was measured is reported all the same
-        keep_documents(documents, chain(needed_documents(dataset.selection()), retrieved), folder.path)
+        if documents:
+            keep_documents(documents, chain(needed_documents(dataset.selection()), retrieved), folder.path)
 
 
 def evaluation_of(
