@@ -608,6 +608,16 @@ def _work(arguments: tuple[range, int, Path]) -> list[Case]:
     return run_cases(*arguments)
 
 
+def _alone(case: Case, seed: int, base: Path) -> Case:
+    """Try the file of a fault again in a process of its own, as a user would.
+
+    A worker holds what 250 commands loaded, and the machine may be busy: neither is the command's fault.
+    """
+    numbers = range(case.number, case.number + 1)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(run_cases, (numbers, seed, base))[0]
+
+
 def main(files: int = FILES, seed: int = 0) -> int:
     """Print how the commands ended, and each fault once with the file that shows it; return the faults."""
     with tempfile.TemporaryDirectory() as folder:
@@ -629,7 +639,7 @@ def main(files: int = FILES, seed: int = 0) -> int:
                         f"{sum(codes.values()) + len(cases):,} after {time.monotonic() - began:.0f} s",
                         flush=True,
                     )
-                for case in cases:
+                for case in (each if each.fault is None else _alone(each, seed, base) for each in cases):
                     codes[case.grammar, case.code] += 1
                     slowest, largest = max(slowest, case.seconds), max(largest, case.peak_mb)
                     if case.fault is not None and case.fault not in faults:

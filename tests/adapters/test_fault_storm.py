@@ -13,7 +13,8 @@ from pathlib import Path
 
 from fault_agent import FAULTS, running_server
 
-LONG = os.environ.get("RAG_EVAL_LONG_TESTS") == "1"
+from sizes import LONG
+
 SAMPLES, IN_FLIGHT = (5_000, 500) if LONG else (1_000, 200)
 PROGRAM = Path(__file__).parents[1] / "servers" / "storm_run.py"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError,
 from rag_evaluation_framework.adapters.qdrant_store import QdrantVectorStore
 from rag_evaluation_framework.errors import TargetError
 
-pytest.importorskip("qdrant_client", reason="the extra 'qdrant' is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("qdrant_client") is None, reason="the extra 'qdrant' is not installed"
+)
 
 CHUNK = PositionAwareChunk(generate_pa_chunk_id("text"), "text", DocumentId("d"), 3, 7)
 

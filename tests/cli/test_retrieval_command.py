@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_lines import rag_eval_ended as rag_eval
+from rag_evaluation_framework.evaluation import grid_runs
+from rag_evaluation_framework.records.runs import RunOutcome
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")
@@ -191,6 +195,27 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_t
         assert (cell / "journal.jsonl").read_bytes().startswith(intact)
     listed = json.loads(rag_eval("runs", "--json", folder=tmp_path).stdout)
     assert [(row["state"], row["done"]) for row in listed] == [("complete", 4 * 168)]
+
+
+def test_a_sweep_that_stops_prints_the_command_that_goes_on_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("retrieval", DOCUMENTS, "--dataset", QUESTIONS, "--store", "exact", "-k", "3", "-k", "5")
+    run, asked = grid_runs.run_samples, []
+
+    def run_one(*given: Any, **named: Any) -> RunOutcome:
+        asked.append(named["folder"].path.name)
+        done = run(*given, **named)
+        return done if len(asked) != 2 else replace(done, completed=False, reason="the disk is full")
+
+    monkeypatch.setattr(grid_runs, "run_samples", run_one)
+    done = rag_eval(*line, "--retriever", "bm25", folder=tmp_path)
+    assert done.returncode == 3
+    told = done.stderr.partition("rag-eval: the disk is full; continue with:\n  ")[2]
+    assert shlex.split(told)[:1] == ["rag-eval"]
+    again = rag_eval(*shlex.split(told)[1:], folder=tmp_path)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert [name[:3] for name in asked] == ["001", "002", "002"]
 
 
 @pytest.mark.parametrize(

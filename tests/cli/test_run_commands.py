@@ -107,6 +107,10 @@ MANIFEST = """spec:
             f"rag-eval evaluate agent.yaml --url {NOBODY}",
         ),
         (
+            [evaluate_command, "books.jsonl", "--url", NOBODY, "-m", "string_match"],
+            f"rag-eval evaluate books.jsonl --url {NOBODY}",
+        ),
+        (
             [golden_command, GOLDEN, "--url", NOBODY, "--split", "facts"],
             f"rag-eval golden {GOLDEN} --url {NOBODY}",
         ),
@@ -119,7 +123,7 @@ MANIFEST = """spec:
             f"python scripts/evaluate_models.py --base-url {NOBODY}/v1",
         ),
     ],
-    ids=["evaluate", "golden", "generate", "evaluate-models"],
+    ids=["evaluate", "data", "golden", "generate", "evaluate-models"],
 )
 def test_runs_names_the_command_that_began_a_run(
     begun: list[Any], resumed: str, dataset: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from rag_evaluation_framework.datasets.recognition import annotated_truth, groun
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.records.samples import CitationAnnotation
 
 TEXT = "The ferry leaves at noon. Dogs travel free. 狗免费乘船。"
@@ -66,6 +68,42 @@ def test_a_citation_metric_before_and_after_annotating(
     assert result.head.configuration["annotations"] == [
         str(tmp_path / "annotations" / "anna" / "boats.gt.json")
     ]
+
+
+def test_a_run_goes_on_with_the_truth_it_began_with_when_its_dataset_is_annotated_midway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, metric = dataset(tmp_path), "citation_exact_jaccard"
+    written = json.loads(path.read_text(encoding="utf-8"))
+    wrong = [{"file_name": "boats.md", "start_char": 0, "end_char": 25}]
+    written["queries"] = [{**written["queries"][0], "query_id": f"q{n}", "citations": wrong} for n in (1, 2)]
+    path.write_text(json.dumps(written), encoding="utf-8")
+    asked: list[str] = []
+
+    def agent(question: str) -> str:
+        asked.append(question)
+        if len(asked) == 2:
+            time.sleep(1)  # beyond the deadline
+        return ANSWER
+
+    given: dict[str, Any] = {"target": agent, "runs_directory": "runs"}
+    begun = evaluate(path, metrics=[metric], options=Options(concurrency=1, run_timeout=0.4), **given)
+    assert (begun.counts.finished, begun.outcome.completed) == (1, False)
+    write(tmp_path / "annotations" / "anna" / "boats.gt.json", marked("anna", (26, 43)))
+    run = begun.head.run_id
+    ended = evaluate(path, resume=run, **given)
+    assert (ended.outcome.completed, len(asked)) == (True, 3)
+    assert ended.metrics[metric].value == 0.0  # by the sentence that the dataset holds for the true one
+    assert ended.warnings == (
+        "boats: annotated since the run began; it goes on with the truth it began with for 1 sample; "
+        f"by the new one: rag-eval score {run[-3:]} -m {metric}",
+    )
+    assert evaluate(ended, metrics=[metric]).metrics[metric].value == 0.5  # q1 as anna says
+    # Anything else that was edited is refused as before.
+    path.write_text(path.read_text(encoding="utf-8").replace("What do dogs", "What may dogs"))
+    with pytest.raises(UsageError, match=r"cannot resume over other data: .* got 2 changed"):
+        evaluate(path, resume=run, **given)
 
 
 def test_a_run_is_scored_again_by_what_was_annotated_since(

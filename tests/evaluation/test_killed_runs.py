@@ -23,9 +23,9 @@ from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.results.run_folder import RunFolder
+from sizes import LONG
 
 SCRIPT = Path(__file__).with_name("killable_run.py")
-LONG = bool(os.environ.get("RAG_EVAL_LONG_TESTS"))
 KILLS = 200 if LONG else 12
 WORKERS = 16
 

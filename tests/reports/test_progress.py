@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
+import time
 
+import pytest
+
+from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.progress import ProgressLine, StepLine, live_text, progress_text
+from rag_evaluation_framework.reports import progress
+from rag_evaluation_framework.reports.progress import ProgressLine, live_text, progress_text
 
 
 class Clock:
@@ -89,23 +95,56 @@ def test_what_is_done_at_once_needs_no_line() -> None:
 
 def test_a_notice_stands_at_the_end_for_as_long_as_there_is_one() -> None:
     stream, notices = io.StringIO(), iter(["2 questions wait", ""])
-    line = ProgressLine(stream, live=False, notice=lambda: next(notices))
-    line("rag", Progress(total=2, done=2, elapsed=9.0))
+    line = ProgressLine(
+        stream, live=False, notice=lambda: next(notices), names={"multiturn": "conversations"}
+    )
+    line("multiturn", Progress(total=2, done=2, elapsed=9.0))
     line("other", Progress(total=1, done=1, elapsed=9.0))
     first, second = stream.getvalue().splitlines()
+    assert first.startswith("conversations: done")  # as people call them
     assert first.endswith("0 failed; 2 questions wait")
     assert second.endswith("0 failed")
 
 
-def test_steps_are_a_live_line_on_a_terminal_and_elsewhere_a_line_every_half_minute() -> None:
-    live, plain, clock = io.StringIO(), io.StringIO(), Clock()
-    lines = [StepLine(live, live=True, clock=clock), StepLine(plain, live=False, clock=clock)]
-    for second, step in ((1, "cutting"), (31, "embedding"), (32, "searching")):
-        clock.now = float(second)
-        for line in lines:
-            line.step(step)
-            line.texts(5 if second == 31 else 0)
-    for line in lines:
-        line.finish()
-    assert live.getvalue().split("\r\x1b[2K")[-2:] == ["searching; 5 texts embedded", ""]
-    assert plain.getvalue() == "embedding\n"
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["elsewhere", "terminal"])
+def test_what_a_command_is_doing_is_said_for_as_long_as_it_takes(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "LIVE_SECONDS", 0.01)
+    monkeypatch.setattr("sys.stderr", stream)
+
+    def wait_for(text: str) -> None:
+        until = time.monotonic() + 2
+        while text not in stream.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+
+    with Steps("reading") as steps:
+        wait_for("reading")
+        steps.step("combination 2 of 3: embedding")
+        steps.texts(1200)
+        wait_for("embedded")
+    said = stream.getvalue()
+    if stream.isatty():
+        assert said.startswith("\r\x1b[2Kreading\r")
+        assert said.endswith("\r\x1b[2Kcombination 2 of 3: embedding; 1,200 texts embedded\r\x1b[2K")
+        return
+    lines = said.splitlines()
+    assert re.fullmatch(r"reading; \d+ ms so far", lines[0])
+    assert re.fullmatch(r"combination 2 of 3: embedding; 1,200 texts embedded; \d+ ms so far", lines[-1])
+
+
+def test_a_command_that_is_done_at_once_or_prints_json_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with Steps("reading"):
+        pass
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.001)
+    with Steps("reading", silent=True):
+        time.sleep(0.05)
+    assert stream.getvalue() == ""

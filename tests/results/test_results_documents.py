@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -24,6 +23,7 @@ from rag_evaluation_framework.results.journal import entry_from, intact_entry, l
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
+from sizes import size
 
 PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
 
@@ -322,6 +322,6 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
         )
         return int(done.stdout)
 
-    most = 100_000 if os.environ.get("RAG_EVAL_LONG_TESTS") else 30_000
+    most = size(30_000, 100_000)
     # The answers of 30,000 samples alone are 16 MB; what is kept of each is some 60 bytes.
     assert peak(most) - peak(1_000) < most * 0.2

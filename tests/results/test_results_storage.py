@@ -22,6 +22,7 @@ from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import MissingResultsError, StorageError
 from rag_evaluation_framework.results.storage import check_id
 from rag_evaluation_framework.results.stored_runs import load_run
+from sizes import size
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {
@@ -77,7 +78,7 @@ def test_the_same_id_again_replaces_what_was_there(storage: EvaluationResultsSto
 
 
 def test_eight_processes_saving_at_once_lose_nothing(tmp_path: Path) -> None:
-    each = 100 if os.environ.get("RAG_EVAL_LONG_TESTS") else 25
+    each = size(25, 100)
     program = f"""
         import sys
         from datetime import UTC, datetime

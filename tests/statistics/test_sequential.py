@@ -15,6 +15,7 @@ from rag_evaluation_framework.statistics.sequential import (
     guarded_variance,
     sequential_size,
 )
+from sizes import size
 
 
 def test_p_is_the_inverse_of_the_mixture_likelihood_ratio() -> None:
@@ -34,8 +35,8 @@ def test_the_reach_is_where_p_is_alpha(variance: float, scale: float, alpha: flo
 
 def test_the_size_planned_is_the_least_that_is_enough() -> None:
     n = sequential_size(0.05, 0.5)
-    for size, is_enough in ((n, True), (n - 1, False)):
-        variance = 0.25 * 4 / size
+    for each, is_enough in ((n, True), (n - 1, False)):
+        variance = 0.25 * 4 / each
         needed = always_valid_reach(variance, scale=0.05) + 0.8416212 * math.sqrt(variance)
         assert (needed <= 0.05) == is_enough
     assert sequential_size(0.05, 0.5, share=0.1) > n
@@ -59,9 +60,9 @@ def test_what_no_number_can_show_is_refused() -> None:
 @pytest.mark.parametrize("rate", [0.5, 0.9])
 def test_looking_every_day_does_not_raise_the_error_rate(rate: float) -> None:
     rng = np.random.default_rng(1)
-    found = [peeking(rng, rate, 0.0, scale=0.1, days=30, a_day=40) for _ in range(400)]
+    found = [peeking(rng, rate, 0.0, scale=0.1, days=30, a_day=40) for _ in range(size(200, 1_000))]
     assert np.mean(found) <= 0.05  # always valid, so less than that
-    naive = [peeking(rng, rate, 0.0, scale=0.1, days=30, a_day=40, naive=True) for _ in range(400)]
+    naive = [peeking(rng, rate, 0.0, scale=0.1, days=30, a_day=40, naive=True) for _ in range(100)]
     assert np.mean(naive) > 0.15  # what testing anew each day would do
 
 

@@ -1,12 +1,11 @@
 """A generation that is killed again and again ends with the same dataset, and asks nothing twice.
 
-``RAG_EVAL_LONG_TESTS=1`` kills 50 times instead of 8.
+``RAG_EVAL_LONG_TESTS=1`` kills 50 times instead of 4.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -25,9 +24,10 @@ from scripted_questions import Request, corpus_of, well_behaved
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks
 from rag_evaluation_framework.synthesis.question_prompts import sample_of
+from sizes import size
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
-KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 5
+KILLS = size(4, 50)
 
 TASKS = planned_tasks(corpus_of(DOCUMENTS), QuestionSettings(**SETTINGS, seed=3))
 ID_OF = {sample.turns[1].content: sample.id for sample in (sample_of(task, seed=3) for task in TASKS)}

@@ -20,6 +20,7 @@ from rag_evaluation_framework.text.search import (
     Unlocated,
     approximate_places,
 )
+from sizes import size
 
 TABLES = tables_beside(__file__)
 
@@ -151,9 +152,12 @@ def is_another_passage(mutated: Mutated, found: Located) -> bool:
     )
 
 
-def test_of_ten_thousand_mutated_excerpts_each_is_found_where_it_was_copied_or_turned_away() -> None:
+MUTATED = size(3_000, 10_000)
+
+
+def test_of_thousands_of_mutated_excerpts_each_is_found_where_it_was_copied_or_turned_away() -> None:
     outcomes: Counter[str] = Counter()
-    for mutated in mutated_excerpts(10_000, seed=20261115):
+    for mutated in mutated_excerpts(MUTATED, seed=20261115):
         found = locate(mutated.excerpt, mutated.text, near=mutated.near)
         if not isinstance(found, Located):
             outcomes[found] += 1
@@ -172,9 +176,9 @@ def test_of_ten_thousand_mutated_excerpts_each_is_found_where_it_was_copied_or_t
             bare = own.strip(" \"“”‘’'….*_`\n")
             assert bare in mutated.text[found.start : found.end] in own, (mutated, found)
     # Most survive, every manner and reason occurs, and hardly any became another passage.
-    assert outcomes["exact"] + outcomes["folded"] + outcomes["aligned"] > 7_000
-    assert min(outcomes["folded"], outcomes["aligned"], outcomes["ambiguous-excerpt"]) > 300
-    assert outcomes["another passage"] < 100
+    assert outcomes["exact"] + outcomes["folded"] + outcomes["aligned"] > 0.7 * MUTATED
+    assert min(outcomes["folded"], outcomes["aligned"], outcomes["ambiguous-excerpt"]) > 0.03 * MUTATED
+    assert outcomes["another passage"] < 0.01 * MUTATED
 
 
 @pytest.mark.parametrize("unit", ["a", "ab ", "na na ", "的"])

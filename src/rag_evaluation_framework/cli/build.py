@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import counted
@@ -96,29 +96,26 @@ def command(
     Exit code 0: built; 2: wrong usage or data, or no record is of use.
     """
     from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
-    from rag_evaluation_framework.reports.progress import StepLine
 
     said = {name: value for name, value in given.items() if value is not None}
     # Beside the questions that were sent elsewhere, not where the configuration has them.
     beside = {"citations_output": None, "retrieval_output": None} if "qa_output" in said else {}
     settings = replace(EvaluationConfig.of_project(config), **{**beside, **said})
-    line, begun = StepLine(sys.stderr, live=sys.stderr.isatty()), time.monotonic()
+    begun = time.monotonic()
 
     def tell(records: int) -> None:
         rate = records / max(time.monotonic() - begun, 0.001)
-        line.step(f"{counted(records, 'record')} read, {rate:,.0f} a second")
+        steps.step(f"{counted(records, 'record')} read, {rate:,.0f} a second")
 
-    try:
+    with Steps("reading records", silent=as_json) as steps:
         built = build_splits(
             settings,
             now=build_time(os.environ),
             limit=limit,
             force=force,
             on_error=on_error,
-            on_progress=None if as_json else tell,
+            on_progress=tell,
         )
-    finally:
-        line.finish()
     if as_json:
         print_json(dict(built.manifest))
     else:

@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _evaluated(given: dict[str, Any]) -> int:
     """Evaluate the models one after another, tell what came of it, and return the exit code."""
     from rag_evaluation_framework.evaluation.evaluate import systems_of
-    from rag_evaluation_framework.evaluation.jobs import Job, prepared
+    from rag_evaluation_framework.evaluation.jobs import Job, as_begun, prepared
     from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.targets import RecordedRows
@@ -207,6 +207,7 @@ def _evaluated(given: dict[str, Any]) -> int:
         **scoring,
     )
     with prepared(job) as suite:
+        suite = replace(suite, plan=as_begun(suite.plan, {entry.name: leader})) if leader else suite
         check_writable([folder, *(path.parent for path in paths.values())])
         systems = _systems(suite, models, runs, {**given, "prices": prices})
         warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))

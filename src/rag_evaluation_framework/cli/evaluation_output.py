@@ -64,6 +64,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         allow_missing=given.get("allow_missing", False),
         repeats=given["repeats"],
         history=given.get("history", "own"),
+        workers=given["workers"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
     if given["waive"]:
@@ -72,6 +73,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
+        map=dict(given.get("mapped", ())) or None,
         demands=demands,
         baseline=given["baseline"],
         judge=given["judge"],
@@ -96,7 +98,9 @@ def _told(suite: Suite, given: Given) -> int:
     if given["dry_run"]:
         _print_plan(suite, given)
         return 0
-    with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
+    with progress_told(
+        suite.methods, silent=given["as_json"], mask=suite.secrets.mask, names=_people_call(suite)
+    ) as progress:
         evaluation = carried_out(suite, progress)
     try:
         _tell(evaluation, suite, given)
@@ -104,6 +108,15 @@ def _told(suite: Suite, given: Given) -> int:
         # Whoever was reading went away, as with `| head`; the verdict stands.
         drop_output()
     return 0 if evaluation.verdict is None else evaluation.verdict.exit_code
+
+
+def _people_call(suite: Suite) -> Mapping[str, str]:
+    """Return what people call the datasets, where files call them otherwise: the splits of golden sets."""
+    if suite.manifest.kind != "golden":
+        return {}
+    from rag_evaluation_framework.reports.terminal import KINDS_OF_GOLDEN
+
+    return KINDS_OF_GOLDEN
 
 
 def _check(suite: Suite, given: Given) -> None:
@@ -208,9 +221,16 @@ def _append(path: Path, text: str) -> None:
 
 @contextmanager
 def progress_told(
-    methods: Methods, *, silent: bool, mask: Callable[[str], str] = str
+    methods: Methods,
+    *,
+    silent: bool,
+    mask: Callable[[str], str] = str,
+    names: Mapping[str, str] | None = None,
 ) -> Iterator[ProgressLine | None]:
-    """Tell on standard error how far the work is, unless ``silent``, then what the judge has cost."""
+    """Tell on standard error how far the work is, unless ``silent``, then what the judge has cost.
+
+    ``names`` are what people call datasets.
+    """
 
     def waiting() -> str:
         """Say how many questions wait because the judge fails or is overloaded; nothing where none does."""
@@ -223,7 +243,9 @@ def progress_told(
         usage = None if methods.spending is None else methods.spending.usage
         return None if usage is None else usage.cost_usd
 
-    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting, spent=spent)
+    line = ProgressLine(
+        sys.stderr, live=sys.stderr.isatty(), mask=mask, names=names or {}, notice=waiting, spent=spent
+    )
     judge, spending, is_gone = methods.judge, methods.spending, False
     try:
         yield None if silent else line

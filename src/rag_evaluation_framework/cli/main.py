@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn, Self
 
 import click
 
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
-from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError, is_disk_full
+from rag_evaluation_framework.errors import (
+    ModelOutageError,
+    RagEvalError,
+    UnknownNameError,
+    counted,
+    is_disk_full,
+)
 from rag_evaluation_framework.version import __version__
 
 # Where a command ends: the one place where errors become a clear line each and an exit code.
@@ -89,6 +98,55 @@ _NO_PATH = re.compile(
     r"(?P<kind>File|Directory|Path) '(?P<path>.*)' (?P<what>does not exist|is a \w+)\.?", re.DOTALL
 )
 _KINDS = {"File": "file", "Directory": "folder", "Path": "file or folder"}
+
+
+class Steps:
+    """Says on standard error what a command is doing, for as long as it is entered.
+
+    On a terminal that is one line, gone at the end; elsewhere a line every half minute, with the time since
+    the start: what is done sooner says nothing, and loads nothing for saying it.
+    """
+
+    def __init__(self, step: str = "", *, silent: bool = False) -> None:
+        self._step, self._texts = step, 0
+        self._is_over, self._silent = threading.Event(), silent
+        self._teller: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if not self._silent:
+            # Imported here, not in the thread: the work imports too, and two at once may wait for each other.
+            from rag_evaluation_framework.reports import progress, screen
+
+            self._teller = threading.Thread(target=self._tell, args=(progress, screen), daemon=True)
+            self._teller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        if self._teller is not None:
+            self._teller.join()
+
+    def step(self, step: str) -> None:
+        """Take note of the next step."""
+        self._step = step
+
+    def texts(self, count: int) -> None:
+        """Count texts that were embedded."""
+        self._texts += count
+
+    def _tell(self, progress: ModuleType, screen: ModuleType) -> None:
+        stream, begun, is_live = sys.stderr, time.monotonic(), sys.stderr.isatty()
+        seconds = progress.LIVE_SECONDS if is_live else progress.PLAIN_SECONDS
+        line = None
+        with suppress(OSError, ValueError):  # standard error may be closed; the work goes on
+            while not self._is_over.wait(seconds):
+                line = line or progress.Line(stream, live=is_live)
+                told = [screen.one_line(self._step, 300) or "working"]
+                told += [f"{counted(self._texts, 'text')} embedded"] if self._texts else []
+                told += [] if is_live else [f"{screen.duration(time.monotonic() - begun)} so far"]
+                line.write("; ".join(told))
+            if line is not None:
+                line.finish()
 
 
 def misuse(error: click.UsageError) -> list[str]:

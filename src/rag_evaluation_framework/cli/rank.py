@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import join
 from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
@@ -132,7 +130,7 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.system_tables import ranking_screen
 
-    with _step_shown(f"reading and scoring {counted(len(runs), 'run')}", silent=as_json):
+    with Steps(f"reading and scoring {counted(len(runs), 'run')}", silent=as_json):
         ranking = evaluate(
             qrels,
             target=named(runs),
@@ -154,19 +152,3 @@ def command(
             for system, part in zip(document["systems"], ranking.parts.values(), strict=True)
         ]
     print_json({"qrels": str(qrels), **document})
-
-
-@contextmanager
-def _step_shown(step: str, *, silent: bool) -> Iterator[None]:
-    """Say on a terminal what is being done, for as long as it is."""
-    if silent or not sys.stderr.isatty():
-        yield
-        return
-    from rag_evaluation_framework.reports.progress import StepLine
-
-    line = StepLine(sys.stderr, live=True)
-    line.step(step)
-    try:
-        yield
-    finally:
-        line.finish()

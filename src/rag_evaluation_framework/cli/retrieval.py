@@ -15,7 +15,6 @@ What is asked for stands in options, and below them in a ``.config.yaml``::
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
@@ -31,6 +31,7 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
+    WORKERS,
     LongCommand,
     given_again,
     mend_journals,
@@ -158,7 +159,7 @@ _COMMON = (
 @ASK_DAMAGED
 @RUNS_DIR
 @PAIRED_TEST
-@click.option("--workers", type=click.IntRange(1), default=1, help="Number of threads.")
+@WORKERS
 @click.option(
     "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
 )
@@ -168,7 +169,7 @@ _COMMON = (
 def command(
     config: Path | None,
     test: Any,
-    workers: int,
+    workers: int | None,
     runs_dir: Path,
     resume: str | None,
     ask_damaged: bool,
@@ -193,7 +194,7 @@ def command(
     mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
     options = Options(level=asked.get("level"), test=test, workers=workers)
-    sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json and sys.stderr.isatty())
+    sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
@@ -206,7 +207,10 @@ def command(
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:
         return 0
-    click.echo(f"rag-eval: {sweep.outcome.reason}; continue with --resume {sweep.head.run_id}", err=True)
+    from rag_evaluation_framework.reports.verdict_lines import resuming_command
+
+    command = None if sweep.folder is None else resuming_command(sweep.head, sweep.folder)
+    click.echo(f"rag-eval: {sweep.outcome.reason}; continue with:\n  {command}", err=True)
     return 130 if sweep.outcome.interrupted else 3
 
 
@@ -217,20 +221,18 @@ def _swept(
     from rag_evaluation_framework.components import EMBEDDERS, component_from
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.frameworks import existing_index
-    from rag_evaluation_framework.reports.progress import StepLine
     from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
     from rag_evaluation_framework.retrieval.sweep import grid_of
 
-    documents, questions = _inputs(asked)
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
-    line = StepLine(sys.stderr, live=True) if is_shown else None
     # Beside an index that exists nothing else is tried unasked.
     is_built = not asked["index"] or any(
         asked[name] for name in ("chunker", "embedder", "retriever", "store")
     )
-    try:
+    with Steps("reading documents and questions", silent=not is_shown) as steps:
+        documents, questions = _inputs(asked)
         grid = grid_of(
             chunkers=(asked["chunker"] or [_DEFAULT_CHUNKER]) if is_built else [],
             embedders=embedders,
@@ -240,8 +242,8 @@ def _swept(
             rerankers=[None if each == _NONE else each for each in asked["reranker"]] or [None],
             k=asked["k"] or [5],
             fetch_k=next(iter(asked["fetch_k"]), None),
-            on_step=line.step if line else None,
-            on_texts=line.texts if line else None,
+            on_step=steps.step,
+            on_texts=steps.texts,
             arguments=given_again(_NOT_GIVEN_AGAIN),
         )
         return evaluate(
@@ -254,9 +256,6 @@ def _swept(
             resume=resume,
             options=options,
         )
-    finally:
-        if line:
-            line.finish()
 
 
 def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:

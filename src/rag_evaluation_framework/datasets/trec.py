@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from math import isfinite
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
+from rag_evaluation_framework.datasets.trec_tables import (
+    BEIR_QRELS,
+    BYTE_ORDER_MARK,
+    TREC_QRELS,
+    TREC_RUN,
+    Format,
+    Table,
+    finite_number,
+    told_format,
+    whole_number,
+)
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Problems, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, open_reading, read_text
@@ -31,15 +39,10 @@ from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Tu
 # Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line. As in
 # trec_eval, lines of TREC files that begin with # are comments, and words after a run's tag are passed over.
 
-Format = Literal["trec", "beir", "json"]
-
 Qrels: TypeAlias = dict[str, dict[str, int]]
 RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
 
 Number = TypeVar("Number", int, float)
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_COMMENT = b"#"
 
 
 def read_qrels(
@@ -51,10 +54,10 @@ def read_qrels(
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     file = str(path)
     with open_reading(path, pipe=True) as stream:
-        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        told, lines = told_format(stream, file) if format is None else (format, stream)
         if told == "json":
             return _graded(_read_json(lines, file), file)
-        table = _Table(file, _BEIR_QRELS if told == "beir" else _TREC_QRELS, _whole_number)
+        table = Table(file, BEIR_QRELS if told == "beir" else TREC_QRELS, whole_number)
         return table.read(lines, may_be_empty=may_be_empty)
 
 
@@ -62,7 +65,7 @@ def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
     """Read the second column of TREC judgements, by document by query, where it is not the usual 0."""
     iterations: dict[str, dict[str, str]] = {}
     with open_reading(path) as stream:
-        for _, fields in _Table(str(path), _TREC_QRELS, _whole_number).rows(stream):
+        for _, fields in Table(str(path), TREC_QRELS, whole_number).rows(stream):
             if fields[1] != b"0":
                 query, iteration, document = (field.decode() for field in fields[:3])
                 iterations.setdefault(query, {})[document] = iteration
@@ -76,10 +79,10 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     """
     file = str(path)
     with open_reading(path, pipe=True) as stream:
-        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        told, lines = told_format(stream, file) if format is None else (format, stream)
         if told == "json" or format == "beir":
             return _scored(_read_json(lines, file), file)
-        return _Table(file, _TREC_RUN, _finite_number).read(lines)
+        return Table(file, TREC_RUN, finite_number).read(lines)
 
 
 def qrels_lines(
@@ -109,133 +112,11 @@ def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  #
         raw = identifier.encode()
     except UnicodeEncodeError:
         return False
-    if raw.startswith(_BYTE_ORDER_MARK):
+    if raw.startswith(BYTE_ORDER_MARK):
         return False
     if format == "beir":
         return bool(raw) and not any(mark in raw for mark in (b"\t", b"\r", b"\n"))
     return raw.split() == [raw]
-
-
-def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
-    """Tell the format from the first line that is not blank; return every line, that one included.
-
-    The file is not opened again: a pipe, such as ``<(zcat a.run)``, can be read once only.
-    """
-    start: list[bytes] = []
-    for line in stream:
-        start.append(line)
-        text = line.removeprefix(_BYTE_ORDER_MARK).strip()
-        if text.startswith(_COMMENT):
-            continue
-        if text.startswith(b"{"):
-            return "json", chain(start, stream)
-        if text:
-            return "beir" if len(text.split(b"\t")) == 3 else "trec", chain(start, stream)
-    raise InputError([Issue("empty-file", "at least one line", "an empty file", file=file)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Which columns a line has. BEIR ids may hold spaces, so only a tab parts them."""
-
-    columns: tuple[str, ...]
-    query: int
-    document: int
-    number: int
-    separator: bytes | None = None
-    header: bool = False
-    open_end: bool = False
-    """Whether more columns may follow, which nobody reads."""
-
-
-_TREC_QRELS = _Layout(("query", "iteration", "document", "grade"), query=0, document=2, number=3)
-_TREC_RUN = _Layout(
-    ("query", "Q0", "document", "rank", "score", "tag"), query=0, document=2, number=4, open_end=True
-)
-_BEIR_QRELS = _Layout(
-    ("query-id", "corpus-id", "score"), query=0, document=1, number=2, separator=b"\t", header=True
-)
-
-
-class _Table:
-    """Reads a file of columns into numbers by document by query, line by line."""
-
-    def __init__(self, file: str, layout: _Layout, number: Callable[[bytes], Any]) -> None:
-        self.file, self.layout, self.number = file, layout, number
-        self.problems = FileProblems(file)
-
-    def read(self, lines: Iterable[bytes], *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
-        table: dict[str, dict[str, Any]] = {}
-        layout, number = self.layout, self.number
-        previous: bytes | None = None
-        row: dict[str, Any] = {}
-        for line_number, fields in self.rows(lines):
-            try:
-                if fields[layout.query] != previous:  # lines of one query stand together
-                    row = table.setdefault(fields[layout.query].decode(), {})
-                    previous = fields[layout.query]
-                document = fields[layout.document].decode()
-                value = number(fields[layout.number])
-            except ValueError as error:
-                self._wrong_value(line_number, fields, error)
-                continue
-            if document in row:
-                found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
-                self.problems.add(
-                    Issue("duplicate-document", "each document once per query", found, line=line_number)
-                )
-            row[document] = value
-        if not table and not may_be_empty and not self.problems.has_issues:
-            self.problems.add(Issue("empty-file", "at least one line of " + " ".join(layout.columns), "none"))
-        self.problems.raise_if_any()
-        return table
-
-    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the lines that have the right number of columns, without blank lines, comments and header."""
-        width, separator, open_end = len(self.layout.columns), self.layout.separator, self.layout.open_end
-        header = [name.encode() for name in self.layout.columns] if self.layout.header else None
-        for line_number, line in enumerate(lines, 1):
-            if line_number == 1:
-                line = line.removeprefix(_BYTE_ORDER_MARK)
-            fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
-            if not separator and line.startswith(_COMMENT):
-                continue
-            if len(fields) == width or (open_end and len(fields) > width):
-                if line_number == 1 and fields == header:
-                    continue
-                yield line_number, fields
-            elif line.strip():
-                expected = f"{width} columns ({' '.join(self.layout.columns)})"
-                self.problems.add(Issue("wrong-columns", expected, f"{len(fields)}", line=line_number))
-
-    def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
-        if self.problems.is_full:
-            self.problems.count()
-        elif isinstance(error, UnicodeDecodeError):
-            self.problems.add(Issue("not-utf8", "UTF-8 text", shown(error.object), line=line))
-        else:
-            column = self.layout.columns[self.layout.number]
-            found = shown(fields[self.layout.number].decode(errors="replace"))
-            self.problems.add(Issue("wrong-number", str(error), found, column, line=line))
-
-
-def _whole_number(text: bytes) -> int:
-    try:
-        if b"_" not in text:  # Python reads 1_000 as a number; nobody else does
-            return int(text)
-    except ValueError:
-        pass
-    raise ValueError("a whole number")
-
-
-def _finite_number(text: bytes) -> float:
-    try:
-        value = float(text)
-        if isfinite(value) and b"_" not in text:
-            return value
-    except ValueError:
-        pass
-    raise ValueError("a finite number")
 
 
 def _read_json(lines: Iterable[bytes], file: str) -> dict[str, Any]:

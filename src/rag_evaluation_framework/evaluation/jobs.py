@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
@@ -25,6 +26,7 @@ from rag_evaluation_framework.errors import (
     MissingDatasetError,
     RagEvalError,
     UsageError,
+    counted,
     shown,
 )
 from rag_evaluation_framework.evaluation.frameworks import only_finds
@@ -60,9 +62,16 @@ from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sam
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.kept_data import SamplesRead, read_samples
+from rag_evaluation_framework.results.kept_data import SamplesRead, as_they_were, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, SAMPLES_FILE, keep_samples
+from rag_evaluation_framework.results.run_folder import (
+    DEFAULT_RUNS_DIRECTORY,
+    SAMPLES_FILE,
+    RunFolder,
+    in_runs,
+    keep_samples,
+    short_id,
+)
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import read_thresholds
 
@@ -191,6 +200,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if manifest.kind == "golden":
         _check_history(options, resumed)
     plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    if resumed is not None:
+        plan = as_begun(plan, resumed.runs)
     baseline = _baseline_of(job, runs, plan)
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None:
@@ -225,6 +236,35 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         repository=repository_state(Path.cwd()),
         prices=job.prices or getattr(given, "prices", None),
     )
+
+
+def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
+    """Return a plan whose samples have the truth that the runs of its datasets began with.
+
+    People may annotate a dataset while a run over it waits to go on: the samples that the run keeps say what
+    was true for those it has asked already.
+    """
+    datasets, told = [], list(plan.warnings)
+    for dataset in plan.datasets:
+        run, now = runs.get(dataset.name), dataset.selection
+        has_begun = run is not None and run.samples_path.exists()
+        if run is not None and has_begun and (dataset.annotations or "annotations" in run.head.configuration):
+            then = replace(now, stream=partial(_as_begun, now.stream, run))
+            changed = sum(one != other for one, other in zip(now(), then(), strict=True))
+            if changed:
+                dataset = replace(dataset, selection=then)
+                metrics = " ".join(f"-m {each.name}" for each in dataset.scorers)
+                again = f"rag-eval score {short_id(run.path)} {metrics}{in_runs(run.path.parent)}"
+                told.append(
+                    f"{dataset.name}: annotated since the run began; it goes on with the truth it began with "
+                    f"for {counted(changed, 'sample')}; by the new one: {again}"
+                )
+        datasets.append(dataset)
+    return replace(plan, datasets=tuple(datasets), warnings=tuple(told))
+
+
+def _as_begun(stream: Callable[[], Iterator[Sample]], run: RunFolder) -> Iterator[Sample]:
+    return as_they_were(stream(), run)
 
 
 def _choice_of(job: Job, manifest: Manifest) -> SampleChoice:

@@ -6,19 +6,30 @@ few arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from rag_evaluation_framework.datasets.trec import Format, RetrievalRun, read_qrels, read_run
-from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, counted
+from rag_evaluation_framework.datasets.trec import read_qrels, read_run
+from rag_evaluation_framework.datasets.trec_tables import Format, RunFile, read_qrel_columns
+from rag_evaluation_framework.errors import (
+    InputError,
+    Problems,
+    RagEvalError,
+    UnknownNameError,
+    UsageError,
+    counted,
+)
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
+from rag_evaluation_framework.metrics.judged_columns import NotPlain, QrelColumns, RunColumns
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.qrels import Qrels, Run
-from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking
+from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking, ranking_totals
 from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.results.comparison import Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
@@ -59,19 +70,27 @@ def evaluate_run_files(
     format_: Any = None if options is None else options.format
     if format_ not in (None, *get_args(Format)):
         raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
+    options = options or Options()
     problems = Problems()
+    bound: list[BoundMetric] = []
     with problems.collected():
         bound = parse_metrics(DEFAULT_RANKING_METRICS if metrics is None else metrics)
-    with problems.collected():
-        judgements = read_qrels(qrels, format=format_)
-    systems: dict[str, RetrievalRun] = {}
-    for name, path in runs.items():
+    ranked = _ranked_in_blocks(qrels, runs, bound, options) if bound else {}
+    judgements: dict[str, dict[str, int]] = {}
+    systems: dict[str, Run] = {}
+    if not bound or len(ranked) < len(runs):
         with problems.collected():
-            systems[name] = read_run(path, format=format_)
+            judgements = read_qrels(qrels, format=format_)
+        for name, path in runs.items():
+            if name not in ranked:
+                with problems.collected():
+                    systems[name] = read_run(path, format=format_)
     problems.raise_all()
-    return rank_systems(
-        judgements,
-        systems,
+    return _side_by_side(
+        {
+            name: ranked.get(name) or partial(_ranked, judgements, systems[name], bound, options)
+            for name in runs
+        },
         bound,
         name=str(qrels),
         baseline=next((name for name, path in runs.items() if str(path) == baseline), baseline),
@@ -92,27 +111,73 @@ def rank_systems(
 ) -> Evaluation:
     """Score each run and, where there are several, compare the others with the baseline (the first)."""
     options = options or Options()
+    ranked = {system: partial(_ranked, qrels, run, metrics, options) for system, run in runs.items()}
+    return _side_by_side(ranked, metrics, name=name, baseline=baseline, options=options, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """One run scored: its figures, the queries it lacks, and the totals where they are asked for."""
+
+    report: RankingReport
+    missing: tuple[str, ...]
+    totals: Mapping[str, float]
+
+
+def _ranked_in_blocks(
+    qrels: Path, runs: Mapping[str, Path], metrics: Sequence[BoundMetric], options: Options
+) -> dict[str, _Ranked]:
+    """Score the runs that can be read in blocks, all against the same judgements.
+
+    Whatever is not plain, or wrong, is left to the careful way, which tells everything that is wrong at once.
+    """
+    ranked: dict[str, _Ranked] = {}
+    format_: Any = options.format
+    with suppress(NotPlain, RagEvalError):
+        judgements = read_qrel_columns(qrels, format=format_)
+        for name, path in runs.items():
+            with suppress(NotPlain, RagEvalError):
+                ranked[name] = _ranked(judgements, RunFile(path, format=format_), metrics, options)
+    return ranked
+
+
+def _ranked(
+    qrels: Qrels | QrelColumns, run: Run | RunColumns, metrics: Sequence[BoundMetric], options: Options
+) -> _Ranked:
+    rules, depth = _rules(options), options.max_depth
+    report = evaluate_ranking(qrels, run, metrics, rules=rules, max_depth=depth)
+    totals = ranking_totals(qrels, run, rules=rules, max_depth=depth) if options.totals else {}
+    missing = tuple(str(query) for query in report.query_ids if query not in run)
+    return _Ranked(report, missing, totals)
+
+
+def _side_by_side(
+    runs: Mapping[str, _Ranked | Callable[[], _Ranked]],
+    metrics: Sequence[BoundMetric],
+    *,
+    name: str,
+    baseline: str | None,
+    options: Options,
+    seed: int,
+) -> Evaluation:
+    """Return the runs, those that are not yet scored too, as one evaluation."""
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
-    rules = _rules(options)
     head = RunHead(
         run_id="ranking",
         dataset_id=name,
-        configuration={RULES: asdict(rules), "confidence": options.confidence},
+        configuration={RULES: asdict(_rules(options)), "confidence": options.confidence},
         metric_versions={str(metric): metric.metric.version for metric in metrics},
         seed=seed,
         packages=package_versions(),
     )
     parts: dict[str, Evaluation] = {}
-    for system, whole in runs.items():
-        run = whole if options.max_depth is None else _cut(whole, options.max_depth, rules)
+    for system, run in runs.items():
         try:
-            report = evaluate_ranking(qrels, run, metrics, rules=rules)
+            ranked = run if isinstance(run, _Ranked) else run()
         except InputError as error:
             raise _in_run(error, system) from None
-        part = _part(system, head, report, metrics, run=run, options=options)
-        totals = {"totals": _totals(qrels, run, rules)} if options.totals else {}
-        parts[system] = replace(part, document={**(part.document or {}), **totals})
+        parts[system] = _part(system, head, ranked, metrics, options=options)
     comparison = _comparison(parts, metrics, baseline or next(iter(parts)), options, seed=seed)
     first = next(iter(parts.values()))
     return Evaluation(
@@ -132,45 +197,6 @@ def _rules(options: Options) -> RankingRules:
     rules = RankingRules.trec_eval() if options.rules == "trec_eval" else RankingRules()
     missing = "zero" if options.complete else rules.missing_queries
     return replace(rules, relevance_level=options.relevance_level, missing_queries=missing)
-
-
-def _cut(run: Run, depth: int, rules: RankingRules) -> Run:
-    """Return a run with the first documents of each query, in the order of the rules."""
-    descending = rules.ties == "trec_eval"
-    as_compared: Any = np.float32 if descending else float
-
-    def first(retrieved: Any) -> Any:
-        if not isinstance(retrieved, Mapping):
-            return retrieved[:depth]
-        by_id = sorted(retrieved, reverse=descending)
-        ordered = sorted(by_id, key=lambda document: as_compared(retrieved[document]), reverse=True)
-        return {document: retrieved[document] for document in ordered[:depth]}
-
-    return {query: first(retrieved) for query, retrieved in run.items()}
-
-
-# Below this trec_eval counts an average precision as this much: no query alone makes the geometric mean 0.
-_LEAST_PRECISION = 0.00001
-
-
-def _totals(qrels: Qrels, run: Run, rules: RankingRules) -> dict[str, float]:
-    """Return what trec_eval counts over all queries, and the geometric mean of their average precisions."""
-    report = evaluate_ranking(qrels, run, ["map"], rules=rules)
-    relevant = {query: _relevant(qrels[query], rules.relevance_level) for query in report.query_ids}
-    precisions = np.maximum(report.per_query["map"], _LEAST_PRECISION)
-    return {
-        "num_q": len(relevant),
-        "num_ret": sum(len(run.get(query, ())) for query in relevant),
-        "num_rel": sum(map(len, relevant.values())),
-        "num_rel_ret": sum(len(found.intersection(run.get(query, ()))) for query, found in relevant.items()),
-        "gm_map": float(np.exp(np.log(precisions).mean())) if len(precisions) else 0.0,
-    }
-
-
-def _relevant(judged: Any, level: int) -> set[Any]:
-    if not isinstance(judged, Mapping):
-        return set(judged) if level <= 1 else set()
-    return {document for document, grade in judged.items() if grade >= level}
 
 
 def _comparison(
@@ -203,12 +229,12 @@ def _comparison(
 def _part(
     name: str,
     head: RunHead,
-    report: RankingReport,
+    ranked: _Ranked,
     metrics: Sequence[BoundMetric],
     *,
-    run: Run,
     options: Options,
 ) -> Evaluation:
+    report, missing = ranked.report, ranked.missing
     figures = {
         str(metric): summarise(
             metric,
@@ -221,7 +247,6 @@ def _part(
         )
         for metric in metrics
     }
-    missing = tuple(str(query) for query in report.query_ids if query not in run)
     skipped = {str(query): reason for query, reason in report.skipped.items()}
     scored = len(report.query_ids)
     columns = Columns(
@@ -241,7 +266,7 @@ def _part(
         outcome=RunOutcome(completed=True, interrupted=False, done=counts.total, failed=0, remaining=0),
         columns=columns,
         warnings=tuple(_notes(skipped, missing if report.rules.missing_queries == "zero" else ())),
-        document=_system(name, figures, skipped, missing),
+        document=_system(name, figures, skipped, missing, totals=ranked.totals),
     )
 
 
@@ -281,11 +306,17 @@ def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Compar
 
 
 def _system(
-    name: str, figures: Mapping[str, Figure], skipped: Mapping[str, str], missing: Sequence[str]
+    name: str,
+    figures: Mapping[str, Figure],
+    skipped: Mapping[str, str],
+    missing: Sequence[str],
+    *,
+    totals: Mapping[str, float],
 ) -> dict[str, Any]:
     return {
         "name": name,
         "metrics": {metric: figure.to_dict() for metric, figure in figures.items()},
         "skipped_queries": dict(skipped),
         "missing_queries": list(missing),
+        **({"totals": dict(totals)} if totals else {}),
     }

@@ -269,6 +269,39 @@ def _ideal_grades(judged: Integers, *, depth: int | None) -> Integers:
     return np.maximum(rising[::-1][:rows], 0)
 
 
+# Grades and scores that stand one query after another.
+
+# Stands for a score too large for 32 bits: above all others, equal among themselves, yet finite.
+_BEYOND_32_BITS = 1e39
+
+
+def grade_table(flat: Integers, lengths: npt.NDArray[np.int64]) -> Integers:
+    """Return ``grades[rank, query]`` of grades that stand one query after another, padded as unjudged."""
+    depth = int(lengths.max(initial=0))
+    if len(flat) == depth * len(lengths):
+        return np.ascontiguousarray(flat.reshape(len(lengths), depth).T)
+    grades = np.full((len(lengths), depth), UNJUDGED, dtype=flat.dtype)
+    grades[np.arange(depth) < lengths[:, np.newaxis]] = flat
+    return np.ascontiguousarray(grades.T)
+
+
+def as_compared(scores: Floats, ties: Ties) -> Floats:
+    """Return scores with the precision at which the tie rule compares them."""
+    if ties != "trec_eval":
+        return scores
+    with np.errstate(over="ignore"):
+        narrow = scores.astype(np.float32).astype(np.float64)
+    return np.clip(narrow, -_BEYOND_32_BITS, _BEYOND_32_BITS)
+
+
+def rows_that_rise(scores: Floats, lengths: npt.NDArray[np.int64]) -> Booleans:
+    """Tell for each query whether some score is not below the one before it."""
+    rises = np.zeros(len(scores) + 1, dtype=np.bool_)
+    rises[1:-1] = scores[1:] >= scores[:-1]
+    rises[np.cumsum(lengths)] = False  # the first score of the next query is compared with nothing
+    return counted(rises[:-1], lengths) > 0
+
+
 # Qrels and runs as arrays of integer document ids, brought together into blocks of judged rankings.
 #
 # This is the quickest way in: no dictionary is built, whole blocks of ids are compared at once.

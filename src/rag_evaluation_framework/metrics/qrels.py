@@ -29,11 +29,14 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     RankingRules,
     Reading,
     Ties,
+    as_compared,
     blocks,
     capped,
     count_grades,
     counted,
+    grade_table,
     rank_of_first,
+    rows_that_rise,
 )
 
 # Judgements (qrels) in Python's own containers: brought into one shape and checked.
@@ -162,16 +165,6 @@ def grades_of(tops: Iterable[Sequence[Any]], judgements: Lookups, *, grade_type:
     return np.asarray(bytearray(found)).view(np.int8) if in_bytes else np.asarray(array("i", found))
 
 
-def grade_table(flat: Integers, lengths: npt.NDArray[np.int64]) -> Integers:
-    """Return ``grades[rank, query]`` of grades that stand one query after another, padded as unjudged."""
-    depth = int(lengths.max(initial=0))
-    if len(flat) == depth * len(lengths):
-        return np.ascontiguousarray(flat.reshape(len(lengths), depth).T)
-    grades = np.full((len(lengths), depth), UNJUDGED, dtype=flat.dtype)
-    grades[np.arange(depth) < lengths[:, np.newaxis]] = flat
-    return np.ascontiguousarray(grades.T)
-
-
 # Runs given as ranked lists: read from the top, and only as far as a metric looks.
 
 _LISTS_AT_A_TIME = 128
@@ -250,9 +243,6 @@ def _is_document_id(kind: type) -> bool:
 
 # Runs given as scores by document: put in order by falling score and the tie rule.
 
-# Stands for a score too large for 32 bits: above all others, equal among themselves, yet finite.
-_BEYOND_32_BITS = 1e39
-
 
 class ScoredDocuments:
     """A block of document-to-score mappings, each read whole."""
@@ -277,7 +267,7 @@ class ScoredDocuments:
             flat = np.fromiter(values, dtype=np.float64, count=int(self.lengths.sum()))
         except (TypeError, ValueError, OverflowError):
             return np.zeros(0)
-        return _as_compared(flat, self.ties) if np.isfinite(flat).all() else np.zeros(0)
+        return as_compared(flat, self.ties) if np.isfinite(flat).all() else np.zeros(0)
 
     def look_up(self, judgements: Lookups, *, depth: int | None, grade_type: GradeType) -> Integers | None:
         if len(self.scores) != self.lengths.sum():
@@ -300,7 +290,7 @@ class ScoredDocuments:
             if found:
                 best[row] = max(found)
         searched = np.isfinite(best)
-        threshold = np.repeat(np.where(searched, _as_compared(best, self.ties), np.inf), self.lengths)
+        threshold = np.repeat(np.where(searched, as_compared(best, self.ties), np.inf), self.lengths)
         above = counted(self.scores > threshold, self.lengths)
         tied = counted(self.scores == threshold, self.lengths)
         ranks = np.where(searched, above + 1, 0)
@@ -322,7 +312,7 @@ class ScoredDocuments:
 
     def _tops(self, depth: int | None) -> Iterator[Sequence[Any]]:
         """Yield each query's first documents. Most runs come with falling scores, which need no sorting."""
-        rises = _rows_that_rise(self.scores, self.lengths)
+        rises = rows_that_rise(self.scores, self.lengths)
         tops = self._sorted_tops(rises, depth)
         for scored, rise in zip(self.scored, rises.tolist(), strict=True):
             yield next(tops) if rise else list(islice(scored, depth))
@@ -356,28 +346,11 @@ class ScoredDocuments:
         return sorted(by_identifier, key=scores.__getitem__, reverse=True)
 
 
-def _as_compared(scores: Floats, ties: Ties) -> Floats:
-    """Return scores with the precision at which the tie rule compares them."""
-    if ties != "trec_eval":
-        return scores
-    with np.errstate(over="ignore"):
-        narrow = scores.astype(np.float32).astype(np.float64)
-    return np.clip(narrow, -_BEYOND_32_BITS, _BEYOND_32_BITS)
-
-
 def _is_score(score: object) -> bool:
     try:
         return isinstance(score, int | float | np.integer | np.floating) and math.isfinite(score)
     except OverflowError:  # a whole number beyond every float
         return False
-
-
-def _rows_that_rise(scores: Floats, lengths: npt.NDArray[np.int64]) -> Booleans:
-    """Tell for each query whether some score is not below the one before it."""
-    rises = np.zeros(len(scores) + 1, dtype=np.bool_)
-    rises[1:-1] = scores[1:] >= scores[:-1]
-    rises[np.cumsum(lengths)] = False  # the first score of the next query is compared with nothing
-    return counted(rises[:-1], lengths) > 0
 
 
 # Qrels and runs in Python's own containers, brought together into blocks of judged rankings.

@@ -8,7 +8,7 @@ decided by the rules of :func:`~rag_evaluation_framework.metrics.ranking.evaluat
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, invalid
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Within, metric, parse_metrics
+from rag_evaluation_framework.metrics.judged_columns import QrelColumns, RunColumns, judge_columns
 from rag_evaluation_framework.metrics.judged_rankings import (
     NOT_JUDGED,
     NOT_RETRIEVED,
@@ -325,35 +326,97 @@ class RankingReport:
 
 
 def evaluate_ranking(
-    qrels: Qrels | QrelArrays,
-    run: Run | IdArray,
+    qrels: Qrels | QrelArrays | QrelColumns,
+    run: Run | IdArray | RunColumns,
     metrics: Iterable[str | BoundMetric],
     *,
     rules: RankingRules | None = None,
+    max_depth: int | None = None,
 ) -> RankingReport:
     """Score a run against judgements.
 
     ``run`` maps each query to a ranked list of document ids or to scores by document id; ``qrels`` maps each
     query to grades by document id, or to the relevant documents. Or both are arrays of integer ids, see
-    :func:`~rag_evaluation_framework.metrics.judged_rankings.judge_arrays`. ``metrics`` are names such as
-    ``ndcg@10``. What tools differ on is in ``rules``, ours by default.
+    :func:`~rag_evaluation_framework.metrics.judged_rankings.judge_arrays`, or columns of a file. ``metrics``
+    are names such as ``ndcg@10``. What tools differ on is in ``rules``, ours by default. With ``max_depth``
+    only so many documents of each query count, trec_eval's ``-M``.
 
     A document retrieved twice is an error wherever it could change a figure; so are scores that are not
     finite and grades that are not whole numbers. All problems are reported in one ``InputError``.
     """
     rules = rules or RankingRules()
     bound = _ranking_metrics(metrics)
-    reading = reading_for(bound)
+    judged = _judged_blocks(qrels, run, rules=rules, reading=reading_for(bound), max_depth=max_depth)
+    query_ids, per_query, skipped = _scored(bound, judged, rules=rules, order=_order_of(qrels))
+    mean = {name: exact_sum(each) / len(each) for name, each in per_query.items() if len(each)}
+    return RankingReport(query_ids, per_query, mean, skipped, rules)
+
+
+# Below this trec_eval counts an average precision as this much: no query alone makes the geometric mean 0.
+_LEAST_PRECISION = 0.00001
+
+
+def ranking_totals(
+    qrels: Qrels | QrelColumns, run: Run | RunColumns, *, rules: RankingRules, max_depth: int | None = None
+) -> dict[str, float]:
+    """Return what trec_eval counts over all queries, and the geometric mean of their average precisions."""
+    judged = _judged_blocks(qrels, run, rules=rules, reading=Reading(None), max_depth=max_depth)
+    counts = {
+        "map": average_precision,
+        "num_ret": lambda block: block.retrieved,
+        "num_rel": lambda block: block.relevant,
+        "num_rel_ret": lambda block: block.hits_within(None),
+    }
+    query_ids, found, _ = _scored(counts, judged, rules=rules, order=_order_of(qrels))
+    precisions = np.maximum(found.pop("map"), _LEAST_PRECISION)
+    return {
+        "num_q": len(query_ids),
+        **{name: int(each.sum()) for name, each in found.items()},
+        "gm_map": float(np.exp(np.log(precisions).mean())) if len(precisions) else 0.0,
+    }
+
+
+def _judged_blocks(
+    qrels: Qrels | QrelArrays | QrelColumns,
+    run: Run | IdArray | RunColumns,
+    *,
+    rules: RankingRules,
+    reading: Reading,
+    max_depth: int | None,
+) -> Iterator[JudgedBlock]:
     if isinstance(run, Mapping) and isinstance(qrels, Mapping):
         _check_queries(qrels, run)
-        return _report(bound, judge_mappings(qrels, run, rules=rules, reading=reading), rules=rules)
+        cut = run if max_depth is None else _cut(run, max_depth, rules)
+        return judge_mappings(qrels, cut, rules=rules, reading=reading)
     if isinstance(run, np.ndarray) and isinstance(qrels, np.ndarray | tuple):
         check_arrays(qrels, run)
-        return _report(bound, judge_arrays(qrels, run, rules=rules, reading=reading), rules=rules)
+        return judge_arrays(qrels, run[:, :max_depth], rules=rules, reading=reading)
+    if isinstance(run, RunColumns) and isinstance(qrels, QrelColumns):
+        return judge_columns(qrels, run, rules=rules, reading=reading, max_depth=max_depth)
     raise UsageError(
         "evaluate_ranking: expected two mappings or two integer arrays, "
         f"got {type(qrels).__name__} and {type(run).__name__}"
     )
+
+
+def _order_of(qrels: Qrels | QrelArrays | QrelColumns) -> Mapping[str, int] | None:
+    """Return the place of each query where the queries come in the order of the run."""
+    return qrels.queries if isinstance(qrels, QrelColumns) else None
+
+
+def _cut(run: Run, depth: int, rules: RankingRules) -> Run:
+    """Return a run with the first documents of each query, in the order of the rules."""
+    descending = rules.ties == "trec_eval"
+    as_compared: Any = np.float32 if descending else float
+
+    def first(retrieved: Any) -> Any:
+        if not isinstance(retrieved, Mapping):
+            return retrieved[:depth]
+        by_id = sorted(retrieved, reverse=descending)
+        ordered = sorted(by_id, key=lambda document: as_compared(retrieved[document]), reverse=True)
+        return {document: retrieved[document] for document in ordered[:depth]}
+
+    return {query: first(retrieved) for query, retrieved in run.items()}
 
 
 def _ranking_metrics(metrics: Iterable[str | BoundMetric]) -> list[BoundMetric]:
@@ -377,28 +440,48 @@ def _check_queries(qrels: Qrels, run: Run) -> None:
         raise invalid("run", f"queries of the qrels such as {next(iter(qrels))!r}", next(iter(run)))
 
 
-def _report(
-    metrics: Sequence[BoundMetric], judged_blocks: Iterable[JudgedBlock], *, rules: RankingRules
-) -> RankingReport:
-    scored: list[Hashable] = []
-    skipped: dict[str, list[Hashable]] = {NOT_JUDGED: [], NOT_RETRIEVED: [], NOTHING_RELEVANT: []}
-    values: list[list[Floats]] = [[np.zeros(0)] for _ in metrics]
+Counted = Callable[[JudgedRankings], npt.NDArray[Any]]
+
+
+def _scored(
+    metrics: Sequence[BoundMetric] | Mapping[str, Counted],
+    judged_blocks: Iterable[JudgedBlock],
+    *,
+    rules: RankingRules,
+    order: Mapping[str, int] | None,
+) -> tuple[tuple[Hashable, ...], dict[str, npt.NDArray[Any]], dict[Hashable, str]]:
+    """Return the queries that are scored, what each metric gives for them, and why others are left out.
+
+    With ``order`` the queries come by the places it tells, in whatever order their blocks come.
+    """
+    measures: dict[str, Counted] = (
+        dict(metrics) if isinstance(metrics, Mapping) else {str(bound): bound for bound in metrics}
+    )
+    scored: list[Any] = []
+    skipped: dict[str, list[Any]] = {NOT_JUDGED: [], NOT_RETRIEVED: [], NOTHING_RELEVANT: []}
+    values: dict[str, list[npt.NDArray[Any]]] = {name: [np.zeros(0)] for name in measures}
     for queries, judged in judged_blocks:
         if isinstance(judged, str):
             skipped[judged].extend(queries)
             continue
         kept = judged.relevant > 0
         all_kept = rules.no_relevant == "zero" or bool(kept.all())
-        for bound, parts in zip(metrics, values, strict=True):
-            figures = bound(judged)
+        for name, measure in measures.items():
+            figures = measure(judged)
             # A copy in any case: a figure may be a view of a whole block's running sums.
-            parts.append(figures.copy() if all_kept else figures[kept])
+            values[name].append(figures.copy() if all_kept else figures[kept])
         if all_kept:
             scored.extend(queries)
             continue
         scored.extend(compress(queries, kept.tolist()))
         skipped[NOTHING_RELEVANT].extend(compress(queries, (~kept).tolist()))
-    per_query = {str(bound): np.concatenate(parts) for bound, parts in zip(metrics, values, strict=True)}
-    mean = {name: exact_sum(each) / len(each) for name, each in per_query.items() if len(each)}
+    per_query = {name: np.concatenate(parts) for name, parts in values.items()}
+    if order is not None:
+        skipped[NOTHING_RELEVANT].sort(key=order.__getitem__)
+        places = np.fromiter(map(order.__getitem__, scored), dtype=np.int64, count=len(scored))
+        if (places[1:] < places[:-1]).any():
+            by_place = np.argsort(places)
+            scored = [scored[place] for place in by_place.tolist()]
+            per_query = {name: each[by_place] for name, each in per_query.items()}
     reasons = {query: reason for reason, queries in skipped.items() for query in queries}
-    return RankingReport(tuple(scored), per_query, mean, reasons, rules)
+    return tuple(scored), per_query, reasons

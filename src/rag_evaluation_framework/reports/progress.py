@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TextIO
 
 from rag_evaluation_framework.errors import counted
@@ -22,7 +23,7 @@ LIVE_SECONDS = 0.1
 PLAIN_SECONDS = 30.0
 
 
-class _Line:
+class Line:
     """One line on a terminal that is written anew, gone at the end; elsewhere a line below the other."""
 
     def __init__(
@@ -42,7 +43,8 @@ class _Line:
         """Whether the last line is old enough for another."""
         return self._clock() - self._written_at >= (LIVE_SECONDS if self._live else PLAIN_SECONDS)
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
+        """Write a line, on a terminal in place of the one before."""
         whole = _ERASE_LINE + cut(text, max(self._columns() - 1, 1)) if self._live else f"{text}\n"
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         self._stream.write(whole.encode(encoding, "replace").decode(encoding))
@@ -56,37 +58,14 @@ class _Line:
             self._stream.flush()
 
 
-class StepLine(_Line):
-    """Shows the step that is going on, and how many texts were embedded so far."""
-
-    _step = ""
-    _texts = 0
-
-    def step(self, step: str) -> None:
-        """Show the next step: on a terminal at once, elsewhere if nothing was said for a while."""
-        self._step = step
-        if self._live or self._is_time:
-            self._show()
-
-    def texts(self, count: int) -> None:
-        """Count texts that were embedded."""
-        self._texts += count
-        if self._is_time:
-            self._show()
-
-    def _show(self) -> None:
-        embedded = f"; {counted(self._texts, 'text')} embedded" if self._texts else ""
-        self._write(one_line(self._step, 300) + embedded)
-
-
-class ProgressLine(_Line):
+class ProgressLine(Line):
     """Called with the progress of a dataset's run as often as it changes; writes only now and then.
 
     Elsewhere than on a terminal that is after 30 seconds and a tenth of the work, and at the end of what took
-    some time. The first
-    report on a dataset says what was done before. ``mask`` is applied to everything that is written; what
-    ``notice`` returns at that moment, if anything, comes at the end; the dollars that ``spent`` returns are
-    added to the cost of the answers.
+    some time. The first report on a dataset says what was done before. ``names`` are what people call
+    datasets that have other names. ``mask`` is applied to everything that is written; what ``notice`` returns
+    at that moment, if anything, comes at the end; the dollars that ``spent`` returns are added to the cost of
+    the answers.
     """
 
     def __init__(
@@ -95,13 +74,14 @@ class ProgressLine(_Line):
         *,
         live: bool,
         mask: Callable[[str], str] = str,
+        names: Mapping[str, str] = MappingProxyType({}),
         notice: Callable[[], str] = str,
         spent: Callable[[], float | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
         super().__init__(stream, live=live, clock=clock, columns=columns)
-        self._mask, self._notice, self._spent = mask, notice, spent
+        self._mask, self._names, self._notice, self._spent = mask, names, notice, spent
         self._begun_with: dict[str, int] = {}
         self._told: dict[str, int] = {}
         self._ended: set[str] = set()
@@ -123,13 +103,14 @@ class ProgressLine(_Line):
         self._told[dataset] = progress.done
         if (dollars := self._spent()) is not None:
             progress = replace(progress, cost_usd=(progress.cost_usd or 0.0) + dollars)
+        dataset = self._names.get(dataset, dataset)
         if self._live:
             text = live_text(dataset, progress, begun_with=begun_with, plain=self._is_plain)
             text += f"   {notice}" if notice else ""
         else:
             text = progress_text(dataset, progress, begun_with=begun_with)
             text += f"; {notice}" if notice else ""
-        self._write(self._mask(text))
+        self.write(self._mask(text))
 
     @property
     def _is_plain(self) -> bool:

@@ -465,7 +465,8 @@ def _golden(head: RunHead) -> Iterator[str]:
 
 
 def _evaluate(head: RunHead) -> Iterator[str]:
-    yield f"rag-eval evaluate {quote(str(head.configuration.get('manifest', 'MANIFEST')))} {_target(head)}"
+    named = head.configuration.get("manifest") or head.configuration.get("dataset_path") or "MANIFEST"
+    yield f"rag-eval evaluate {quote(str(named))} {_target(head)}"
 
 
 def _generate(head: RunHead) -> Iterator[str]:

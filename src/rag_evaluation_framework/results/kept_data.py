@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,14 @@ from rag_evaluation_framework.records.samples import (
     Turn,
 )
 from rag_evaluation_framework.records.steps import Trace
-from rag_evaluation_framework.results.run_folder import SAMPLES_FILE, Samples
+from rag_evaluation_framework.results.run_folder import (
+    SAMPLES_FILE,
+    RunFolder,
+    Samples,
+    fingerprint,
+    read_list,
+    streamed,
+)
 from rag_evaluation_framework.text.display import short_repr
 
 DOCUMENTS_FILE = "documents.jsonl.zst"
@@ -67,6 +74,15 @@ def kept_samples(folder: Path) -> Samples | None:
     """Return how to read the samples that a run's folder keeps; ``None`` if it keeps none."""
     path = folder / SAMPLES_FILE
     return (lambda: read_samples(path)) if path.is_file() else None
+
+
+def as_they_were(samples: Iterable[Sample], folder: RunFolder) -> Iterator[Sample]:
+    """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
+    digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
+    spans = {sample.id: sample.relevant_spans for sample in streamed(kept)}
+    for sample in samples:
+        is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
+        yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
 
 
 # Samples from their lines back to records.

@@ -46,12 +46,12 @@ from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
     WholeDocuments,
     candidates_for,
-    check_workers,
     chunk_corpus,
     default_vector_store,
     reranked,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
+from rag_evaluation_framework.workers import counted_workers
 
 DENSE = "dense"
 FUSED = "fused"
@@ -197,7 +197,7 @@ def swept_cells(
     grid: Grid,
     *,
     distinct: bool = False,
-    workers: int = 1,
+    workers: int | None = 1,
     on_chunking: OnChunking | None = None,
 ) -> tuple[CellPipeline, ...]:
     """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
@@ -205,7 +205,7 @@ def swept_cells(
     ``queries`` are those of the whole sweep; a cell may be asked for them in any portions. Cells are asked
     one after another: an index is built when its first cell is, and makes room for the next one.
     """
-    check_workers(workers)
+    workers = counted_workers(workers)
     sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
     cuts = [(_Cut(chunker, sweep), grid.retrievers) for chunker in grid.chunkers]
     cuts += [(_Cut(WholeDocuments(), sweep), grid.indexes)] if grid.indexes else []
@@ -215,7 +215,9 @@ def swept_cells(
             index = _Index(cut, retriever, sweep)
             for reranker in grid.rerankers:
                 ranking = None if reranker is None else _Reranking(reranker, index, sweep)
-                cells += [CellPipeline(index, ranking, k, sweep) for k in grid.ks]
+                cells += [
+                    CellPipeline(index, ranking, k, sweep, len(cells) + n) for n, k in enumerate(grid.ks, 1)
+                ]
     return tuple(cells)
 
 
@@ -230,17 +232,19 @@ class _Sweep:
     workers: int
     on_chunking: OnChunking | None
     current: _Index | None = None
+    number: int = 1
+    """Which cell is being worked on."""
 
     def tell(self, step: str) -> None:
         if self.grid.on_step is not None:
-            self.grid.on_step(step)
+            self.grid.on_step(f"combination {self.number:,} of {len(self.grid):,}: {step}")
 
 
 class CellPipeline:
     """One cell: finds the best chunks for queries, as a pipeline of its parts would."""
 
-    def __init__(self, index: _Index, ranking: _Reranking | None, k: int, sweep: _Sweep) -> None:
-        self._index, self._ranking, self._sweep = index, ranking, sweep
+    def __init__(self, index: _Index, ranking: _Reranking | None, k: int, sweep: _Sweep, number: int) -> None:
+        self._index, self._ranking, self._sweep, self._number = index, ranking, sweep, number
         self._rerank_seconds = 0.0
         self.distinct = sweep.distinct
         reranker = None if ranking is None else ranking.reranker
@@ -291,7 +295,10 @@ class CellPipeline:
         meters = [Meter(part, TOKENS) for part in (self._index.cut.chunker, self._index.embedder)]
         meters.append(Meter(reranker, SEARCHES))
         self._meters = list({id(meter.part): meter for meter in meters if meter.part is not None}.values())
+        self._sweep.number = self._number
         self._index.build()
+        queries = counted(len(self._sweep.queries), "query", "queries")
+        self._sweep.tell(f"searching {self.cell.chunker} with {self.cell.retriever} for {queries}")
         if self._ranking is not None:
             self._ranking.begin(self.cell)
 
@@ -391,8 +398,6 @@ class _Index:
         self.embed_seconds = self._memory.seconds - embedded_before if self._memory else 0.0
         self.index_seconds = time.perf_counter() - begun - self.embed_seconds
         sweep.current = self
-        queries = counted(len(sweep.queries), "query", "queries")
-        sweep.tell(f"searching {chunking.chunker} with {self.text} for {queries}")
 
     def forget(self) -> None:
         """Let go of what was found."""
