@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
-from rag_evaluation_framework.reports.cases import KINDS, needed_names, sample_name, why
+from rag_evaluation_framework.reports.cases import KINDS, named_rows, needed_names, rows_of_runs, why
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.screen import (
     NOTHING,
@@ -48,7 +48,7 @@ _OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_
 def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
     """Return the view of one evaluation; the texts of its contexts and documents go to ``texts``."""
     texts.add_documents(evaluation.documents)
-    rows = list(_rows(evaluation))
+    rows = named_rows(evaluation, rows_of_runs(evaluation))
     figures = _figures(evaluation)
     several = len({part for part, _ in figures}) > 1
     metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
@@ -89,15 +89,6 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "samples": samples,
     }
     return {"shown": shown, "scripted": scripted}
-
-
-def _rows(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
-    several = len(evaluation.parts) > 1
-    for name, part in evaluation.named_runs.items():
-        is_golden = part.kind == "golden"
-        for row in part.rows:
-            called = sample_name(row, by_line=not is_golden)
-            yield f"{name}, {called}" if several and not is_golden else called, row
 
 
 def _figures(evaluation: Evaluation) -> list[tuple[str, Figure]]:
