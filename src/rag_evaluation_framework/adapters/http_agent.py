@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -255,4 +256,8 @@ def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None
 def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
     if unmasked in (first, second):
         return first if second is unmasked else second
-    return lambda text: second(first(text))
+    return partial(_masked_twice, first, second)
+
+
+def _masked_twice(first: Callable[[str], str], second: Callable[[str], str], text: str) -> str:
+    return second(first(text))

@@ -64,6 +64,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         allow_missing=given.get("allow_missing", False),
         repeats=given["repeats"],
         history=given.get("history", "own"),
+        workers=given["workers"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
     if given["waive"]:

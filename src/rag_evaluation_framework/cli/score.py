@@ -15,6 +15,7 @@ from rag_evaluation_framework.cli.options import (
     FILE,
     RUNS_DIR,
     SEED,
+    WORKERS,
     metrics_option,
     new_screen,
     scoring_of,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.steps import TraceChoice
     from rag_evaluation_framework.results.evaluations import Evaluation
 
-INCOMPLETE = 3
+INCOMPLETE, INTERRUPTED = 3, 130
 _OF_FILES = ("since", "until", "services", "where", "sample_size")
 
 EXAMPLES = """\b
@@ -75,6 +76,7 @@ Examples:
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
 @SEED
+@WORKERS
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -109,6 +111,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
         out.parent.mkdir(parents=True, exist_ok=True)
         evaluation.save(out, format="results")
     counts = evaluation.counts
+    if evaluation.outcome.interrupted:
+        return INTERRUPTED
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
@@ -167,7 +171,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         seed=given["seed"],
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
-        options=Options(format=given["format_"], traces=_traces_of(given)),
+        options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
         spending=given["spending"],
     )
     with prepared(job) as suite:
@@ -219,6 +223,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             dataset=given["dataset"],
             format=given["format_"],
             seed=given["seed"],
+            workers=given["workers"],
             on_progress=progress,
         )
     _show(evaluation, as_json=given["as_json"], details=given["details"])
