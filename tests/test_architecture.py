@@ -25,6 +25,7 @@ NAME = PACKAGE.name
 ROOMS = [
     "version",
     "errors",
+    "workers",
     "files",
     "text",
     "records",
@@ -76,6 +77,8 @@ SLOW = {
     "importlib.metadata",
     "jinja2",
     "jsonschema_rs",
+    "multiprocessing.connection",
+    "multiprocessing.reduction",
     "numpy",
     "py3langid.langid",
     "rich.cells",

@@ -19,7 +19,16 @@ from hypothesis import strategies as some
 
 from cases import named, tables_beside
 from command_lines import rag_eval_ended
-from rag_evaluation_framework import InputError, RagEvalError, Sample, UsageError, evaluate
+from rag_evaluation_framework import (
+    InputError,
+    RagEvalError,
+    Sample,
+    UsageError,
+    evaluate,
+    load,
+    read_dataset,
+    save,
+)
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 
 TABLES = tables_beside(__file__)
@@ -220,3 +229,33 @@ def test_no_row_reaches_a_traceback(rows: list[dict[str, Any]]) -> None:
             dataset, _ = rows_in(rows, map=map_)
             assert len(dataset) == len(rows)
             assert json.dumps([sample.question for sample in dataset.samples])
+
+
+def test_every_command_that_reads_a_dataset_reads_rows_and_says_the_guess_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("def answer(question):\n    return '14.00'\n", encoding="utf-8")
+    Path("q.jsonl").write_text('{"question": "What?", "reference": "14.00"}\n', encoding="utf-8")
+    pandas.DataFrame([{"frage": "What?", "gold": "14.00"}]).to_excel("q.xlsx", index=False)
+    guess = "q.jsonl: question = question, reference = reference\n"
+    for command in (
+        ["validate", "q.jsonl"],
+        ["stats", "q.jsonl", "--json"],
+        ["sample", "q.jsonl"],
+        ["convert", "q.jsonl", "out.jsonl", "--to", "agent-samples"],
+    ):
+        ended = rag_eval_ended(*command)
+        assert (ended.returncode, ended.stderr.count(guess)) == (0, 1), ended
+        assert guess not in ended.stdout
+    assert read_dataset("out.jsonl").samples[0].reference == "14.00"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    told = rag_eval_ended("evaluate", "q.jsonl", "--target", "app:answer")
+    assert told.returncode == 0, told
+    assert told.stdout.startswith(guess)
+    (sample,) = load("q.xlsx", map={"reference": "gold"}).samples
+    assert parts(sample) == ["What?", None, [], "14.00"]
+    wrong = rag_eval_ended("validate", "q.jsonl", "--map", "question=frage")
+    assert (wrong.returncode, "there is no field 'frage' for the question" in wrong.stderr) == (2, True)
+    with pytest.raises(UsageError, match="rows are read, not written"):
+        save(load("q.jsonl"), "again.jsonl")

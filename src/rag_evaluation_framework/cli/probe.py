@@ -113,7 +113,7 @@ def command(context: click.Context, /, **given: Any) -> None:
             method=candidate.method,
             secret_headers=headers,
             body=candidate.body,
-            response_paths=paths,
+            response_paths={**candidate.paths, **paths},
         )
 
     only = _candidate(given, url)

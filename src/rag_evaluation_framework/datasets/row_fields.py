@@ -35,6 +35,7 @@ PARTS = (
 )
 """What a row may hold, in the order in which it is looked for."""
 
+_OF_TEXTS = ("contexts", "reference_contexts")
 SHOWN = ("question", "answer", "contexts", "reference")
 
 # Where the text of an answer stands in the reply of a model.
@@ -182,8 +183,8 @@ def reading_of(
     _settle_answer(found, asked, places)
     if "answer" not in (*found, *asked) and _ends_with_answer(places.get(found.get("question", ""), ())):
         found["answer"] = f"{found['question']}[-1].content"
+    found |= {part: _texts_at(found[part], rows) for part in _OF_TEXTS if part in found}
     if "contexts" in found:
-        found["contexts"] = _texts_at(found["contexts"], rows)
         for part, names in (("sources", _table().sources), ("scores", _table().scores)):
             if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
                 found[part] = inner
@@ -277,7 +278,7 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
     """Return the place, or one within it, if what stands there can be this part."""
     if part in ("question", "answer", "reference"):
         return _readable_text(part, place, values)
-    if part == "contexts":
+    if part in _OF_TEXTS:
         fits = _are_contexts(place, values)
     elif part in ("sources", "scores"):
         several = [value[0] for value in values if isinstance(value, list) and value]

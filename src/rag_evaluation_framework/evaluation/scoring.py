@@ -211,6 +211,7 @@ class MetricScorer:
     ) -> None:
         declared, view = metric.metric, metric.metric.view
         self.metric, self.methods = metric, methods
+        self._given: dict[str, Any] = {"reader": reader, "needs": needs}
         method = chosen_method(metric, methods) if declared.methods else None
         self.needs_judge = bool(declared.methods) and method is None
         """Whether only a judge could measure it, and there is none."""
@@ -252,6 +253,9 @@ class MetricScorer:
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
         self._languages = declared.languages(method, own_support=methods.support is not None)
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._given), (self.metric, self.methods)
 
     @property
     def reads_spans(self) -> bool:

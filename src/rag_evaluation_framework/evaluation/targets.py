@@ -26,7 +26,6 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer, hits_of, shape
-from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.frameworks import (
     FrameworkSystem,
     existing_index,
@@ -37,6 +36,7 @@ from rag_evaluation_framework.evaluation.frameworks import (
     system_of,
 )
 from rag_evaluation_framework.evaluation.manifest import Manifest
+from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
 from rag_evaluation_framework.files.access import check_expansion

@@ -46,8 +46,9 @@ def reading_lines(reading: RowReading) -> tuple[str, str]:
             told.append(f"{_some(reading.references, reading.rows)} with a reference")
     others = [part for part in fields if part not in (*SHOWN, "id")]
     told += [f"{part.replace('_', ' ')} in {fields[part]}" for part in others]
-    change = 'map={"answer": FIELD}' if reading.in_memory else "--map answer=FIELD"
-    return first, f"{', '.join(told)}; change with {change}"
+    part = "answer" if "answer" in fields else "question"
+    change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
+    return first, "; ".join(filter(None, (", ".join(told), f"change with {change}")))
 
 
 def _some(count: int | None, total: int) -> str:
