@@ -31,6 +31,7 @@ from rag_evaluation_framework import (
     save,
 )
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
+from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED
 
 TABLES = tables_beside(__file__)
 LOG = [
@@ -268,3 +269,29 @@ def test_every_command_that_reads_a_dataset_reads_rows_and_says_the_guess_once(
     assert (wrong.returncode, "there is no field 'frage' for the question" in wrong.stderr) == (2, True)
     with pytest.raises(UsageError, match="rows are read, not written"):
         save(load("q.jsonl"), "again.jsonl")
+
+
+def test_rows_of_what_was_retrieved_alone_skip_the_metrics_of_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"question": "What is a single?", "contexts": ["A single is 14.00."], "reference": "14.00"}
+    result = evaluate(
+        [{**row, "reference_contexts": ["A single is 14.00."]}], metrics=["faithfulness", "context_recall"]
+    )
+    assert result.metrics["context_recall"].value == 1.0
+    assert [each.reason for each in result.metrics["faithfulness"].reasons] == [ONLY_RETRIEVED]
+    assert not result.not_measured
+    assert not result.failed()
+    for metrics, said in ((None, "no row has an answer"), (["faithfulness"], "somebody has to be asked")):
+        with pytest.raises(UsageError, match=said):
+            evaluate([row], metrics=metrics)
+    with pytest.raises(UsageError, match="which field is the answer"):
+        evaluate([{**row, "text": "14.00"}])
+    Path("rows.jsonl").write_text(
+        json.dumps({**row, "reference_contexts": row["contexts"]}), encoding="utf-8"
+    )
+    scored = rag_eval_ended("score", "rows.jsonl", "-m", "faithfulness", "-m", "context_recall")
+    assert (scored.returncode, scored.stdout.count(ONLY_RETRIEVED)) == (0, 1), scored
+    again = rag_eval_ended("score", "001", "-m", "answer_correctness")
+    assert (again.returncode, again.stdout.count(ONLY_RETRIEVED)) == (0, 1), again
