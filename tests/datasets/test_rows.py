@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,14 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
         "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
         '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'
     )
+    told = (
+        "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold; "
+        '2 rows, 1 with a reference; change with map={"answer": FIELD}'
+    )
+    assert f"\n\n{told}\n\n".replace("[*]", "\\[\\*]") in result.render("markdown")
+    for html in (result._repr_html_(), result.render("page")):
+        assert told in unescape(html)
+    assert str(result.samples[1]).startswith(f"Sample row 2: {LOG[1]['query']}")
 
 
 def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(

@@ -44,7 +44,7 @@ def reading_of_run(evaluation: Evaluation) -> RowReading:
 def show_reading(screen: Screen, reading: RowReading) -> None:
     """Add which field was taken for what, how many rows there are, and how to change it."""
     hang = len(reading.name) + 2
-    first, second = reading_lines(reading)
+    first, second = _reading_lines(reading)
     screen.say(f"{reading.name}: {first}", hang=hang)
     screen.say(second, indent=hang, hang=hang)
 
@@ -56,7 +56,16 @@ def show_format(screen: Screen, name: str, format_: str, rows: int) -> None:
     screen.say(told, hang=len(name) + 2)
 
 
-def reading_lines(reading: RowReading) -> tuple[str, str]:
+def reading_sentences(evaluation: Evaluation) -> list[str]:
+    """Say the same where there is no screen; nothing of what is no rows, or was told which field is what."""
+    if "reading" not in evaluation.head.configuration:
+        return []
+    reading = reading_of_run(evaluation)
+    first, second = _reading_lines(reading)
+    return [f"{reading.name}: {first}; {second}"]
+
+
+def _reading_lines(reading: RowReading) -> tuple[str, str]:
     """Say which field was taken for what, and what else is known of the rows."""
     fields = reading.fields
     first = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
