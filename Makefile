@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-traces bench cards clean
+.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,35 @@ $(VENV)/.bench: $(VENV)/.dev
 	@$(PIP) install --editable '.[bench]'
 	@touch $@
 
+# Each tool and each server in an environment of its own: ragas 0.1 and ragas do not go together, nor does evals with
+# newer packages, nor LangServe with the server of LangGraph. evals asks for many packages that are not used here, so
+# that what it needs is named. promptfoo comes from npm.
+TOOLS := ragas_old ragas deepeval inspect_ai openai_evals langsmith squad_rows langfuse phoenix rows promptfoo
+SERVERS := langserve gradio langgraph litellm hayhooks
+NEEDS_ragas_old := 'ragas<0.2' 'datasets<3' 'pyarrow<18'
+NEEDS_ragas := ragas langchain-community==0.4.1
+NEEDS_deepeval := deepeval
+NEEDS_inspect_ai := inspect_ai backports.zstd
+NEEDS_openai_evals := backoff blobfile lz4 numpy openai pyyaml requests 'setuptools<80' tiktoken tqdm zstandard
+NEEDS_langsmith := langsmith pandas
+NEEDS_squad_rows := datasets
+NEEDS_langfuse := langfuse
+NEEDS_phoenix := arize-phoenix-client pandas
+NEEDS_rows := pandas pyarrow openpyxl
+NEEDS_langserve := 'langserve[server]' uvicorn
+NEEDS_gradio := gradio
+NEEDS_langgraph := 'langgraph-cli[inmem]'
+NEEDS_litellm := 'litellm[proxy]'
+NEEDS_hayhooks := hayhooks
+
+$(VENV)/fixtures/%/.made:
+	@echo "installing $* in an environment of its own (once)"
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@test -z "$(NEEDS_$*)" || PIP_CONSTRAINT= $(@D)/bin/python -m pip --quiet --disable-pip-version-check install $(NEEDS_$*)
+	@test $* != openai_evals || PIP_CONSTRAINT= $(@D)/bin/python -m pip --quiet --disable-pip-version-check install --no-deps evals
+	@test $* != promptfoo || npm install --silent --prefix $(@D) promptfoo
+	@touch $@
+
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
@@ -49,7 +78,7 @@ demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-vendors: $(VENV)/.vendors ## the tests that need heavy packages of vendors, which are installed first
+test-vendors: $(VENV)/.vendors $(patsubst %,$(VENV)/fixtures/%/.made,ragas deepeval inspect_ai promptfoo $(SERVERS)) ## the tests that need heavy packages of vendors, which are installed first
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m vendors
 
 # What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
@@ -75,19 +104,12 @@ fix: $(VENV)/.dev ## let ruff repair and format what it can
 docs: $(VENV)/.dev ## print the pages that come from the code
 	@$(BIN)/python docs/print_pages.py
 
-# Each tool in an environment of its own: ragas 0.1 and ragas do not go together, nor does evals with newer packages.
-# evals asks for many packages that are not used here, so that what it needs is named.
 FIXTURES := tests/fixtures/make_fixtures.py
-fixtures: fixtures-traces fixtures-frameworks ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
-	@for each in 'ragas_old ragas<0.2 datasets<3 pyarrow<18' 'ragas ragas langchain-community==0.4.1' 'deepeval deepeval' \
-	  'inspect_ai inspect_ai backports.zstd' 'openai_evals backoff blobfile lz4 numpy openai pyyaml requests setuptools<80 tiktoken tqdm zstandard' 'langsmith langsmith pandas' \
-	  'squad_rows datasets' 'langfuse langfuse' 'phoenix arize-phoenix-client pandas' 'rows pandas pyarrow openpyxl' 'promptfoo'; do \
-	  set -- $$each; name=$$1; shift; \
-	  test -x $(VENV)/fixtures/$$name/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/$$name || exit 1; \
-	  test -z "$$*" || PIP_CONSTRAINT= $(VENV)/fixtures/$$name/bin/pip install --quiet "$$@" || exit 1; \
-	  test $$name != openai_evals || $(VENV)/fixtures/$$name/bin/pip install --quiet --no-deps evals || exit 1; \
-	  $(VENV)/fixtures/$$name/bin/python $(FIXTURES) $$name || exit 1; \
-	done
+fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
+	@for name in $(TOOLS); do $(VENV)/fixtures/$$name/bin/python $(FIXTURES) $$name || exit 1; done
+
+fixtures-servers: $(VENV)/.dev $(SERVERS:%=$(VENV)/fixtures/%/.made) ## record anew what the servers of the tests reply
+	@$(BIN)/python tests/servers/recorded_servers.py
 
 fixtures-traces: ## make the traces of the tests and of the example anew, with the real libraries
 	@test -x $(VENV)/fixtures/traces/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/traces

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,7 +51,8 @@ def _is_installed(name: str) -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test marked ``vendors`` where a package, or a program, that it names is not installed."""
+    """Skip a test marked ``vendors`` where a package, program or environment that it names is missing."""
     for name in (name for mark in item.iter_markers("vendors") for name in mark.args):
-        if not _is_installed(name) and shutil.which(name) is None:
+        own = Path(sys.prefix) / name / "bin" / "python"  # an environment for what goes with nothing else
+        if not _is_installed(name) and shutil.which(name) is None and not own.exists():
             pytest.skip(f"{name} is not installed: make test-vendors")

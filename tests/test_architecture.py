@@ -25,6 +25,7 @@ NAME = PACKAGE.name
 ROOMS = [
     "version",
     "errors",
+    "workers",
     "files",
     "text",
     "records",
@@ -77,6 +78,8 @@ SLOW = {
     "importlib.metadata",
     "jinja2",
     "jsonschema_rs",
+    "multiprocessing.connection",
+    "multiprocessing.reduction",
     "numpy",
     "py3langid.langid",
     "rich.cells",

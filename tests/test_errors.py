@@ -126,6 +126,7 @@ def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
         MissingExtraError("x", "y"),
         errors.MissingResultsError("none of this id"),
         errors.StorageError("full"),
+        errors.WorkerError("a worker process was ended by signal 9"),
         errors.TargetError("http-503", "busy", retry=True, retry_after=3.0),
         errors.ModelError("not-json", "no object in the reply"),
         errors.ModelOutageError("http-401", "no such key"),

@@ -12,6 +12,7 @@
     ├── MissingResultsError      no results of this id in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
     ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
+    ├── WorkerError              a process that worked for this one ended before its work was done
     ├── TargetError              the system under test gave no answer: kind, and whether to try again
     └── ModelError               a judge or generator gave nothing that can be used: kind
         └── ModelOutageError     its endpoint is down, or turns everyone away
@@ -263,6 +264,10 @@ class MissingExtraError(RagEvalError, ImportError):
 
 class StorageError(RagEvalError, OSError):
     """The disk refused a read or a write; what was there before is untouched."""
+
+
+class WorkerError(RagEvalError):
+    """A process that worked for this one ended before its work was done."""
 
 
 class TargetError(RagEvalError):

@@ -69,30 +69,6 @@ FOUND: dict[str, tuple[str, dict[str, Any], int, str | None, str | None]] = {
         None,
         "usage",
     ),
-    "langserve": (
-        "",
-        {
-            "chatEndpoint": {"path": "/rag/invoke", "protocol": "langserve"},
-            "request": {"body": {"input": {"question": "{{question}}"}}},
-        },
-        3,
-        "output.context",
-        None,
-    ),
-    "langgraph": (
-        "",
-        {"chatEndpoint": {"path": "/runs/wait", "protocol": "langgraph"}},
-        11,
-        "documents",
-        None,
-    ),
-    "gradio": (
-        "",
-        {"chatEndpoint": {"path": "/gradio_api/call/chat", "protocol": "gradio"}},
-        9,
-        None,
-        None,
-    ),
     "dify": (
         "/v1/chat-messages",
         {"chatEndpoint": {"path": "/v1/chat-messages", "protocol": "dify"}},
@@ -140,13 +116,6 @@ def test_a_probe_finds_the_shape_and_writes_a_manifest_that_runs_as_it_is(
             0,
         ),
         ("responses", {"protocol": "openai-responses", "body": {"stream": True}}, 0),
-        (
-            "langserve",
-            {"path": "/rag/stream", "protocol": "langserve", "body": {"input": {"question": "{{question}}"}}},
-            1,
-        ),
-        ("langgraph", {"path": "/runs/stream", "protocol": "langgraph"}, 1),
-        ("gradio", {"protocol": "gradio"}, 0),
         ("growing", {}, 0),
     ],
 )

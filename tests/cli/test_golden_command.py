@@ -22,6 +22,7 @@ from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.calibration import match_labels, open_answered_run
+from rag_evaluation_framework.results.kept_data import read_documents
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"
@@ -42,6 +43,28 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def golden(project: Path, to_the_end: Command) -> Command:
     return partial(to_the_end, main, "golden", "golden")
+
+
+def test_a_run_keeps_the_stories_and_shows_the_passages_without_them(
+    golden: Command, to_the_end: Command
+) -> None:
+    assert golden("--target", ASSISTANT, "--split", "tracking", "--split", "facts").code == 0
+    shutil.rmtree("golden")
+    shown = to_the_end(main, "show", "--sample", "track_001").out
+    for line in (
+        "  why        not retrieved: 1 of 3 needed passages came\n",
+        "  needed     stories/chapter2.txt 14–34: 沈栖发现雾礁的灯火熄灭了，于是决定出海。\n",
+        "  retrieved  1  stories/chapter2.txt  ✓ needed 88–136 【雾礁/黎明】",
+        "             2  stories/chapter1.txt  0–106 【潮门镇/灯塔下】",  # another split names it
+    ):
+        assert line in shown
+    assert to_the_end(main, "report", "-o", "report.html").code == 0
+    assert "No texts of documents" not in Path("report.html").read_text(encoding="utf-8")
+    kept = [read_documents(path).documents for path in sorted(Path("runs").iterdir())]
+    assert [sorted(each.id for each in documents) for documents in kept] == [
+        ["stories/chapter1.txt", "stories/chapter3.txt"],
+        ["stories/chapter2.txt"],
+    ]
 
 
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:

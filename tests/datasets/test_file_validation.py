@@ -107,6 +107,7 @@ def test_a_missing_field_is_reported_though_it_tells_what_the_file_is(
         "qa-pair": "qa_pairs.jsonl",
         "summary": "summaries.jsonl",
         "retrieval-case": "retrieval.jsonl",
+        "golden-factual": "factual_qa.json",  # without an id, and under another name, it is plain rows
         "golden-relationship": "relationship_qa.json",
         "golden-tracking": "tracking_qa.json",
         "golden-multiturn": "multiturn_qa.json",
@@ -399,7 +400,11 @@ def test_files_that_are_not_there_are_reported_beside_what_is_wrong_with_others(
 
 def test_one_field_in_common_with_a_format_does_not_make_a_file_of_it(tmp_path: Path) -> None:
     record = {"query_id": "1", "query": "q", "positive_passages": [], "negative_passages": []}
-    (issue,) = validate_file(lines_file(tmp_path / "topics.jsonl", record, record))
+    path = lines_file(tmp_path / "topics.jsonl", record, {**record, "query_id": "2"})
+    (checked,) = checked_files([path])
+    assert (checked.format, list(checked.issues)) == ("rows", [])
+    record["text"] = record.pop("query")
+    (issue,) = validate_file(lines_file(path, record, record))
     assert issue.code == "unknown-dialect"
 
 

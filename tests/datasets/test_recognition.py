@@ -86,6 +86,21 @@ def test_a_dialect_of_an_installed_package_is_asked_or_named(
             recognise(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "format_"),
+    TABLES["rows are read as rows and a mistake in a record is not a row"],
+)
+def test_rows_are_read_as_rows_and_a_mistake_in_a_record_is_not_a_row(
+    name: str, content: str, format_: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    assert recognise(path).name == format_
+    if format_ == "rows":
+        assert read_dataset(path).samples[0].question == "q"
+        assert read_dataset(path, format="rows").dialect == "rows"
+
+
 def test_reading_a_file_loads_its_dialect_alone(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(FILES["agent-samples"])

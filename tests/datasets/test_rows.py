@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,18 @@ from hypothesis import strategies as some
 
 from cases import named, tables_beside
 from command_lines import rag_eval_ended
-from rag_evaluation_framework import InputError, RagEvalError, Sample, UsageError, evaluate
+from rag_evaluation_framework import (
+    InputError,
+    RagEvalError,
+    Sample,
+    UsageError,
+    evaluate,
+    load,
+    read_dataset,
+    save,
+)
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
+from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED
 
 TABLES = tables_beside(__file__)
 LOG = [
@@ -180,6 +191,14 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
         "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
         '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'
     )
+    told = (
+        "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold; "
+        '2 rows, 1 with a reference; change with map={"answer": FIELD}'
+    )
+    assert f"\n\n{told}\n\n".replace("[*]", "\\[\\*]") in result.render("markdown")
+    for html in (result._repr_html_(), result.render("page")):
+        assert told in unescape(html)
+    assert str(result.samples[1]).startswith(f"Sample row 2: {LOG[1]['query']}")
 
 
 def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
@@ -220,3 +239,59 @@ def test_no_row_reaches_a_traceback(rows: list[dict[str, Any]]) -> None:
             dataset, _ = rows_in(rows, map=map_)
             assert len(dataset) == len(rows)
             assert json.dumps([sample.question for sample in dataset.samples])
+
+
+def test_every_command_that_reads_a_dataset_reads_rows_and_says_the_guess_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("def answer(question):\n    return '14.00'\n", encoding="utf-8")
+    Path("q.jsonl").write_text('{"question": "What?", "reference": "14.00"}\n', encoding="utf-8")
+    pandas.DataFrame([{"frage": "What?", "gold": "14.00"}]).to_excel("q.xlsx", index=False)
+    guess = "q.jsonl: question = question, reference = reference\n"
+    for command in (
+        ["validate", "q.jsonl"],
+        ["stats", "q.jsonl", "--json"],
+        ["sample", "q.jsonl"],
+        ["convert", "q.jsonl", "out.jsonl", "--to", "agent-samples"],
+    ):
+        ended = rag_eval_ended(*command)
+        assert (ended.returncode, ended.stderr.count(guess)) == (0, 1), ended
+        assert guess not in ended.stdout
+    assert read_dataset("out.jsonl").samples[0].reference == "14.00"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    told = rag_eval_ended("evaluate", "q.jsonl", "--target", "app:answer")
+    assert told.returncode == 0, told
+    assert told.stdout.startswith(guess)
+    (sample,) = load("q.xlsx", map={"reference": "gold"}).samples
+    assert parts(sample) == ["What?", None, [], "14.00"]
+    wrong = rag_eval_ended("validate", "q.jsonl", "--map", "question=frage")
+    assert (wrong.returncode, "there is no field 'frage' for the question" in wrong.stderr) == (2, True)
+    with pytest.raises(UsageError, match="rows are read, not written"):
+        save(load("q.jsonl"), "again.jsonl")
+
+
+def test_rows_of_what_was_retrieved_alone_skip_the_metrics_of_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"question": "What is a single?", "contexts": ["A single is 14.00."], "reference": "14.00"}
+    result = evaluate(
+        [{**row, "reference_contexts": ["A single is 14.00."]}], metrics=["faithfulness", "context_recall"]
+    )
+    assert result.metrics["context_recall"].value == 1.0
+    assert [each.reason for each in result.metrics["faithfulness"].reasons] == [ONLY_RETRIEVED]
+    assert not result.not_measured
+    assert not result.failed()
+    for metrics, said in ((None, "no row has an answer"), (["faithfulness"], "somebody has to be asked")):
+        with pytest.raises(UsageError, match=said):
+            evaluate([row], metrics=metrics)
+    with pytest.raises(UsageError, match="which field is the answer"):
+        evaluate([{**row, "text": "14.00"}])
+    Path("rows.jsonl").write_text(
+        json.dumps({**row, "reference_contexts": row["contexts"]}), encoding="utf-8"
+    )
+    scored = rag_eval_ended("score", "rows.jsonl", "-m", "faithfulness", "-m", "context_recall")
+    assert (scored.returncode, scored.stdout.count(ONLY_RETRIEVED)) == (0, 1), scored
+    again = rag_eval_ended("score", "001", "-m", "answer_correctness")
+    assert (again.returncode, again.stdout.count(ONLY_RETRIEVED)) == (0, 1), again

@@ -18,7 +18,6 @@ ANSWER = "The first ferry leaves at 06:40."
 CONTEXT = "Ferries leave at 06:40 and 09:10."
 USAGE = {"prompt_tokens": 12, "completion_tokens": 9, "total_tokens": 21}
 PIECES = ("The first ", "ferry leaves", " at 06:40.")
-DOCUMENT = {"id": None, "page_content": CONTEXT, "metadata": {"source": "boats.md"}, "type": "Document"}
 
 
 @dataclass
@@ -146,46 +145,6 @@ def responses(asked: Asked) -> Reply:
     )
 
 
-def langserve(asked: Asked) -> Reply:
-    if asked.path == "/openapi.json":
-        schema = {"properties": {"input": {}, "config": {}, "kwargs": {}}, "required": ["input"]}
-        document = openapi("/rag/invoke", schema)
-        return Reply(200, {**document, "paths": {**document["paths"], "/rag/batch": {"post": {}}}})
-    if asked.path not in ("/rag/invoke", "/rag/stream"):
-        return not_found()
-    wanted = asked.body.get("input")
-    if not isinstance(wanted, dict) or "question" not in wanted:
-        return Reply(422, {"detail": [{"loc": ["input"], "type": "dict_type"}]})
-    output = {"question": wanted["question"], "context": [DOCUMENT], "answer": ANSWER}
-    if asked.path == "/rag/invoke":
-        return Reply(200, {"output": output, "metadata": {"run_id": "1", "feedback_tokens": []}})
-    told: list[tuple[str | None, Any]] = [("metadata", {"run_id": "1"}), ("data", {"context": [DOCUMENT]})]
-    return events(*told, *(("data", {"answer": piece}) for piece in PIECES), ("end", ""))
-
-
-def langgraph(asked: Asked) -> Reply:
-    if asked.path not in ("/runs/wait", "/runs/stream"):
-        return not_found()
-    if asked.body.get("assistant_id") != "agent":
-        return Reply(404, {"detail": "assistant not found"})
-    given = [{"type": "human", **message} for message in asked.body["input"]["messages"]]
-    usage = {"input_tokens": 12, "output_tokens": 9}
-    done = {"messages": [*given, {"type": "ai", "content": ANSWER, "usage_metadata": usage}]}
-    state = {**done, "documents": [DOCUMENT]}
-    if asked.path == "/runs/wait":
-        return Reply(200, state)
-    return events(("metadata", {"run_id": "1"}), ("values", {"messages": given}), ("values", state))
-
-
-def gradio(asked: Asked) -> Reply:
-    if asked.method == "POST" and asked.path == "/gradio_api/call/chat":
-        return Reply(200, {"event_id": "a1b2"}) if asked.body["data"] else Reply(500, {"error": "data"})
-    if asked.method == "GET" and asked.path == "/gradio_api/call/chat/a1b2":
-        growing = [("generating", json.dumps(["The first"])), ("heartbeat", "null")]
-        return events(*growing, ("complete", json.dumps([ANSWER])))
-    return not_found()
-
-
 def dify(asked: Asked) -> Reply:
     if asked.path != "/v1/chat-messages":
         return not_found()
@@ -240,8 +199,8 @@ def broken(asked: Asked) -> Reply:
 AGENTS: dict[str, Agent] = {
     agent.__name__: agent
     for agent in (
-        *(fastapi, question_only, in_address, chat_completions, responses, langserve, langgraph),
-        *(gradio, dify, json_lines, tokens, growing, broken, not_found),
+        *(fastapi, question_only, in_address, chat_completions, responses),
+        *(dify, json_lines, tokens, growing, broken, not_found),
     )
 }
 

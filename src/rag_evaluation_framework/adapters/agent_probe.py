@@ -1,8 +1,9 @@
 """What an agent wants to be sent: one question put in one shape after another until one is answered.
 
-The order: what the user says; AgentSpec's own path; what the agent says of itself, in its OpenAPI document or
-in the refusal of a request; then the paths of common servers. A refusal that no other shape would change (no
-connection, no key, a forbidden address) ends it.
+The order: what the user says; AgentSpec's own path; what the agent says of itself, in its OpenAPI document,
+in what Gradio and LangGraph tell of their functions and graphs, or in the refusal of a request; then the
+paths of common servers. A refusal that no other shape would change (no connection, no key, a forbidden
+address) ends it.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
-from rag_evaluation_framework.adapters.http_client import (
-    JSON_HEADERS,
-    HttpClient,
-    Reply,
-    quoted,
-    reply_value,
-)
+from rag_evaluation_framework.adapters.http_client import Reply, quoted
 from rag_evaluation_framework.errors import TargetError, counted
-from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH, SHAPES, ReadAnswer
+from rag_evaluation_framework.evaluation.agent_shapes import (
+    CONTEXT_NAMES,
+    DEFAULT_PATH,
+    SHAPES,
+    ReadAnswer,
+)
 from rag_evaluation_framework.evaluation.targets import Ask
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.responses import EXPECTED
 
 MOST_REQUESTS = 16
+_MODELS = 8
 _THREAD = "probe"
 _SHOWN_CHARACTERS = 2_000
 
@@ -60,6 +61,7 @@ _ENDS = {
 }
 _FINAL = frozenset({"connection-failed", "connect-timeout", "timeout", "tls-error", "forbidden-address"})
 _FINAL |= {"http-401", "http-403", "http-407", "http-429", "invalid-http", "body-too-large"}
+_WRONG_INPUT = (400, 422, 500)
 _REDIRECTS = (301, 302, 307, 308)
 _PATH_IS_WRONG = frozenset({"http-404", "http-405", "http-501", "html-page"})
 
@@ -72,6 +74,8 @@ class Candidate:
     path: str | None = None
     body: Mapping[str, Any] | None = field(default=None, hash=False)
     method: str = "POST"
+    paths: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Where the parts of the reply stand, as far as the agent says so itself."""
 
     @property
     def label(self) -> str:
@@ -96,6 +100,8 @@ class Probe:
     failure: TargetError | None = None
     tried: tuple[Probe, ...] = ()
     """All that was asked, in order, this one among them."""
+    models: tuple[str, ...] = ()
+    """The models that the agent says it has, where it wants to be told one."""
 
     @property
     def reached(self) -> bool:
@@ -104,8 +110,9 @@ class Probe:
 
     def hints(self) -> list[str]:
         """Say what to try where something was not found."""
-        if self.failure is not None and self._wants_model:
-            return ["the agent wants to be told the model: --model NAME"]
+        if self.failure is not None and self.wants_model:
+            named = f", one of {', '.join(self.models)}" if self.models else ""
+            return [f"the agent wants to be told the model: --model NAME{named}"]
         if self.failure is not None and len(self.tried) > 1 and self.failure.kind in _PATH_IS_WRONG:
             return [f"no shape was answered; say where it listens and what it takes: --path /ask {_BODY}"]
         if self.failure is not None and self.status in _REDIRECTS:
@@ -127,14 +134,14 @@ class Probe:
     @property
     def ends_search(self) -> bool:
         """Whether no other shape would fare better: it was answered, or refused for good."""
-        if self.failure is None or self.failure.kind in _FINAL or self._wants_model:
+        if self.failure is None or self.failure.kind in _FINAL or self.wants_model:
             return True
         if self.failure.kind == "no-answer":
             return True  # it takes the question: what is missing is where the answer stands
         return self.status in _REDIRECTS and "another origin" in self.failure.message
 
     @property
-    def _wants_model(self) -> bool:
+    def wants_model(self) -> bool:
         """Whether it is surely such a server, and only the name of a model is missing."""
         is_named = self.candidate.protocol.startswith("openai")
         return is_named and self.status in (400, 404, 422) and "model" in self.body
@@ -170,6 +177,7 @@ _HINTS = {
     "connect-timeout": "is the host right, and does a firewall stand between?",
     "timeout": "the agent is slow; --timeout gives it longer",
     "no-answer": "if the reply has the answer elsewhere, --answer-path names its place: result.text",
+    "stream-error": "the agent took the question and failed; its own log says why",
     "html-page": "this is a page for people; the API may have another path: --path",
     "malformed-json": "the reply should be JSON; this may not be the chat endpoint: --path",
     "http-400": f"the agent expects another body: {_BODY}",
@@ -203,19 +211,40 @@ async def probe(
             continue
         seen.add(key)
         outcome = await asked(agent(candidate), candidate, message, timeout=timeout)
+        if outcome.wants_model and candidate.body is None:
+            outcome = replace(outcome, models=await _models(agent(candidate), url, candidate.path, timeout))
         tried.append(outcome)
-        if given is not None or outcome.ends_search:
+        if len(outcome.models) == 1:
+            waiting = [replace(candidate, body={"model": outcome.models[0]})]
+        elif given is not None or outcome.ends_search:
             break
         if outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG:
             place = (candidate.method, candidate.path)
             waiting = [each for each in waiting if (each.method, each.path) != place]
         wanted = list(_wanted(outcome))
-        if not looked and outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG:
+        if not looked and _says_little(outcome):
             looked = True
-            waiting = [*await _described(agent(candidate), url, timeout), *waiting]
+            wanted = [*await _described(agent(candidate), url, timeout), *wanted]
         waiting = [*wanted, *waiting]
     best = max(tried, key=_nearness)
     return replace(best, tried=tuple(tried))
+
+
+async def _models(agent: HttpAgent, url: str, path: str | None, timeout: float) -> tuple[str, ...]:
+    """Return the models that a server of OpenAI's shape lists, where it does."""
+    address = re.sub(r"/(chat/completions|responses)/?$", "/models", joined_address(url, path or ""))
+    try:
+        told = await agent.look(address, timeout=timeout)
+    finally:
+        await agent.close()
+    ids = [each.get("id") for each in _objects(told.get("data") if isinstance(told, dict) else None)]
+    return tuple(each for each in ids if isinstance(each, str) and each.isprintable())[:_MODELS]
+
+
+def _says_little(outcome: Probe) -> bool:
+    """Tell whether what the agent says of itself may help: the path is wrong, or the shape of the input."""
+    is_path = outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG
+    return is_path or (outcome.candidate.protocol == "langserve" and outcome.status in _WRONG_INPUT)
 
 
 async def asked(agent: HttpAgent, candidate: Candidate, message: str, *, timeout: float) -> Probe:
@@ -276,9 +305,8 @@ def _first(url: str) -> Iterator[Candidate]:
         yield from (_of_field(name, "") for name in _QUESTIONS[:4])
         yield Candidate(path=DEFAULT_PATH)
     yield from (_of_field(name, place) for place, name in _COMMON)
-    for protocol in ("langserve", "gradio", "dify", "langgraph"):
+    for protocol in ("langserve", "dify", "langgraph"):
         yield Candidate(protocol=protocol, path=SHAPES[protocol].path)
-    yield Candidate(protocol="gradio", path="/call/chat")
 
 
 _COMMON = (("/ask", "question"), ("/chat", "message"), ("/query", "query"), ("/api/chat", "message"))
@@ -310,7 +338,7 @@ def _body_of(names: Sequence[str]) -> dict[str, Any] | None:
 def _wanted(outcome: Probe) -> Iterator[Candidate]:
     """Yield what a refused request says it should have been, as FastAPI and hand-written checks say it."""
     path, protocol = outcome.candidate.path, outcome.candidate.protocol
-    if protocol == "langserve" and outcome.candidate.body is None and outcome.status in (400, 422, 500):
+    if protocol == "langserve" and outcome.candidate.body is None and outcome.status in _WRONG_INPUT:
         for name in ("question", "input", "query", "messages"):
             yield Candidate(protocol=protocol, path=path, body={"input": {name: _FIELDS[name]}})
     if outcome.status in _REDIRECTS and path is not None and not path.endswith("/"):
@@ -338,26 +366,101 @@ def _wanted(outcome: Probe) -> Iterator[Candidate]:
 
 
 async def _described(agent: HttpAgent, url: str, timeout: float) -> list[Candidate]:
-    """Read from the agent's OpenAPI document what it takes; nothing where it has none."""
+    """Read from what the agent says of itself what it takes; nothing where it says nothing."""
+
+    async def look(path: str, body: Any = None, *, within: str = url) -> Any:
+        return await agent.look(joined_address(within, path), body, timeout=timeout)
+
     parts = urlsplit(url)
-    address = joined_address(f"{parts.scheme}://{parts.netloc}", "/openapi.json")
-    client = HttpClient()
     try:
-        reply = await client.request(address, None, headers=JSON_HEADERS, timeout=timeout, method="GET")
-        document = reply_value(reply, url=address, mask=agent.mask)
-    except TargetError:
-        return []
+        document = await look("/openapi.json", within=f"{parts.scheme}://{parts.netloc}")
+        told = list(_operations(document))
+        paths = {path for path, *_ in told}
+        if {"/runs/wait", "/assistants/search"} <= paths:
+            return await _graphs(look, agent.model)
+        found = [] if "/gradio_api/info" in paths else _of_operations(told, parts.path.rstrip("/"), document)
+        return found or await _gradio(look)
     finally:
-        await client.close()
         await agent.close()
-    before = parts.path.rstrip("/")
-    found = [
-        (not _LIKELY_PATH.search(path), len(path), order, candidate)
-        for order, (path, method, operation) in enumerate(_operations(document))
-        if path.startswith(before) and "{" not in path
-        for candidate in _of_operation(path.removeprefix(before), method, operation, document)
-    ]
-    return [candidate for *_, candidate in sorted(found, key=lambda each: each[:3])][:4]
+
+
+Look = Callable[..., Awaitable[Any]]
+
+
+async def _graphs(look: Look, wanted: str | None) -> list[Candidate]:
+    """Return how the graphs of a LangGraph server are asked, each by its own name for the question."""
+    assistants = _objects(await look("/assistants/search", {"limit": 100}))
+    named = sorted({str(each.get("graph_id")): str(each.get("assistant_id")) for each in assistants}.items())
+    found = []
+    for name, known in [each for each in named if wanted in (None, *each)][:4]:
+        schemas = await look(f"/assistants/{quote(known, safe='')}/schemas")
+        schemas = schemas if isinstance(schemas, dict) else {}
+        fields = next(
+            (_fields(schemas.get(of)) for of in ("input_schema", "state_schema") if schemas.get(of)), {}
+        )
+        body = _body_of([_question_in(fields, "messages") or "messages"])
+        if body is not None:
+            found.append(
+                Candidate(
+                    protocol="langgraph",
+                    path=SHAPES["langgraph"].path,
+                    body=None
+                    if (name, *body) == ("agent", "messages")
+                    else {"assistant_id": name, "input": body},
+                )
+            )
+    return found
+
+
+async def _gradio(look: Look) -> list[Candidate]:
+    """Return how the functions of a Gradio app are called: version 5 and later, or version 4."""
+    for before in ("/gradio_api", ""):
+        told = await look(f"{before}/info")
+        named = told.get("named_endpoints") if isinstance(told, dict) else None
+        found = [
+            (not _LIKELY_PATH.search(name), order, candidate)
+            for order, (name, function) in enumerate(named.items() if isinstance(named, dict) else ())
+            if isinstance(function, dict)
+            and (candidate := _of_function(f"{before}/call{name}", function)) is not None
+        ]
+        if found:
+            return [candidate for *_, candidate in sorted(found, key=lambda each: each[:2])][:4]
+    return []
+
+
+def _of_function(path: str, function: Mapping[str, Any]) -> Candidate | None:
+    """Return how a function of a Gradio app is called: beside the question with what its page starts with."""
+    data: list[Any] = []
+    asks = False
+    for each in _objects(function.get("parameters")):
+        component, kind = each.get("component"), each.get("type")
+        is_text = component in _TEXT_COMPONENTS and not asks
+        if component == "Chatbot":
+            message = JsonPath.parse('["$defs"].Message.properties.content.type').find(kind)
+            data.append("{{history_parts}}" if message == "array" else "{{history}}")
+        elif is_text and isinstance(kind, dict) and kind.get("type") == "object":
+            data.append({"text": "{{question}}", "files": []})  # text and files in one
+        else:
+            data.append("{{question}}" if is_text else each.get("parameter_default"))
+        asks = asks or is_text
+    if not asks:
+        return None
+    paths: dict[str, str] = {}
+    for number, each in enumerate(_objects(function.get("returns"))):
+        label = str(each.get("label")).strip().lower()
+        if each.get("component") == "Chatbot":
+            paths["answer"] = f"[{number}][-1].content"
+        elif label in CONTEXT_NAMES or (number and each.get("component", "").lower() == "json"):
+            paths.setdefault("contexts", f"[{number}]")
+    body = None if data == ["{{question}}"] else {**SHAPES["gradio"].body, "data": data}
+    return Candidate(protocol="gradio", path=path, body=body, paths=paths)
+
+
+_TEXT_COMPONENTS = ("Textbox", "MultimodalTextbox", "Multimodaltextbox", "Text", "TextArea")
+
+
+def _objects(values: Any) -> list[Mapping[str, Any]]:
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def _operations(document: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -368,32 +471,67 @@ def _operations(document: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
                 yield path, method, methods[method]
 
 
+def _of_operations(
+    told: Sequence[tuple[str, str, Mapping[str, Any]]], before: str, document: Mapping[str, Any]
+) -> list[Candidate]:
+    # Beside /invoke LangServe has six others that do the same in other ways.
+    runnables = [each for each in told if each[0].endswith("/invoke")]
+    found = [
+        (candidate.protocol == "simple", not _LIKELY_PATH.search(path), len(path), order, candidate)
+        for order, (path, method, operation) in enumerate(runnables or told)
+        if path.startswith(before) and "{" not in path
+        for candidate in _of_operation(path, path.removeprefix(before), method, operation, document)
+    ]
+    return [candidate for *_, candidate in sorted(found, key=lambda each: each[:4])][:4]
+
+
 def _of_operation(
-    path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]
+    path: str, behind: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]
 ) -> Iterator[Candidate]:
-    listed = operation.get("parameters")
-    parameters = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     names = [
-        str(each.get("name")) for each in parameters if each.get("in") == "query" and each.get("required")
+        str(each.get("name"))
+        for each in _objects(operation.get("parameters"))
+        if each.get("in") == "query" and each.get("required")
     ]
     if names and (body := _body_of(names)):
         asked_for = "&".join(f"{name}={value}" for name, value in body.items())
-        yield Candidate(path=f"{path}?{asked_for}", method=method.upper())
+        yield Candidate(path=f"{behind}?{asked_for}", method=method.upper())
     if method != "post":
-        return
-    if any(path.endswith(end) for end in _ENDS):
-        yield from _by_path(path, path)
         return
     schema = _schema(
         JsonPath.parse('requestBody.content["application/json"].schema').find(operation), document
     )
-    fields = schema.get("properties") if isinstance(schema.get("properties"), dict) else {}
+    if path.endswith("/invoke"):
+        yield Candidate(protocol="langserve", path=behind, body=_runnable_body(schema, document))
+    elif any(path.endswith(end) for end in _ENDS):
+        yield from _by_path(path, behind)
+    elif body := _asked_body(schema):
+        yield Candidate(path=behind, body=body)
+
+
+def _asked_body(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the template of an object that has a question among its fields, with what else it requires."""
+    question = _question_in(_fields(schema), "messages")
     required = schema.get("required") if isinstance(schema.get("required"), list) else []
-    question = next((name for name in (*_QUESTIONS, "messages") if name in (fields or {})), None)
-    if question is not None:
-        wanted = [question, *(str(name) for name in required or () if name != question)]
-        if body := _body_of(wanted):
-            yield Candidate(path=path, body=body)
+    wanted = [question, *(str(name) for name in required or () if name != question)]
+    return None if question is None else _body_of([name for name in wanted if name is not None])
+
+
+def _runnable_body(schema: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a runnable of LangServe takes; nothing where that is the bare question, or is not said."""
+    wanted = _schema(_fields(schema).get("input"), document)
+    if (body := _asked_body(wanted)) is None and len(only := list(_fields(wanted))) == 1:
+        body = {only[0]: "{{question}}"}  # a field of any name, if it is the only one
+    return None if body is None else {"input": body}
+
+
+def _fields(schema: Any) -> Mapping[str, Any]:
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    return fields if isinstance(fields, dict) else {}
+
+
+def _question_in(fields: Mapping[str, Any], *others: str) -> str | None:
+    return next((name for name in (*_QUESTIONS, *others) if name in fields), None)
 
 
 def _schema(schema: Any, document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -94,9 +95,10 @@ class HttpAgent:
         if method == "GET":
             self._body = None
         self._ticket = shape.ticket
-        self._model = model or shape.model
+        self.model = model or shape.model
         self._method = method
-        self.takes_history = bool(placeholders_in([self._body, self.address]) & {"messages", "history"})
+        places = placeholders_in([self._body, self.address])
+        self.takes_history = bool(places & {"messages", "history", "history_parts"})
         self._headers = {
             **JSON_HEADERS,
             "Accept": _ACCEPT,
@@ -139,8 +141,12 @@ class HttpAgent:
             "input": ask.text,
             "messages": list(ask.messages),
             "history": list(ask.messages[:-1]),
+            "history_parts": [
+                {**message, "content": [{"type": "text", "text": message["content"]}]}
+                for message in ask.messages[:-1]
+            ],
             "thread": thread,
-            "model": self._model,
+            "model": self.model,
         }
         headers = {**self._headers, "X-Thread-Id": thread_id, "Idempotency-Key": key}
         for name in self._filled_headers:
@@ -157,6 +163,18 @@ class HttpAgent:
             self._late_address(reply), None, headers=headers, timeout=remaining, method="GET"
         )
         return replace(late, latency_ms=reply.latency_ms + late.latency_ms)
+
+    async def look(self, address: str, body: Any = None, *, timeout: float) -> Any:
+        """Return what the agent tells of itself at an address, as JSON; ``None`` where there is nothing."""
+        written = None if body is None else strict_json.encode(body)
+        method = "GET" if body is None else "POST"
+        try:
+            reply = await self._client.request(
+                address, written, headers=self._headers, timeout=timeout, method=method
+            )
+            return reply_value(reply, url=address, mask=self.mask)
+        except TargetError:
+            return None
 
     def read(self, reply: Reply) -> ReadAnswer:
         """Read the answer from a reply, which may be a stream."""
@@ -238,4 +256,8 @@ def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None
 def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
     if unmasked in (first, second):
         return first if second is unmasked else second
-    return lambda text: second(first(text))
+    return partial(_masked_twice, first, second)
+
+
+def _masked_twice(first: Callable[[str], str], second: Callable[[str], str], text: str) -> str:
+    return second(first(text))

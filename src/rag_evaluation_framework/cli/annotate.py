@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR
+from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
     metavar="FOLDER",
     help="Documents in which to mark.  [default: those that the dataset or the run holds]",
 )
+@MAP
 @GLOB
 @PORT
 @NO_OPEN
@@ -65,6 +67,7 @@ def command(
     annotator: str | None,
     blind: bool,
     corpus: Path | None,
+    mapped: tuple[Mapped, ...],
     glob: str,
     port: int,
     no_open: bool,
@@ -89,6 +92,7 @@ def command(
         corpus=corpus,
         glob=glob,
         runs_directory=runs_dir,
+        map=dict(mapped),
     )
     show(LocalServer(answers(desk), saving(desk), port=port), is_opened=not no_open)
     click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
@@ -102,6 +106,7 @@ def open_desk(
     corpus: Path | None = None,
     glob: str = "**/*.md",
     runs_directory: Path = Path("runs"),
+    map: dict[str, str] | None = None,  # noqa: A002  # as the door calls it
 ) -> AnnotationDesk:
     """Open a dataset, or a run by its id or folder, for one annotator."""
     from rag_evaluation_framework.records.documents import Corpus, Document
@@ -112,7 +117,7 @@ def open_desk(
         items_of_evaluation,
     )
 
-    loaded, path = _loaded(subject, runs_directory)
+    loaded, path = _loaded(subject, runs_directory, map or {})
     documents: Sequence[Document] = ()
     if corpus is not None:
         documents = Corpus.from_folder(corpus, glob).documents
@@ -136,7 +141,7 @@ def open_desk(
     )
 
 
-def _loaded(subject: str, runs_directory: Path) -> tuple[Dataset | Evaluation, Path]:
+def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple[Dataset | Evaluation, Path]:
     """Read what a name means: the file of a dataset, a run by any end of its id, a dataset of the project."""
     from rag_evaluation_framework.datasets.recognition import read_dataset
     from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError
@@ -147,7 +152,10 @@ def _loaded(subject: str, runs_directory: Path) -> tuple[Dataset | Evaluation, P
     path = Path(subject)
     is_result = (path / "head.json").is_file() or path.name.endswith(SUFFIXES) or path.name == "results.json"
     if path.exists() and not is_result:
-        return read_dataset(path), path
+        tell_reading(path, None, tuple(mapped.items()))
+        return read_dataset(path, map=mapped), path
+    if mapped:
+        raise UsageError("--map: a run knows its fields; expected a file of rows")
     try:
         return find_evaluation(subject, runs_directory=runs_directory), path
     except RagEvalError as error:

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.records.samples import ROWS
 
 EXAMPLES = """\b
 Examples:
@@ -31,20 +32,29 @@ Examples:
 @click.option(
     "--lossy", is_flag=True, help="Leave out what the dialect of OUT cannot hold, instead of refusing."
 )
+@MAP
 @AS_JSON
 def command(
-    source: Path, target: Path, from_: str | None, to: str | None, lossy: bool, as_json: bool
+    source: Path,
+    target: Path,
+    from_: str | None,
+    to: str | None,
+    lossy: bool,
+    mapped: tuple[Mapped, ...],
+    as_json: bool,
 ) -> None:
     """Convert the dataset IN to another dialect, or annotations, results, benchmark data and configurations
     to another format, and write OUT.
 
     Where OUT's dialect cannot hold a field, the fields are listed and nothing is written, unless --lossy
     allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
-    unknown x lists the dialects.
+    unknown x lists the dialects. Rows in no known format are read by fields that are guessed, and said.
     """
     from rag_evaluation_framework.datasets.conversion import convert
 
-    done = convert(source, target, from_=from_, to=to, lossy=lossy)
+    done = convert(source, target, from_=from_, to=to, lossy=lossy, map=dict(mapped))
+    if done.source == ROWS:
+        tell_reading(source, ROWS, mapped)
     if as_json:
         units = f"{done.unit.replace(' ', '_')}s"
         print_json({"from": done.source, "to": done.target, units: done.samples, "lost": done.lost})

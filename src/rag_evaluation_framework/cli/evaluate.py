@@ -22,6 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     with_all,
 )
+from rag_evaluation_framework.cli.output import MAP
 
 EXAMPLES = """\b
 Examples:
@@ -50,6 +51,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="TAG",
         help="Use only samples with this tag; if repeated, with any of the tags.",
     ),
+    MAP,
     *LIMITS,
     ALLOW_MISSING,
     *GATE,

@@ -64,6 +64,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         allow_missing=given.get("allow_missing", False),
         repeats=given["repeats"],
         history=given.get("history", "own"),
+        workers=given["workers"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
     if given["waive"]:
@@ -72,6 +73,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
+        map=dict(given.get("mapped", ())) or None,
         demands=demands,
         baseline=given["baseline"],
         judge=given["judge"],

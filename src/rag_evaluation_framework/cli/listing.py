@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
 LIST_EXAMPLES = """\b
@@ -230,8 +230,9 @@ Examples:
 @click.command("stats", epilog=STATS_EXAMPLES)
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|FOLDER")
 @DIALECT
+@MAP
 @AS_JSON
-def stats_command(path: Path, format_: str | None, as_json: bool) -> None:
+def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], as_json: bool) -> None:
     """Show what is in a dataset of any dialect, or in a folder of documents.
 
     Counts by type, difficulty, category and tag; lengths of questions, references, contexts, spans and
@@ -240,7 +241,9 @@ def stats_command(path: Path, format_: str | None, as_json: bool) -> None:
     from rag_evaluation_framework.datasets.overview import overview
     from rag_evaluation_framework.reports.overviews import show_overview
 
-    figures = overview(path, format=format_)
+    if path.is_file():
+        tell_reading(path, format_, mapped)
+    figures = overview(path, format=format_, map=dict(mapped))
     if as_json:
         print_json(figures.to_dict())
     else:
@@ -264,15 +267,25 @@ Examples:
 @SEED
 @click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")
 @DIALECT
+@MAP
 @AS_JSON
-def sample_command(path: Path, size: int, seed: int, full: bool, format_: str | None, as_json: bool) -> None:
+def sample_command(
+    path: Path,
+    size: int,
+    seed: int,
+    full: bool,
+    format_: str | None,
+    mapped: tuple[Mapped, ...],
+    as_json: bool,
+) -> None:
     """Show records of a dataset of any dialect, drawn at random, so that somebody can read whether question,
     reference and contexts belong together.
     """
     from rag_evaluation_framework.datasets.overview import drawn
     from rag_evaluation_framework.reports.overviews import drawn_rows, show_drawn
 
-    found = drawn(path, size, seed=seed, format=format_)
+    tell_reading(path, format_, mapped)
+    found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))
     if as_json:
         print_json({"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)})
     else:

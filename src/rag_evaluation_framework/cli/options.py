@@ -113,6 +113,12 @@ concurrency = partial(
     default=16,
     help="Maximum number of requests at the same time.",
 )
+WORKERS = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes that work at the same time; the number changes no result.  [default: all cores but one]",
+)
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
@@ -221,6 +227,7 @@ LIMITS: tuple[Option[Any], ...] = (
         help="Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
     ),
     concurrency(),
+    WORKERS,
     click.option(
         "--max-attempts",
         type=click.IntRange(1, 20),
@@ -513,7 +520,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Requests": (
         *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
-        *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output"),
+        *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
@@ -521,16 +528,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Statistics": ("resamples", "test", "paired_test", "level"),
     "Files": (
-        "out",
-        "output",
-        "junit",
-        "markdown",
-        "as_json",
-        "corpus",
-        "glob",
-        "embedder",
-        "format_",
-        "config",
+        *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
     ),
     "Screen": ("details", "everything", "width", "color"),
 }

@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from rag_evaluation_framework.cli.options import new_screen, show
-from rag_evaluation_framework.errors import Issue, counted
+from rag_evaluation_framework.errors import Issue, UsageError, counted
 
-__all__ = ["new_screen", "print_json", "print_warnings", "show"]
+__all__ = ["MAP", "Mapped", "new_screen", "print_json", "print_warnings", "show", "tell_reading"]
+
+Mapped = tuple[str, str]
+
+
+class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest
+    """A part of a row, and the field that holds it."""
+
+    name = "PART=FIELD"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Mapped:
+        part, sign, field = value.partition("=")
+        if not sign or not part:
+            raise UsageError(f"--map: expected PART=FIELD, as in --map answer=reply; got {value!r}")
+        return part.strip(), field.strip()
+
+
+MAP = click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    type=_Mapped(),
+    help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
+    "[default: guessed, and said]",
+)
+
+
+def tell_reading(path: Path, format_: str | None, mapped: Sequence[Mapped]) -> None:
+    """Say on standard error which field of plain rows is taken for what; of a known format nothing."""
+    from rag_evaluation_framework.datasets.recognition import recognise
+
+    reading = getattr(recognise(path, format=format_, map=dict(mapped)), "reading", None)
+    if reading is not None:
+        from rag_evaluation_framework.reports.rows_screen import show_reading
+
+        screen = new_screen()
+        show_reading(screen, reading)
+        click.echo(str(screen), err=True)
 
 
 def print_json(document: Any) -> None:

@@ -31,6 +31,7 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     PAIRED_TEST,
     RUNS_DIR,
+    WORKERS,
     LongCommand,
     given_again,
     mend_journals,
@@ -158,7 +159,7 @@ _COMMON = (
 @ASK_DAMAGED
 @RUNS_DIR
 @PAIRED_TEST
-@click.option("--workers", type=click.IntRange(1), default=1, help="Number of threads.")
+@WORKERS
 @click.option(
     "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
 )
@@ -168,7 +169,7 @@ _COMMON = (
 def command(
     config: Path | None,
     test: Any,
-    workers: int,
+    workers: int | None,
     runs_dir: Path,
     resume: str | None,
     ask_damaged: bool,

@@ -15,13 +15,14 @@ from rag_evaluation_framework.cli.options import (
     FILE,
     RUNS_DIR,
     SEED,
+    WORKERS,
     metrics_option,
     new_screen,
     scoring_of,
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import MAP, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.steps import TraceChoice
     from rag_evaluation_framework.results.evaluations import Evaluation
 
-INCOMPLETE = 3
+INCOMPLETE, INTERRUPTED = 3, 130
 _OF_FILES = ("since", "until", "services", "where", "sample_size")
 
 EXAMPLES = """\b
@@ -45,14 +46,7 @@ Examples:
 @click.command("score", epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]")
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
-@click.option(
-    "--map",
-    "mapped",
-    multiple=True,
-    metavar="PART=FIELD",
-    help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
-    "[default: guessed, and said]",
-)
+@MAP
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
@@ -82,6 +76,7 @@ Examples:
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
 @SEED
+@WORKERS
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -101,7 +96,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     if out is not None:
         check_writable([out.parent])
     given |= scoring_of(given)
-    mapped = _map_of(given.pop("mapped"))
+    mapped = dict(given.pop("mapped"))
     if answers is not None and _is_data(Path(answers)):
         evaluation = _score_file(Path(answers), mapped, given)
     else:
@@ -116,6 +111,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
         out.parent.mkdir(parents=True, exist_ok=True)
         evaluation.save(out, format="results")
     counts = evaluation.counts
+    if evaluation.outcome.interrupted:
+        return INTERRUPTED
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
@@ -156,13 +153,6 @@ def _check_there(answers: str | None, runs: Path) -> None:
     raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
 
 
-def _map_of(mapped: tuple[str, ...]) -> dict[str, str]:
-    parts = [each.partition("=") for each in mapped]
-    if wrong := [each for each, sign, _ in parts if not sign or not each]:
-        raise UsageError(f"--map: expected PART=FIELD, as in --map answer=reply; got {wrong[0]!r}")
-    return {part.strip(): field.strip() for part, _, field in parts}
-
-
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
@@ -181,7 +171,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         seed=given["seed"],
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
-        options=Options(format=given["format_"], traces=_traces_of(given)),
+        options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
         spending=given["spending"],
     )
     with prepared(job) as suite:
@@ -233,6 +223,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             dataset=given["dataset"],
             format=given["format_"],
             seed=given["seed"],
+            workers=given["workers"],
             on_progress=progress,
         )
     _show(evaluation, as_json=given["as_json"], details=given["details"])

@@ -118,7 +118,9 @@ def _wrong(
     evaluation: Evaluation, metric: str | None, *, missed: bool, failed: bool
 ) -> tuple[str, list[tuple[str, Row]]]:
     """Return the answers that do not pass or are wrong; of an evaluation where all are right, the worst."""
-    rows = list(_rows(evaluation))
+    from rag_evaluation_framework.reports.cases import rows_of_runs
+
+    rows = list(rows_of_runs(evaluation))
     if missed:
         found = [each for each in rows if _is_missed(each[1])]
         return "{0} lacked text that was needed and did not come", found
@@ -140,16 +142,18 @@ def _is_missed(row: Row) -> bool:
 
 
 def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str, list[tuple[str, Row]]]:
+    from rag_evaluation_framework.reports.cases import rows_of_runs
+
     by = metric or next((name for part in evaluation.runs for name in part.metrics), "")
     ids = [row.id for row in evaluation.worst(number, metric)]
-    known = {row.id: (part, row) for part, row in _rows(evaluation) if row.id in ids}
+    known = {row.id: (part, row) for part, row in rows_of_runs(evaluation) if row.id in ids}
     return f"the worst by {by}", [known[each] for each in ids if each in known]
 
 
 def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]]:
-    from rag_evaluation_framework.reports.cases import sample_name
+    from rag_evaluation_framework.reports.cases import rows_of_runs, sample_name
 
-    rows = list(_rows(evaluation))
+    rows = list(rows_of_runs(evaluation))
     called: dict[str, list[tuple[str, Row]]] = {}
     for each in rows:
         line = sample_name(each[1])
@@ -168,10 +172,6 @@ def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
     missed = set(found_by_none(sweep))
     name, best = next(iter(sweep.parts.items()))
     return "{0} found by no combination", [(name, row) for row in best.rows if row.id in missed]
-
-
-def _rows(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
-    return ((name, row) for name, part in evaluation.named_runs.items() for row in part.rows)
 
 
 def _slice(given: str | None) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE
+from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.samples import ROWS
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.validation import CheckedFile
@@ -45,21 +47,39 @@ _PATH = click.Path(path_type=Path)
     metavar="MANIFEST",
     help="Older manifest to compare with: no split may have lost more than 10 %.",
 )
+@MAP
 @AS_JSON
 def command(
-    paths: tuple[Path, ...], format_: str | None, lenient: bool, against: Path | None, as_json: bool
+    paths: tuple[Path, ...],
+    format_: str | None,
+    lenient: bool,
+    against: Path | None,
+    mapped: tuple[Mapped, ...],
+    as_json: bool,
 ) -> int:
     """Check each FILE, or all the evaluation data in a folder.
 
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
     warnings do not fail. The answer keys of golden sets are scored by their own metrics, as if they were
-    answers. Any file may be compressed with gzip or Zstandard.
+    answers. Rows in no known format are read by fields that are guessed, and said. Any file may be
+    compressed with gzip or Zstandard.
     """
     from rag_evaluation_framework.datasets.validation import checked_files
 
-    checked = checked_files(paths, format=format_, lenient=lenient, against=against, keys=_key_issues)
+    files = checked_files(
+        paths, format=format_, lenient=lenient, against=against, keys=_key_issues, map=dict(mapped)
+    )
+    checked = _told(files, mapped)
     counts = _print_json(checked) if as_json else _print_text(checked)
     return 2 if counts["error"] else 0
+
+
+def _told(checked: Iterable[CheckedFile], mapped: tuple[Mapped, ...]) -> Iterator[CheckedFile]:
+    """Pass files on, and say of plain rows which field is taken for what."""
+    for file in checked:
+        if file.format == ROWS:
+            tell_reading(Path(file.file), ROWS, mapped)
+        yield file
 
 
 def _key_issues(golden_set: Dataset) -> Iterator[Issue]:

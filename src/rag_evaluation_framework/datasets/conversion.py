@@ -63,8 +63,11 @@ def convert(
     from_: str | None = None,
     to: str | None = None,
     lossy: bool = False,
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Conversion:
     """Read ``source``, write ``target``; the dialects are told from content and name unless they are given.
+
+    Which field of plain rows holds what is guessed, or said by ``map``.
 
     Annotations, results, benchmark data and configurations are written in the format that the target's name
     asks for. Raises :class:`InputError` with an issue for each field that would be lost, unless ``lossy``;
@@ -73,10 +76,10 @@ def convert(
     source, target = Path(source), Path(target)
     if target.exists() and source.resolve() == target.resolve():
         raise UsageError(f"{target} is the file to be read; write to another")
-    kind = _document_kind(source, from_)
+    kind = None if map else _document_kind(source, from_)
     if kind is not None:
         return _converted_document(source, target, kind=kind, to=to)
-    reader = recognise(source, format=from_)
+    reader = recognise(source, format=from_, map=map)
     writer = DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
     losses = _Losses(reader, writer)
     if isinstance(reader, RecordDialect) and isinstance(writer, RecordDialect):

@@ -263,9 +263,7 @@ _OTHER_GOLDEN = "conversation relationship_triple timeline_milestones"
 SIGNATURES: Mapping[str, Signature] = {
     "agent-samples": Signature("agent_samples:AGENT_SAMPLES", ("input expected",), (".jsonl",)),
     "beir": Signature(
-        "beir:BEIR",
-        ("queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst"),
-        layouts=("folder",),
+        "beir:BEIR", ("queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst"), layouts=("folder",)
     ),
     "deepeval": Signature(
         "foreign_files:DEEPEVAL",
@@ -409,6 +407,7 @@ SIGNATURES: Mapping[str, Signature] = {
         ("retrieval.jsonl",),
         family="splits",
     ),
+    "rows": Signature("rows:ROW_FILES", ()),  # what no other fits, guessed
     "squad": Signature(
         "squad:SQUAD",
         ("data",),

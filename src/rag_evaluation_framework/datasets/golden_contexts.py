@@ -16,7 +16,7 @@ from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageEr
 from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
@@ -220,13 +220,18 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
 
 
 def spans_of_contexts(
-    samples: Sequence[Sample], root: str | Path | None = None, *, documents: Sequence[Document] = ()
+    samples: Sequence[Sample],
+    root: str | Path | None = None,
+    *,
+    documents: Sequence[Document] = (),
+    kept: Sequence[Document] = (),
 ) -> dict[str, list[SpanCitation]]:
     """Return the golden contexts of many samples as spans, by sample id; each file is read once.
 
-    ``documents`` are those of the corpus, in which contexts without a file are looked for.
+    ``documents`` are those of the corpus, in which contexts without a file are looked for. ``kept`` are texts
+    of the files themselves, as :func:`with_sources` returns them, and no file is read.
     """
-    sources = _sources(samples, root, documents)
+    sources = _sources(samples, root, documents or kept, kept=kept)
     return {
         sample.id: [span for context in golden_contexts(sample) for span in _Search(context, sources).spans()]
         for sample in samples
@@ -246,25 +251,41 @@ def unlocated_contexts(
     ]
 
 
-def source_texts(samples: Sequence[Sample], *, documents: Sequence[Document] = ()) -> dict[str, SourceText]:
+def source_documents(samples: Sequence[Sample], *, documents: Sequence[Document] = ()) -> list[Document]:
     """Return the texts that golden contexts name or are found in; what cannot be had is left out."""
     sources = _sources(samples, None, documents)
     contexts = [context for sample in samples for context in golden_contexts(sample)]
     found = {each.file: sources.source(each.file) for each in contexts if each.file is not None}
     unnamed = [_Search(context, sources) for context in contexts if context.file is None]
     found |= {span.file: sources.unnamed[span.file] for search in unnamed for span in search.spans()}
-    return {name: source for name, source in found.items() if isinstance(source, SourceText)}
+    return [
+        Document(DocumentId(name), source.text)
+        for name, source in found.items()
+        if isinstance(source, SourceText)
+    ]
+
+
+def with_sources(documents: Sequence[Document], samples: Sequence[Sample]) -> tuple[Document, ...]:
+    """Return documents, and with them the texts that golden contexts stand in, under the names they have."""
+    known = DocumentNames.of_records(documents)
+    found = source_documents(samples, documents=documents)
+    return (*documents, *(each for each in found if not known.positions(each.id)))
 
 
 class _Sources:
     """The files that golden contexts name, each read once."""
 
     def __init__(
-        self, folders: Sequence[Path], headers: dict[str | None, list[str]], documents: Sequence[Document]
+        self,
+        folders: Sequence[Path],
+        headers: dict[str | None, list[str]],
+        documents: Sequence[Document],
+        kept: Sequence[Document],
     ) -> None:
         self.folders = folders
         self._headers = headers
         self._documents = documents
+        self._kept = {each.id: each.content for each in kept}
         self.source = cache(self._source)
 
     @cached_property
@@ -290,6 +311,8 @@ class _Sources:
 
     def _source(self, file: str) -> SourceText | Issue:
         """Return the text of a file, or why it cannot be had."""
+        if file in self._kept:
+            return SourceText(self._kept[DocumentId(file)], headers=self._headers.get(file, ()))
         name = PurePosixPath(file.replace("\\", "/"))
         if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
             return Issue("context-outside", "a path inside the project", shown(file))
@@ -419,7 +442,11 @@ def _cited(name: str, source: SourceText, place: Span) -> SpanCitation:
 
 
 def _sources(
-    samples: Sequence[Sample], root: str | Path | None, documents: Sequence[Document] = ()
+    samples: Sequence[Sample],
+    root: str | Path | None,
+    documents: Sequence[Document] = (),
+    *,
+    kept: Sequence[Document] = (),
 ) -> _Sources:
     headers: dict[str | None, list[str]] = {}
     for sample in samples:
@@ -427,7 +454,8 @@ def _sources(
             known = headers.setdefault(context.file, [])
             if context.header is not None:
                 known.append(context.header)
-    return _Sources(_folders(samples, root), headers, documents)
+    folders = [] if kept else _folders(samples, root)
+    return _Sources(folders, headers, documents, kept)
 
 
 def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:

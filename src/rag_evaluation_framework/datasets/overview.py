@@ -113,11 +113,16 @@ class Overview:
         return {**figures, "lengths": lengths, "coverage": coverage}
 
 
-def overview(path: str | Path, *, format: str | None = None) -> Overview:  # noqa: A002
-    """Count what is in a dataset of any dialect, or in a folder of documents."""
+def overview(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+) -> Overview:
+    """Count what is in a dataset of any dialect, in plain rows, or in a folder of documents."""
     path = Path(path)
     try:
-        dialect = recognise(path, format=format)
+        dialect = recognise(path, format=format, map=map)
     except InputError:
         if path.is_dir() and format is None:
             return _of_documents(path)
@@ -250,7 +255,14 @@ class Drawn:
     total: int
 
 
-def drawn(path: str | Path, size: int, *, seed: int = 0, format: str | None = None) -> Drawn:  # noqa: A002
+def drawn(
+    path: str | Path,
+    size: int,
+    *,
+    seed: int = 0,
+    format: str | None = None,  # noqa: A002
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+) -> Drawn:
     """Draw samples without replacement, each as likely as any other, in one pass over the file.
 
     The same seed draws the same ones. This is Vitter's algorithm R (1985), which keeps only what is drawn.
@@ -258,7 +270,7 @@ def drawn(path: str | Path, size: int, *, seed: int = 0, format: str | None = No
     generator = random.Random(seed)  # noqa: S311  # repeatable, not secret
     kept: list[tuple[int, Sample]] = []
     total = 0
-    for place, sample in enumerate(recognise(path, format=format).stream(Path(path))):
+    for place, sample in enumerate(recognise(path, format=format, map=map).stream(Path(path))):
         total = place + 1
         if place < size:
             kept.append((place, sample))

@@ -8,6 +8,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -36,7 +37,13 @@ from rag_evaluation_framework.files.access import (
     plain_name,
 )
 from rag_evaluation_framework.files.json_scanner import without_comments
-from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Dataset, Preview
+from rag_evaluation_framework.records.samples import (
+    NOTHING_ANNOTATED,
+    ROWS,
+    AnnotatedTruth,
+    Dataset,
+    Preview,
+)
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.
 #
@@ -66,11 +73,23 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
 
 
-def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noqa: A002
-    """Return the dialect of a file or folder; ``format`` names it and overrides the content."""
+def recognise(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+) -> Dialect:
+    """Return the dialect of a file or folder; ``format`` names it and overrides the content.
+
+    A file of rows that is in none of ours is plain rows: which field holds what is guessed, or said by
+    ``map``.
+    """
+    path = Path(path)
+    if format == ROWS or (map and format is None):
+        rows: Any = DIALECTS.get(ROWS)
+        return rows.at(path, map)  # type: ignore[no-any-return]
     if format is not None:
         return DIALECTS.get(format)
-    path = Path(path)
     named = _named_relative(path)
     for preview in previews(path):
         found = [name for name in DIALECTS.names() if _fits(name, preview)]
@@ -86,6 +105,11 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
             )
     if named is None:
         named = _of_traces(path) if path.is_dir() else _of_later_records(path)
+    if named is None and path.is_file():
+        rows = DIALECTS.get(ROWS)
+        if (told := rows.at_sight(path)) is not None:
+            return told  # type: ignore[no-any-return]
+        named = _nearest(path)
     if named is not None:
         return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
@@ -104,21 +128,26 @@ def _of_traces(folder: Path) -> str | None:
 
 
 def _of_later_records(path: Path) -> str | None:
-    """Return the dialect of a file whose first record is like none: that of a later one, or the nearest.
+    """Return the dialect of a file whose first record is like none, but a later one is.
 
     What the first record lacks is then found when it is read, in its line, as in any other.
     """
-    first, *later = _beginning_records(path) or [{}]
-    for record in later:
+    for record in beginning_records(path)[1:]:
         preview = Preview(path, "array" if layout_of(path) == "array" else "lines", record)
         found = [name for name in DIALECTS.names() if _fits(name, preview)]
         if len(found) == 1:
             return found[0]
+    return None
+
+
+def _nearest(path: Path) -> str | None:
+    """Return the dialect that the first record of a file comes nearest to, if the file is named like one."""
+    first = next(iter(beginning_records(path)), None)
     nearest = nearest_format(first) if first else None
     return nearest if nearest in DIALECTS.names() and is_named_for(path, nearest) else None
 
 
-def _beginning_records(path: Path) -> list[dict[str, Any]]:
+def beginning_records(path: Path) -> list[dict[str, Any]]:
     """Return the objects that stand whole at the beginning of a file of records."""
     layout = "folder" if path.is_dir() else layout_of(path)
     if layout not in ("lines", "array"):
@@ -136,9 +165,14 @@ def _beginning_records(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def read_dataset(path: str | Path, *, format: str | None = None) -> Dataset:  # noqa: A002
-    """Read a whole file or folder of any dialect; all of its problems are in one ``InputError``."""
-    return recognise(path, format=format).read(Path(path))
+def read_dataset(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+) -> Dataset:
+    """Read a whole file or folder of any dialect, or plain rows; all problems are in one ``InputError``."""
+    return recognise(path, format=format, map=map).read(Path(path))
 
 
 def previews(path: str | Path) -> Iterator[Preview]:
@@ -333,6 +367,17 @@ def nearest_format(names: Iterable[str]) -> str | None:
     return FORMAT_OF_KIND[best] if best is not None and evidence[best] >= _LEAST_EVIDENCE else None
 
 
+def lacking_fields(record: Mapping[str, Any]) -> set[str]:
+    """Return the fields that a record lacks or misspells, if it has no others than those of one format."""
+    nearest = nearest_format(record)
+    if nearest is None:
+        return set()
+    known, required = _fields(next(kind for kind, name in FORMAT_OF_KIND.items() if name == nearest))
+    lacking = required - record.keys()
+    misspelt = {each for name in lacking for each in get_close_matches(name, record, n=1)}
+    return set(lacking) if record.keys() - misspelt <= known else set()
+
+
 @cache
 def _fields(kind: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the fields of a kind's record, known and required; it may be defined below the schema's top."""
@@ -392,7 +437,9 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         if document is not None:
             return document
     try:
-        return recognise(path).name
+        found = recognise(path).name
+        # What has the name of another kind is rather a broken one of that kind than rows.
+        return named if found == ROWS and named is not None else found
     except InputError as error:
         if all(issue.code != "unknown-dialect" for issue in error.issues):
             raise

@@ -35,6 +35,7 @@ PARTS = (
 )
 """What a row may hold, in the order in which it is looked for."""
 
+_OF_TEXTS = ("contexts", "reference_contexts")
 SHOWN = ("question", "answer", "contexts", "reference")
 
 # Where the text of an answer stands in the reply of a model.
@@ -182,12 +183,13 @@ def reading_of(
     _settle_answer(found, asked, places)
     if "answer" not in (*found, *asked) and _ends_with_answer(places.get(found.get("question", ""), ())):
         found["answer"] = f"{found['question']}[-1].content"
+    found |= {part: _texts_at(found[part], rows) for part in _OF_TEXTS if part in found}
     if "contexts" in found:
-        found["contexts"] = _texts_at(found["contexts"], rows)
         for part, names in (("sources", _table().sources), ("scores", _table().scores)):
             if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
                 found[part] = inner
-    wanted = ["question", *(["answer"] if needs_answer and not _is_retrieval(found) else [])]
+    needs_answer = needs_answer and "answer" not in asked and not _is_retrieval(found, rows)
+    wanted = ["question", *(["answer"] if needs_answer else [])]
     if missing := [part for part in wanted if part not in found]:
         raise _which(missing, found, rows, name, in_memory=in_memory)
     fields = {part: found[part] for part in PARTS if part in found}
@@ -277,7 +279,7 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
     """Return the place, or one within it, if what stands there can be this part."""
     if part in ("question", "answer", "reference"):
         return _readable_text(part, place, values)
-    if part == "contexts":
+    if part in _OF_TEXTS:
         fits = _are_contexts(place, values)
     elif part in ("sources", "scores"):
         several = [value[0] for value in values if isinstance(value, list) and value]
@@ -357,10 +359,12 @@ def _ends_with_answer(values: Iterable[Any]) -> bool:
     return any(isinstance(each, dict) and each.get("role") in ("assistant", "ai") for each in last)
 
 
-def _is_retrieval(found: Mapping[str, str]) -> bool:
-    """Tell rows of what was retrieved and what should have been, which need no answer."""
+def _is_retrieval(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell rows of what was retrieved, which need no answer: nothing else in them could be one."""
     is_judged = "relevant_documents" in found or "relevant_chunk_ids" in found
-    return is_judged and "sources" in found and "reference" not in found
+    if is_judged and "sources" in found and "reference" not in found:
+        return True
+    return "contexts" in found and not _likely(["answer"], found, rows)
 
 
 # Texts, sources and scores in lists of objects.

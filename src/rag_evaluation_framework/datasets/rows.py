@@ -7,28 +7,34 @@ table holds plain text, JSON, or several contexts on lines.
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.datasets.csv_tables import python_value
-from rag_evaluation_framework.datasets.dialect import SIGNATURES, UNNAMED, ContentIds
+from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
-from rag_evaluation_framework.datasets.recognition import described, recognise
-from rag_evaluation_framework.datasets.record_files import PlacedRecord
-from rag_evaluation_framework.datasets.row_fields import Place, RowReading, reading_of, truth_value
+from rag_evaluation_framework.datasets.recognition import (
+    beginning_records,
+    described,
+    lacking_fields,
+    previews,
+    recognise,
+)
+from rag_evaluation_framework.datasets.record_files import PlacedRecord, named_layout
+from rag_evaluation_framework.datasets.row_fields import (
+    RowReading,
+    part_named,
+    reading_of,
+)
+from rag_evaluation_framework.datasets.row_samples import samples_of
 from rag_evaluation_framework.datasets.row_sources import (
     Row,
     is_frame,
     is_table,
-    is_workbook,
     listed_rows,
     placed_rows,
     plain_row,
@@ -38,34 +44,19 @@ from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     UsageError,
-    invalid,
     shown,
 )
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
 from rag_evaluation_framework.records.samples import (
     ROWS,
     Dataset,
-    Origin,
     Preview,
-    Recorded,
-    Refusal,
-    Role,
     Sample,
-    Turn,
-    read_expected,
 )
 
 _LOOKED_AT = 200
-_LONGEST_LABEL = 200
-_NUGGETS = "nuggets"
-_ROLES: Mapping[str, Role] = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
-    "system": "system",
-}
-_BETWEEN = re.compile(r"\n[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*\n|\n[ \t]*\n")
+_SAID_BY_ANYTHING = frozenset({"question", "id", "tags", "category"})
 
 
 # The door.
@@ -86,14 +77,16 @@ def rows_at(
     if format not in (None, ROWS):
         return recognise(path, format=format), None
     known: Dialect | None = None
-    if format is None and not map and not is_workbook(path):
+    if format is None and not map:
         known = _known(path)
-        if known is not None and (
+        if isinstance(known, PlainRows):
+            known = None
+        elif known is not None and (
             not needs_answer or _is_foreign(known) or _holds_answers(known.stream(path))
         ):
             return known, None
     try:
-        dialect = _plain_rows(path, map, needs_answer=needs_answer)
+        dialect = plain_rows(path, map, needs_answer=needs_answer)
     except (UsageError, InputError):
         if known is None:
             raise
@@ -118,7 +111,7 @@ def rows_in(
         return known, None
     reading = reading_of(rows[:_LOOKED_AT], map, name=ROWS, needs_answer=needs_answer, in_memory=True)
     placed = (PlacedRecord(row, line) for line, row in enumerate(rows, 1))
-    samples = _samples(placed, reading, FileProblems(ROWS), file=None, is_table=is_frame(data))
+    samples = samples_of(placed, reading, FileProblems(ROWS), file=None, is_table=is_frame(data))
     return Dataset(samples=tuple(samples), dialect=ROWS), reading
 
 
@@ -139,15 +132,40 @@ def _result(row: Any, number: int) -> Mapping[Any, Any]:
     return read
 
 
+@dataclass(slots=True)
 class PlainRows:
-    """Files of rows whose parts stand where ``reading`` says; fulfils ``extensions.Dialect``."""
+    """Files of rows whose parts stand where ``reading`` says, or are guessed: an ``extensions.Dialect``."""
 
-    name = ROWS
-    suffixes: tuple[str, ...] = ()
-    holds: frozenset[str] = frozenset()
+    reading: RowReading | None = None
+    name: str = field(default=ROWS, init=False)
+    suffixes: tuple[str, ...] = field(default=(), init=False)
+    holds: frozenset[str] = field(default=frozenset(), init=False)
 
-    def __init__(self, reading: RowReading) -> None:
-        self.reading = reading
+    def of(self, path: Path) -> RowReading:
+        """Return where the parts of a file's rows stand."""
+        return self.reading or self.at(path).of(path)
+
+    def at(self, path: Path, given: Mapping[str, str | None] | None = None) -> PlainRows:
+        """Return what reads a file as plain rows, their fields guessed except for those that are given."""
+        return plain_rows(path, given, needs_answer=False)
+
+    def at_sight(self, path: Path) -> PlainRows | None:
+        """Return what reads a file as plain rows; nothing where something else is meant.
+
+        A record that has nothing but fields of one format is of that format, and what it lacks is an error;
+        except for an id, which rows seldom have. A single object with nothing but some text may be anything.
+        """
+        preview = next(previews(path), None)
+        record = {} if preview is None or preview.layout == "table" else preview.record
+        if any(part_named(name) != "id" for name in lacking_fields(record)):
+            return None
+        try:
+            rows = self.at(path)
+        except (InputError, UsageError):
+            return None
+        fields = rows.of(path).fields
+        is_more = fields.keys() - _SAID_BY_ANYTHING or named_layout(path) in ("lines", "csv")
+        return rows if is_more or len(beginning_records(path)) > 1 else None
 
     def read(self, path: Path) -> Dataset:
         return Dataset(samples=tuple(self.stream(path)), dialect=ROWS)
@@ -156,10 +174,22 @@ class PlainRows:
         """Yield the good samples; the problems of all the others are raised together at the end."""
         problems = FileProblems(str(path))
         placed = placed_rows(path, problems.take)
-        yield from _samples(placed, self.reading, problems, file=str(path), is_table=is_table(path))
+        reading = self.of(path)
+        yield from samples_of(placed, reading, problems, file=str(path), is_table=is_table(path))
+
+    def issues(self, path: Path) -> Iterator[Issue]:
+        """Yield what is wrong with the rows."""
+        try:
+            for _ in self.stream(path):
+                pass
+        except InputError as error:
+            yield from error.issues
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        raise UsageError(f"{path}: rows are read, not written; convert writes the formats that have a name")
+        raise UsageError(f"{path}: rows are read, not written; say with format=… or --to what to write")
+
+
+ROW_FILES = PlainRows()
 
 
 def dialect_of_run(
@@ -208,7 +238,8 @@ def _holds_answers(samples: Iterator[Sample]) -> bool:
     return False
 
 
-def _plain_rows(path: Path, given: Mapping[str, str | None] | None, *, needs_answer: bool) -> PlainRows:
+def plain_rows(path: Path, given: Mapping[str, str | None] | None, *, needs_answer: bool) -> PlainRows:
+    """Return what reads a file as plain rows: their fields are guessed, except for those that are given."""
     problems = FileProblems(str(path))
     first = [each.value for each in islice(placed_rows(path, problems.take), _LOOKED_AT)]
     rows = [row for row in first if isinstance(row, dict)]
@@ -239,320 +270,3 @@ def _known_rows(rows: Sequence[Row], *, needs_answer: bool) -> Dataset | None:
         except UsageError:
             read = dialect.read(path)
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
-
-
-# Rows to samples.
-
-
-def _samples(
-    placed: Iterable[PlacedRecord],
-    reading: RowReading,
-    problems: FileProblems,
-    *,
-    file: str | None,
-    is_table: bool,
-) -> Iterator[Sample]:
-    reader = _RowReader(reading.fields, is_table=is_table)
-    content_ids = ContentIds()
-    seen: dict[str, int | None] = {}
-    for each in placed:
-        try:
-            sample = reader.sample(each.value)
-        except InputError as error:
-            problems.extend(error.issues, place=each.place)
-            continue
-        id_ = content_ids.name(sample) if sample.id == UNNAMED else sample.id
-        if id_ in seen:
-            first = "" if seen[id_] is None else f", which line {seen[id_]} has"
-            issue = Issue(
-                "duplicate-id", "each id once", f"{id_!r} again{first}", reading.fields.get("id", "")
-            )
-            problems.add(each.place(issue))
-            continue
-        seen[id_] = each.line
-        yield replace(sample, id=id_, origin=Origin(ROWS, file, each.line))
-    problems.raise_if_any()
-
-
-class _RowReader:
-    """Makes a sample of a row; everything that is wrong with the row is in one error."""
-
-    def __init__(self, fields: Mapping[str, str], *, is_table: bool) -> None:
-        self._places = {part: Place(text) for part, text in fields.items()}
-        self.is_table = is_table
-        self._columns = {place.container.partition(".")[0] for place in self._places.values()}
-
-    def sample(self, row: Any) -> Sample:
-        if not isinstance(row, dict):
-            raise InputError([Issue("wrong-type", "an object with named fields", shown(row))])
-        issues: list[Issue] = []
-        found: dict[str, Any] = {}
-        for part, place in self._places.items():
-            try:
-                found[part] = _READERS[part](self, place, place.find(row))
-            except InputError as error:
-                issues.extend(error.issues)
-        if issues:
-            raise InputError(issues)
-        return self._made(found, row)
-
-    def _made(self, found: Mapping[str, Any], row: Row) -> Sample:
-        turns, last = found["question"]
-        answer = found.get("answer", last)
-        texts, is_empty, items = found.get("contexts") or ((), False, ())
-        sources, scores = found.get("sources") or (), found.get("scores") or ()
-        retrieved = _retrieved(items, sources, scores)
-        first, *others = found.get("reference") or (None,)
-        expected = read_expected(first)
-        refusal = Refusal() if found.get("refusal") else expected.refusal
-        is_told = answer is not None or texts or is_empty or retrieved
-        return Sample(
-            id=found.get("id") or UNNAMED,
-            turns=turns,
-            reference=expected.reference,
-            references=tuple(others) if expected.reference is not None else (),
-            recorded=Recorded(
-                contexts=tuple(texts),
-                sources=tuple(sources) if len(sources) == len(texts) and all(sources) else (),
-                retrieved=retrieved,
-                answer=answer,
-                retrieved_nothing=is_empty and not retrieved,
-            )
-            if is_told
-            else None,
-            reference_contexts=tuple((found.get("reference_contexts") or ((), False, ()))[0]),
-            relevant_documents=found.get("relevant_documents") or {},
-            relevant_chunk_ids=tuple(found.get("relevant_chunk_ids") or ()),
-            expectation=refusal,
-            category=found.get("category"),
-            tags=tuple(found.get("tags") or ()),
-            metadata=self._labels(row),
-            extra={_NUGGETS: row[_NUGGETS]} if isinstance(row.get(_NUGGETS), list) else {},
-        )
-
-    def _labels(self, row: Row) -> dict[str, Any]:
-        """Return the short values that no part is read from, by which answers may be grouped."""
-        return {
-            name: value
-            for name, value in row.items()
-            if name not in self._columns
-            and isinstance(value, str | int | float)
-            and not (isinstance(value, str) and (len(value) > _LONGEST_LABEL or has_lone_surrogate(value)))
-            and not (isinstance(value, float) and not math.isfinite(value))
-            and not (isinstance(value, int) and value.bit_length() > 64)
-        }
-
-    # One method a part: what stands at its place, as the sample has it.
-
-    def _question(self, place: Place, value: Any) -> tuple[tuple[Turn, ...], str | None]:
-        if isinstance(value, list) and value:
-            return _conversation(place.text, value)
-        text = _text(place.text, value)
-        if text is None or not text.strip():
-            raise invalid(place.text, "the question as text", value, code="missing-question")
-        return (Turn(role="user", content=text),), None
-
-    def _answer(self, place: Place, value: Any) -> str | None:
-        if isinstance(value, list):
-            parts = [part.get("text") if isinstance(part, dict) else part for part in value]
-            texts = [part for part in parts if isinstance(part, str)]
-            if not parts or len(texts) < len(parts):
-                raise invalid(place.text, "the answer as text", value, code="wrong-type")
-            value = "".join(texts)
-        return _text(place.text, value)
-
-    def _reference(self, place: Place, value: Any) -> list[str]:
-        several = self._several(value) if isinstance(value, list) else [value]
-        if (
-            isinstance(value, str)
-            and value.lstrip().startswith("[")
-            and (read := _structured(value)) is not None
-        ):
-            several = read
-        texts = [_text(place.text, each) for each in several]
-        return [text for text in texts if text is not None and text.strip()]
-
-    def _contexts(self, place: Place, value: Any) -> tuple[list[str], bool, list[Any]]:
-        """Return the texts, whether an empty list says that there are none, and the items they are from."""
-        if value is None or value == "":
-            return [], False, []
-        if isinstance(value, str):
-            value = self._cell(value)
-        items = value if isinstance(value, list) else [value]
-        if len(items) == 1 and isinstance(items[0], list):
-            items = items[0]
-        texts: list[str] = []
-        issues: list[Issue] = []
-        for index, item in enumerate(items):
-            where = f"{place.container}[{index}]{f'.{place.item}' if place.item else ''}"
-            told = place.within(item) if isinstance(item, dict) else item
-            try:
-                text = _text(where, told)
-            except InputError as error:
-                issues.extend(error.issues)
-                continue
-            if text is None:
-                issues.append(Issue("missing-text", "the context as text", shown(item), where))
-            else:
-                texts.append(text)
-        if issues:
-            raise InputError(issues)
-        return texts, not items, [item if isinstance(item, dict) else {} for item in items]
-
-    def _cell(self, text: str) -> Any:
-        """Return what a text holds: a list that is written in it, or contexts parted by lines in a table."""
-        if text.lstrip().startswith(("[", "{")) and (read := _structured(text)) is not None:
-            return read
-        if not self.is_table:
-            return [text]
-        parts = _BETWEEN.split(text) if _BETWEEN.search(text) else text.splitlines()
-        return [part.strip() for part in parts if part.strip()]
-
-    def _several(self, value: Any) -> list[Any]:
-        """Return a list as it is; of a text the list in it, or its parts between marks."""
-        if value is None or value == "":
-            return []
-        if isinstance(value, str):
-            if value.lstrip().startswith("[") and (read := _structured(value)) is not None:
-                return list(read)
-            mark = next((mark for mark in ("\n", ";", "|", ",") if mark in value), None)
-            return [each.strip() for each in value.split(mark) if each.strip()] if mark else [value.strip()]
-        return value if isinstance(value, list) else [value]
-
-    def _names(self, place: Place, value: Any) -> list[str]:
-        if place.is_each and isinstance(value, list):
-            value = [place.within(item) if isinstance(item, dict) else None for item in value]
-            return [_name(place.text, each) if each is not None else "" for each in value]
-        items = [place.within(item) if isinstance(item, dict) else item for item in self._several(value)]
-        return [_name(place.text, each) for each in items]
-
-    def _numbers(self, place: Place, value: Any) -> list[float | None]:
-        items = value if isinstance(value, list) else self._several(value)
-        told = [place.within(item) if isinstance(item, dict) else item for item in items]
-        return [_number(place.text, each) for each in told]
-
-    def _grades(self, place: Place, value: Any) -> dict[str, int]:
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = _structured(value) or value
-        if isinstance(value, dict):
-            grades = {_name(place.text, name): _number(place.text, grade) for name, grade in value.items()}
-            return {name: int(grade) for name, grade in grades.items() if grade is not None}
-        return dict.fromkeys(self._names(place, value), 1)
-
-    def _id(self, place: Place, value: Any) -> str | None:
-        return None if value is None or value == "" else _name(place.text, value)
-
-    def _refusal(self, place: Place, value: Any) -> bool:
-        said = None if value is None or value == "" else truth_value(value)
-        if said is None and value not in (None, ""):
-            raise invalid(place.text, "yes or no, true or false", value, code="wrong-type")
-        return bool(said)
-
-    def _category(self, place: Place, value: Any) -> str | None:
-        return _text(place.text, value) or None
-
-
-_READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
-    "question": _RowReader._question,
-    "answer": _RowReader._answer,
-    "contexts": _RowReader._contexts,
-    "reference": _RowReader._reference,
-    "id": _RowReader._id,
-    "relevant_documents": _RowReader._grades,
-    "relevant_chunk_ids": _RowReader._names,
-    "reference_contexts": _RowReader._contexts,
-    "sources": _RowReader._names,
-    "scores": _RowReader._numbers,
-    "tags": _RowReader._names,
-    "category": _RowReader._category,
-    "refusal": _RowReader._refusal,
-}
-
-
-def _text(where: str, value: Any) -> str | None:
-    """Return a text or a number as text; ``None`` where there is nothing."""
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = _written(value)
-    if not isinstance(value, str):
-        raise invalid(where, "text", value, code="wrong-type")
-    if has_lone_surrogate(value):
-        raise invalid(where, "text that UTF-8 can hold", value, code="lone-surrogate")
-    return value
-
-
-def _written(number: float) -> Any:
-    """Write a number as people do: whole ones without a point."""
-    try:
-        return str(int(number)) if float(number).is_integer() else repr(number)
-    except (OverflowError, ValueError):  # more digits than Python writes
-        return number
-
-
-def _name(where: str, value: Any) -> str:
-    text = _text(where, value)
-    if text is None or not text.strip():
-        raise invalid(where, "a name", value, code="wrong-type")
-    return text.strip()
-
-
-def _number(where: str, value: Any) -> float | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = float(value)
-    number = strict_json.finite_number(value)
-    if number is None:
-        raise invalid(where, "a number", value, code="wrong-type")
-    return number
-
-
-def _structured(text: str) -> Any:
-    """Return the list or object that a text is, in JSON or as Python writes it; ``None`` if it is none."""
-    try:
-        value = strict_json.decode(text)
-    except InputError:
-        return python_value(text)
-    return value if isinstance(value, list | dict) else None
-
-
-def _conversation(where: str, messages: Sequence[Any]) -> tuple[tuple[Turn, ...], str | None]:
-    """Return the turns of messages up to the last of the user, and what the assistant said to that."""
-    turns: list[Turn] = []
-    last: str | None = None
-    for index, message in enumerate(messages):
-        at = f"{where}[{index}]"
-        if not isinstance(message, dict):
-            raise invalid(at, "a message with role and content", message, code="wrong-type")
-        role = _ROLES.get(str(message.get("role", message.get("type", ""))).casefold())
-        text = _text(f"{at}.content", message.get("content"))
-        if role is None or text is None:
-            continue  # of a tool, or one that only calls a tool
-        if role == "assistant":
-            last = text
-        elif role == "user":
-            turns, last = [*turns, Turn(role="user", content=text)], None
-        elif not turns:
-            turns.append(Turn(role=role, content=text))
-    if not any(turn.role == "user" for turn in turns):
-        raise invalid(where, "at least one message of the user", json.dumps(messages, default=str)[:60])
-    return tuple(turns), last
-
-
-def _retrieved(
-    items: Sequence[Row], sources: Sequence[str], scores: Sequence[float | None]
-) -> tuple[Row, ...]:
-    """Return what was retrieved, in its order, as far as it says where it is from."""
-    if not sources or (items and len(items) != len(sources)):
-        return ()
-    made = []
-    for index, source in enumerate(sources):
-        item = items[index] if items else {}
-        place = {
-            name: item[name] for name in ("file", "start", "end") if isinstance(item.get(name), str | int)
-        }
-        score = scores[index] if index < len(scores) else None
-        made.append({**place, "id": source, **({} if score is None else {"score": score})})
-    return tuple(made) if all(sources) else ()

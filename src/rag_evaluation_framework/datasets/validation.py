@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from rag_evaluation_framework.datasets.golden_contexts import golden_context_iss
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.quality import quality_issues
 from rag_evaluation_framework.datasets.recognition import (
-    DIALECTS,
     DOCUMENT_FORMATS,
     check_format,
+    recognise,
     told_format,
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
@@ -31,7 +31,7 @@ from rag_evaluation_framework.files.access import (
     read_text,
 )
 from rag_evaluation_framework.files.json_scanner import comment_issues
-from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.records.samples import ROWS, Dataset
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so
 # on.
@@ -191,6 +191,7 @@ _DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
 _STOPS = (InputError, StorageError, MissingExtraError)
 
 
+_Map = Mapping[str, str | None] | None
 # Issues of golden contexts, which do not keep a key from being read.
 _OF_CONTEXTS = ("context-", "scene-", "snippet-")
 
@@ -212,12 +213,14 @@ def validate_file(
     *,
     format: str | None = None,  # noqa: A002
     lenient: bool = False,
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Iterator[Issue]:
     """Yield everything that is wrong with a file (or a folder that is one dataset), and what is doubtful.
 
-    What the file is is told from its content unless ``format`` says so.
+    What the file is is told from its content unless ``format`` says so; ``map`` says which field of plain
+    rows holds what.
     """
-    return _checked(Path(path), format, lenient=lenient).issues
+    return _checked(Path(path), format, lenient=lenient, given=map).issues
 
 
 def checked_files(
@@ -227,15 +230,17 @@ def checked_files(
     lenient: bool = False,
     against: Path | None = None,
     keys: KeyCheck | None = None,
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Iterator[CheckedFile]:
     """Yield each file, checked; of a folder that is no dataset itself, each file that may be data.
 
     ``against`` is an older manifest, with which every manifest among the files is compared. ``keys`` holds
-    the answer keys of golden sets against their own metrics.
+    the answer keys of golden sets against their own metrics. ``map`` says which field of plain rows holds
+    what.
     """
     if format is not None:
         check_format(format)
-    checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient))
+    checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient, given=map))
     if keys is not None:
         checked = (_with_keys(each, keys) for each in checked)
     return checked if against is None else _compared_files(checked, against)
@@ -257,45 +262,49 @@ def _key_checked(checked: CheckedFile, keys: KeyCheck) -> Iterator[Issue]:
         yield from keys(GOLDEN_DIALECTS[checked.format].read(Path(checked.file)))
 
 
-def _checked_path(path: Path, named: str | None, *, lenient: bool) -> Iterator[CheckedFile]:
+def _checked_path(path: Path, named: str | None, *, lenient: bool, given: _Map) -> Iterator[CheckedFile]:
     if not path.is_dir() or named is not None or _is_dataset(path):
-        yield _checked(path, named, lenient=lenient)
+        yield _checked(path, named, lenient=lenient, given=given)
         return
     recognised = False
     for file in data_files(path):
-        checked = _checked(file, None, lenient=lenient, within=path)
+        checked = _checked(file, None, lenient=lenient, given=given, within=path)
         recognised = recognised or checked.format is not None
         yield CheckedFile(checked.file, checked.format, map(_of_no_concern, checked.issues))
     if not recognised:
         yield _only(path, Issue("no-data", "files of evaluation data", "none"))
 
 
-def _checked(path: Path, named: str | None, *, lenient: bool, within: Path | None = None) -> CheckedFile:
+def _checked(
+    path: Path, named: str | None, *, lenient: bool, given: _Map, within: Path | None = None
+) -> CheckedFile:
     file = str(path)
     try:
         if not path.is_dir():
             check_regular(path, within=within)
             check_expansion(path)
-        told = told_format(path, named)
+        told = told_format(path, named or (ROWS if given else None))
     except _STOPS as error:
         return CheckedFile(file, None, _of_error(error, file))
-    return CheckedFile(file, told, _issues(path, told, lenient=lenient))
+    return CheckedFile(file, told, _issues(path, told, lenient=lenient, given=given))
 
 
-def _issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
+def _issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iterator[Issue]:
     """Yield the issues of a file of a known format; what stops the reading is the last of them."""
     file = str(path)
     try:
         if told in _DOCUMENTS:
             yield from document_issues(path, told, lenient=lenient)
         else:
-            yield from (issue.located(file) for issue in _sample_issues(path, told, lenient=lenient))
+            yield from (
+                issue.located(file) for issue in _sample_issues(path, told, lenient=lenient, given=given)
+            )
     except _STOPS as error:
         yield from _of_error(error, file)
 
 
-def _sample_issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
-    dialect = DIALECTS.get(told)
+def _sample_issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iterator[Issue]:
+    dialect = recognise(path, format=told, map=given)
     if not isinstance(dialect, RecordDialect):
         every: Callable[[Path], Iterator[Issue]] | None = getattr(dialect, "issues", None)
         if every is not None:

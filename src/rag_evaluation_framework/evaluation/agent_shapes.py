@@ -14,7 +14,7 @@ from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
+from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage, UsageTotals
 
 # What common servers are sent and reply.
 
@@ -84,8 +84,10 @@ METHODS = ("POST", "GET", "PUT")
 
 # Templates: JSON values whose texts have places such as ``{{question}}``.
 
-PLACEHOLDERS = ("question", "input", "history", "messages", "thread", "model")
-"""``input`` is the question; ``history`` is the messages before it, ``messages`` those and the question."""
+PLACEHOLDERS = ("question", "input", "history", "history_parts", "messages", "thread", "model")
+"""``input`` is the question; ``history`` is the messages before it, ``messages`` those and the question.
+
+``history_parts`` is the history with each text as a list of one part, as Gradio's chatbot has it."""
 _QUESTION = frozenset({"question", "input", "messages"})
 PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _LEFT_OUT = object()
@@ -190,7 +192,8 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 #
 # ==========  ============================================================================================
 # answer      ``response``, ``message``, ``content``, ``choices[0].message.content``, ``choices[0].text``,
-#             ``answer``, ``output``, ``output_text``, ``text``, ``result``, ``messages[-1].content``. Each
+#             ``answer``, ``output``, ``output_text``, ``text``, ``result``, ``replies[0]``,
+#             ``messages[-1].content``. Each
 #             may be a text, an object with ``content`` or ``text``, or a list of such parts. The first that
 #             is not empty counts. Then the same within ``output``, ``data`` and ``result``.
 # contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
@@ -205,7 +208,8 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 #             that has a text also has an id or a position
 # citations   ``citations``, ``references``: see above
 # usage       ``usage``, ``token_usage``, ``usage_metadata``: ``prompt_tokens`` or ``input_tokens``,
-#             ``completion_tokens`` or ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
+#             ``completion_tokens`` or ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``; or
+#             ``messages[*].usage_metadata``, those of all messages added up
 # ==========  ============================================================================================
 #
 # All but the answer are also looked for within ``message``, ``choices[0].message``, ``metadata``,
@@ -227,6 +231,7 @@ _ANSWERS = (
     "output_text",
     "text",
     "result",
+    "replies[0]",
     "messages[-1].content",
 )
 # What streams add to it: the whole at the end, or pieces.
@@ -239,7 +244,7 @@ _STREAMED_ANSWERS = (
     "token.text",
     "token",
 )
-_CONTEXTS = (
+CONTEXT_NAMES = (
     "contexts",
     "context",
     "retrieved_contexts",
@@ -252,7 +257,7 @@ _CONTEXTS = (
     "sources",
 )
 _CITATIONS = ("citations", "references")
-_USAGES = ("usage", "token_usage", "usage_metadata")
+_USAGES = ("usage", "token_usage", "usage_metadata", "messages[*].usage_metadata")
 _WITHIN = ("output.", "data.", "result.")
 _PLACES = ("", "message.", "choices[0].message.", "metadata.", "response.", *_WITHIN)
 
@@ -344,7 +349,7 @@ class AnswerReader:
         self._answers = given.get("answer") or _parsed(_ANSWERS, places=("", *_WITHIN))
         self._streamed = given.get("answer") or _parsed(_STREAMED_ANSWERS, places=("",)) + self._answers
         self._thread = given.get("thread", (None,))[0]
-        self._contexts = given.get("contexts") or _parsed(_CONTEXTS)
+        self._contexts = given.get("contexts") or _parsed(CONTEXT_NAMES)
         self._citations = given.get("citations") or _parsed(_CITATIONS)
         self._usages = given.get("usage") or _parsed(_USAGES)
         self._names_are_contexts = "contexts" in given
@@ -435,16 +440,25 @@ class AnswerReader:
 
     def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
         for path in self._usages:
-            record = _found(value, path)
-            if isinstance(record, dict):
-                usage = Usage(
-                    input_tokens=_count(record, _INPUT_TOKENS),
-                    output_tokens=_count(record, _OUTPUT_TOKENS),
-                    cost_usd=_amount(record, _COSTS),
-                )
-                if usage != Usage():
-                    found["usage"] = str(path)
-                    return usage
+            told = _found(value, path)
+            totals = UsageTotals()
+            for record in told if isinstance(told, list) else [told]:
+                if isinstance(record, dict):
+                    totals.add(
+                        Usage(
+                            input_tokens=_count(record, _INPUT_TOKENS),
+                            output_tokens=_count(record, _OUTPUT_TOKENS),
+                            cost_usd=_amount(record, _COSTS),
+                        )
+                    )
+            usage = Usage(
+                input_tokens=totals.input_tokens,
+                output_tokens=totals.output_tokens,
+                cost_usd=totals.cost_usd,
+            )
+            if usage != Usage():
+                found["usage"] = str(path)
+                return usage
         return None
 
 

@@ -8,8 +8,6 @@ s, and within 5 s it returns with everything finished safely on the disk.
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import sys
 import threading
 import time
 from collections import deque
@@ -18,8 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from rag_evaluation_framework.errors import (
     MAX_COST,
@@ -27,6 +24,7 @@ from rag_evaluation_framework.errors import (
     ModelOutageError,
     StorageError,
     UsageError,
+    WorkerError,
     counted,
 )
 from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
@@ -37,10 +35,19 @@ from rag_evaluation_framework.evaluation.scoring import (
     scored_results,
     writable_result,
 )
+from rag_evaluation_framework.evaluation.scoring_workers import Scoring, ScoringThreads
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.responses import may_be_mended
-from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome
+from rag_evaluation_framework.records.responses import Response, may_be_mended
+from rag_evaluation_framework.records.runs import (
+    Options,
+    Progress,
+    RunHead,
+    RunOutcome,
+    SampleResult,
+    Timing,
+)
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
@@ -49,95 +56,10 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     write_list,
 )
+from rag_evaluation_framework.workers import Workers
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import TargetSpending
-
-T = TypeVar("T")
-
-
-async def in_own_thread(call: Callable[[], T], *, name: str) -> T:
-    """Return what a call returns; its thread, unlike a pool's, keeps neither a run nor Python from ending."""
-    loop = asyncio.get_running_loop()
-    context = contextvars.copy_context()
-    made: Future[T] = Future()
-    ended = asyncio.Event()
-
-    def run() -> None:
-        try:
-            made.set_result(context.run(call))
-        except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
-            made.set_exception(error)
-        # A loop that has closed meanwhile wants no answer any more.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    await ended.wait()
-    return made.result()
-
-
-# Threads that score while the event loop goes on reading replies.
-#
-# A loop that scored by itself would read every open reply late, and the delay would count as the
-# target's.
-
-# A scorer computes with the interpreter lock held, and the loop needs the lock again after every system call.
-# With Python's own 5 ms, answers of 45 ms were measured as 61 to 69 ms; with 0.5 ms, as 49 to 52 ms.
-_SWITCH_SECONDS = 0.0005
-# What takes less is made at once: to hand it to a thread would take about as long.
-_QUICK_SECONDS = 0.001
-
-
-class ScoringThreads:
-    """Makes calls in threads, in the order in which they come in.
-
-    One thread alone is for calls that only compute: as long as the last of them was quick, they are made
-    without it. The threads are daemons: a scorer that hangs does not keep the program from ending, as in a
-    pool it would.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._switch_seconds = sys.getswitchinterval()
-        self._is_quick = False
-
-    def __enter__(self) -> Self:
-        sys.setswitchinterval(min(self._switch_seconds, _SWITCH_SECONDS))
-        for _ in range(self._count):
-            threading.Thread(target=self._work, name="scoring", daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setswitchinterval(self._switch_seconds)
-        for _thread in range(self._count):
-            self._calls.put(None)
-
-    async def run(self, call: Callable[[], T]) -> T:
-        """Return what a call returns; one that is cancelled before its turn is never made."""
-        if self._is_quick:
-            return self._timed(call)
-        made: Future[T] = Future()
-        self._calls.put((made, call))
-        return await asyncio.wrap_future(made)
-
-    def _work(self) -> None:
-        while (waiting := self._calls.get()) is not None:
-            made, call = waiting
-            if made.set_running_or_notify_cancel():
-                try:
-                    made.set_result(self._timed(call))
-                except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
-                    made.set_exception(error)
-
-    def _timed(self, call: Callable[[], T]) -> T:
-        began = time.perf_counter()
-        try:
-            return call()
-        finally:
-            self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
-
 
 # The loop of a run: workers that ask, score and write results, and a keeper that makes them durable.
 #
@@ -177,6 +99,21 @@ class _Finished:
     sample: Sample
     entry: JournalEntry
     is_new: bool
+
+
+_Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
+"""A sample with its answer, or with its result where only scores are missing."""
+
+
+async def _scored(answered: Sequence[_Answered], scoring: Future[list[tuple[Score, ...]]]) -> list[_Finished]:
+    """Wait for the scores of a batch."""
+    finished = []
+    found_scores = await asyncio.wrap_future(scoring)
+    for (each, found, timing), scores in zip(answered, found_scores, strict=True):
+        response = found if isinstance(found, Response) else found.response
+        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing)
+        finished.append(_Finished(each.sample, entry, is_new=isinstance(found, Response)))
+    return finished
 
 
 class RunLoop:
@@ -240,7 +177,9 @@ class RunLoop:
         workers = min(self._options.concurrency + more, self._total - self.done)
         try:
             with self._scoring:
-                if hasattr(self._target, "answer_many"):
+                if not getattr(self._target, "is_live", True) and not self._waits_to_score:
+                    tasks = [asyncio.ensure_future(self._work_on_recorded())]
+                elif hasattr(self._target, "answer_many"):
                     tasks = [asyncio.ensure_future(self._work_in_batches())]
                 else:
                     tasks = [asyncio.ensure_future(self._work(self._samples)) for _ in range(workers)]
@@ -289,6 +228,30 @@ class RunLoop:
                 return
             await self._work(left)
 
+    async def _work_on_recorded(self) -> None:
+        """Score answers that are recorded in their order, in several processes where that is worth it."""
+        scoring, left = Scoring(tuple(self._scorers)), self._total - self.done
+        waiting: deque[tuple[list[_Answered], Future[list[tuple[Score, ...]]]]] = deque()
+        with Workers(scoring, self._options.workers, total=left) as pool:
+            while batch := list(islice(self._samples, pool.batch_size)):
+                try:
+                    answered = [await self._answered(each) for each in batch]
+                except Stopped:
+                    return
+                waiting.append((answered, pool.submit([(each.sample, found) for each, found, _ in answered])))
+                while len(waiting) > pool.in_flight or (waiting and waiting[0][1].done()):
+                    if not await self._is_finished(_scored(*waiting.popleft())):
+                        return
+            while waiting:
+                if not await self._is_finished(_scored(*waiting.popleft())):
+                    return
+
+    async def _answered(self, each: OpenSample) -> _Answered:
+        if each.answered is not None:
+            return each, each.answered.result, each.answered.timing
+        asked = await self._asked(each.sample)
+        return each, asked.response, asked.timing
+
     async def _is_finished(self, work: Awaitable[_Finished | list[_Finished]]) -> bool:
         """Wait for results and write them down; false where the run ends before they are made."""
         try:
@@ -299,7 +262,7 @@ class RunLoop:
             # Calls that are under way at the cap fit under it, and are waited for.
             self.stop.set(error.told("judge"), grace=_LAST_CALLS if error.kind == MAX_COST else 0.0)
             return False
-        except StorageError as error:
+        except (StorageError, WorkerError) as error:
             self.stop.set(str(error))
             return False
         self._finished.extend(finished if isinstance(finished, list) else [finished])

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_contexts import (
-    source_texts,
+    source_documents,
     spans_of_contexts,
     unlocated_contexts,
 )
@@ -220,8 +220,7 @@ class LocatedContexts:
             for sample_id, spans in spans_of_contexts(samples, documents=documents).items()
             if spans
         }
-        texts = source_texts(samples, documents=documents)
-        sources = [Document(DocumentId(name), source.text) for name, source in texts.items()]
+        sources = source_documents(samples, documents=documents)
         without = unlocated_contexts(samples, documents=documents)
         unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in without)
         return cls(truth=truth, sources=SearchedDocuments(sources, are_all=False), unlocated=unlocated)

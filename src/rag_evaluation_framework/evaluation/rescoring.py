@@ -7,11 +7,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
@@ -53,6 +53,7 @@ from rag_evaluation_framework.results.run_folder import (
     listed_samples,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
+from rag_evaluation_framework.workers import in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -60,67 +61,69 @@ _ROWS_PER_THREAD = 4
 _TELL_SECONDS = 1.0
 
 
-def rescored_rows(
-    folder: RunFolder,
-    samples: Samples,
-    scorers: Sequence[MetricScorer],
-    *,
-    truth: AnnotatedTruth = NOTHING_ANNOTATED,
-    threads: int = 16,
-    on_progress: OnProgress | None = None,
-) -> Iterator[Row]:
-    """Yield the rows of a run with the scores of these scorers in place of those it had.
+_Found: TypeAlias = tuple[tuple[Score, ...], Blame | None]
+"""The scores of an answer, and where it failed if that is told."""
 
-    ``samples`` must hold every sample of the run as it was; it may hold others too. What people annotated
-    since is their ``truth``. If a scorer is slow, such as a judge, so many ``threads`` wait for it at once,
-    and ``on_progress`` is called with the dataset's id after each row and at least once a second.
-    """
-    check_scorers(scorers)
-    total, began = folder.counts.done, time.monotonic()
 
-    def rescored(row: Row) -> Row:
+@dataclass(frozen=True, slots=True)
+class _Rescoring:
+    """Scores the answer of a row anew and, where answers are blamed, tells where it failed."""
+
+    scorers: tuple[MetricScorer, ...]
+    truth: AnnotatedTruth
+    methods: Methods | None
+
+    def __call__(self, row: Row) -> _Found:
         if row.sample is None:
-            return row
-        sample = truth.applied(row.sample)
-        result = scored_result(sample, row.result.response, scorers)
-        return replace(row, sample=sample, result=writable_result(sample, result, scorers))
+            return row.result.scores, None
+        sample = self.truth.applied(row.sample)
+        scored = scored_result(sample, row.result.response, self.scorers)
+        result = writable_result(sample, scored, self.scorers)
+        if self.methods is None:
+            return result.scores, None
+        return result.scores, blamed(sample, result, self.methods.documents.texts)
 
-    def tell(done: int, failed: int) -> None:
-        if on_progress is not None:
-            elapsed = time.monotonic() - began
-            progress = Progress(total=total, done=done, failed=failed, elapsed=elapsed)
-            on_progress(folder.head.dataset_id, progress)
+    def name_of(self, row: Row) -> str:
+        """Say which row it is."""
+        return f"sample {row.id}"
 
-    rows = rows_of_folder(folder, samples)
-    if any(scorer.is_slow for scorer in scorers):
-        return _in_threads(rows, rescored, threads=threads, tell=tell)
-    return map(rescored, rows)
+
+def _in_processes(
+    rows: Iterator[Row], work: _Rescoring, *, workers: int | None, total: int
+) -> Iterator[tuple[Row, _Found]]:
+    """Score rows in several processes where that is worth it, and yield them in order with what was found."""
+    waiting: deque[Row] = deque()
+
+    def sent() -> Iterator[Row]:
+        for row in rows:
+            waiting.append(row)
+            yield row
+
+    for found in in_order(work, sent(), workers=workers, total=total):
+        yield waiting.popleft(), found
 
 
 def _in_threads(
-    rows: Iterator[Row],
-    rescored: Callable[[Row], Row],
-    *,
-    threads: int,
-    tell: Callable[[int, int], None],
-) -> Iterator[Row]:
+    rows: Iterator[Row], work: _Rescoring, *, threads: int, tell: Callable[[int, int], None]
+) -> Iterator[tuple[Row, _Found]]:
     """Score rows in threads, and yield them in order; no more than a few hundred are held."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
-    waiting: deque[Future[Row]] = deque()
+    waiting: deque[tuple[Row, Future[_Found]]] = deque()
     done = failed = 0
     try:
         while True:
             more = islice(rows, _ROWS_PER_THREAD * threads - len(waiting))
-            waiting.extend(pool.submit(rescored, row) for row in more)
+            waiting.extend((row, pool.submit(work, row)) for row in more)
             if not waiting:
                 return
-            while not wait([waiting[0]], timeout=_TELL_SECONDS).done:
-                tell(done + sum(each.done() for each in waiting), failed)
-            row = waiting.popleft().result()
+            while not wait([waiting[0][1]], timeout=_TELL_SECONDS).done:
+                tell(done + sum(each.done() for _, each in waiting), failed)
+            row, found = waiting.popleft()
+            scored = found.result()
             done += 1
             failed += row.result.response.failure is not None
             tell(done, failed)
-            yield row
+            yield row, scored
     finally:
         # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -195,24 +198,35 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def scored(self, on_progress: OnProgress | None) -> Iterator[Row]:
-        """Score the rows, and keep what is found."""
-        rows = rescored_rows(
-            self.folder,
-            self._samples,
-            self.scorers,
-            truth=self._truth,
-            threads=self.methods.threads,
-            on_progress=on_progress,
-        )
-        for row in rows:
-            scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
-            found = None
-            if self._are_blamed and row.sample is not None:
-                documents = self.methods.documents.texts
-                found = blame_fields(blamed(row.sample, row.result, documents))
-            self._kept.write(strict_json.encode([scores, found]) + b"\n")
-            yield row
+    def scored(self, on_progress: OnProgress | None, *, workers: int | None) -> Iterator[Row]:
+        """Score the rows, and keep what is found.
+
+        If a scorer is slow, such as a judge, threads wait for it, and ``on_progress`` is called with the
+        dataset's id after each row and at least once a second; else so many ``workers`` score.
+        """
+        check_scorers(self.scorers)
+        total, began = self.folder.counts.done, time.monotonic()
+
+        def tell(done: int, failed: int) -> None:
+            if on_progress is not None:
+                elapsed = time.monotonic() - began
+                progress = Progress(total=total, done=done, failed=failed, elapsed=elapsed)
+                on_progress(self.folder.head.dataset_id, progress)
+
+        rows = rows_of_folder(self.folder, self._samples)
+        methods = self.methods if self._are_blamed else None
+        work = _Rescoring(tuple(self.scorers), self._truth, methods)
+        if any(scorer.is_slow for scorer in self.scorers):
+            scored = _in_threads(rows, work, threads=self.methods.threads, tell=tell)
+        else:
+            scored = _in_processes(rows, work, workers=workers, total=total)
+        for row, (scores, found) in scored:
+            written = [{name: getattr(score, name) for name in _FIELDS} for score in scores]
+            self._kept.write(
+                strict_json.encode([written, None if found is None else blame_fields(found)]) + b"\n"
+            )
+            sample = None if row.sample is None else self._truth.applied(row.sample)
+            yield replace(row, sample=sample, result=replace(row.result, scores=scores))
 
 
 def scored_again(
@@ -223,6 +237,7 @@ def scored_again(
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
     seed: int = 0,
+    workers: int | None = 1,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
     """Score the answers of an evaluation by other metrics; nobody is asked, and the run does not change.
@@ -232,13 +247,13 @@ def scored_again(
     if isinstance(evaluation, RunFolder):
         if dataset is None and (samples := _samples_of_traces(evaluation)):
             rows = RescoredRows(evaluation, samples, scorers_for(metrics, methods), methods)
-            return _summed_up(rows, "answers", seed=seed, on_progress=on_progress)
+            return _summed_up(rows, "answers", seed=seed, workers=workers, on_progress=on_progress)
         path = Path(dataset) if dataset is not None else recorded_dataset(evaluation)
         rows = RescoredRows.of_dataset(evaluation, path, metrics, methods, format=format)
-        return _summed_up(rows, "answers", seed=seed, on_progress=on_progress)
+        return _summed_up(rows, "answers", seed=seed, workers=workers, on_progress=on_progress)
     if evaluation.parts:
         parts = {
-            name: scored_again(part, metrics, methods, seed=seed, on_progress=on_progress)
+            name: scored_again(part, metrics, methods, seed=seed, workers=workers, on_progress=on_progress)
             for name, part in evaluation.parts.items()
             if part.is_begun
         }
@@ -254,7 +269,9 @@ def scored_again(
     else:
         path = Path(dataset) if dataset is not None else recorded_dataset(folder)
         rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
-    return _summed_up(rows, evaluation.kind, seed=seed, on_progress=on_progress, kept=evaluation.kept)
+    return _summed_up(
+        rows, evaluation.kind, seed=seed, workers=workers, on_progress=on_progress, kept=evaluation.kept
+    )
 
 
 def _samples_of_traces(folder: RunFolder) -> Samples | None:
@@ -277,11 +294,17 @@ def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evalua
 
 
 def _summed_up(
-    rows: RescoredRows, kind: Kind, *, seed: int, on_progress: OnProgress | None, kept: Any = None
+    rows: RescoredRows,
+    kind: Kind,
+    *,
+    seed: int,
+    workers: int | None,
+    on_progress: OnProgress | None,
+    kept: Any = None,
 ) -> Evaluation:
     scored = summed_up(
         rescored_head(rows.folder, rows.scorers, rows.methods),
-        rows.scored(on_progress),
+        rows.scored(on_progress, workers=workers),
         kind=kind,
         outcome=rows.folder.counts.outcome,
         rows=rows,

@@ -20,11 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rag_evaluation_framework.datasets.golden_contexts import with_sources
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
+from rag_evaluation_framework.evaluation.scoring_workers import Blaming
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
@@ -76,6 +78,7 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
+from rag_evaluation_framework.workers import in_order
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, TargetSpending
@@ -170,7 +173,8 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
     first = next(iter(parts.values()))
     begun = [part for part in parts.values() if part.is_begun]
     stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
-    counts = [part.counts for part in parts.values()]
+    counted = ("total", "finished", "failed", "errors")
+    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in counted}
     usages = [part.performance.judge_usage for part in begun if part.performance.judge_usage is not None]
     blames = [part.blame for part in begun if part.blame is not None]
     is_single = len(parts) == 1
@@ -178,14 +182,7 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         kind=suite.manifest.kind,
         head=first.head,
         metrics=first.metrics if is_single else {},
-        counts=first.counts
-        if is_single
-        else Counts(
-            total=sum(each.total for each in counts),
-            finished=sum(each.finished for each in counts),
-            failed=sum(each.failed for each in counts),
-            errors=sum(each.errors for each in counts),
-        ),
+        counts=first.counts if is_single else Counts(**summed),
         outcome=stopped or first.outcome,
         columns=first.columns if is_single else NO_COLUMNS,
         parts=parts,
@@ -233,8 +230,8 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
             spending=_capped(suite),
         )
-    performance = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, performance)
+    spent = Performance(resources=meter.usage, judge_usage=spending.usage)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.workers)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -256,15 +253,20 @@ def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
     """Keep the documents that the samples need or that were retrieved, if any are at hand."""
     corpus, given = dataset.methods.corpus, dataset.entry.dataset
     documents = corpus.documents if corpus is not None else given.documents if given is not None else ()
-    if not documents:
-        return
+    if dataset.is_golden:
+        documents = with_sources(documents, list(dataset.selection()))
     retrieved = (name for result in folder.results() for name in named_documents(result.response))
     with suppress(StorageError):  # what was measured is reported all the same
-        keep_documents(documents, chain(needed_documents(dataset.selection()), retrieved), folder.path)
+        if documents:
+            keep_documents(documents, chain(needed_documents(dataset.selection()), retrieved), folder.path)
 
 
 def evaluation_of(
-    dataset: DatasetPlan, folder: RunFolder, outcome: RunOutcome, performance: Performance
+    dataset: DatasetPlan,
+    folder: RunFolder,
+    outcome: RunOutcome,
+    performance: Performance,
+    workers: int | None = 1,
 ) -> Evaluation:
     """Sum up one dataset's run."""
     return evaluation_of_run(
@@ -276,7 +278,7 @@ def evaluation_of(
         total=len(dataset.selection),
         metrics=tuple(scorer.name for scorer in dataset.scorers),
         directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-        blamed_by=_blamed(dataset, folder),
+        blamed_by=_blamed(dataset, folder, workers),
         performance=performance,
         unmeasured=dataset.unmeasured,
     )
@@ -290,24 +292,22 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blamed(dataset: DatasetPlan, folder: RunFolder) -> str | None:
+def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed:
         return None
     try:
-        write_blames(folder.blame_path, _blames(dataset, folder))
+        write_blames(folder.blame_path, _blames(dataset, folder, workers))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
     method: str = BLAME.get("blamed_by")
     return method
 
 
-def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
-    methods, blamed = dataset.methods, BLAME.get("blamed")
-    documents = None if methods.corpus is None else methods.documents.texts
-    for row in rows_of_folder(folder, dataset.selection):
-        if row.sample is not None:
-            yield row.id, blamed(row.sample, row.result, documents)
+def _blames(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> Iterator[tuple[str, Blame]]:
+    rows = rows_of_folder(folder, dataset.selection)
+    items = ((row.sample, row.result) for row in rows if row.sample is not None)
+    return in_order(Blaming(dataset.methods), items, workers=workers, total=len(dataset.selection))
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:

@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
@@ -107,6 +107,11 @@ class Methods:
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
     _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was found out stays here: another process finds out what it needs.
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        return partial(type(self), **given), ()
 
     @cached_property
     def documents(self) -> SearchedDocuments:

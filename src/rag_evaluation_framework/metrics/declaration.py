@@ -91,6 +91,10 @@ class Metric:
     unless: tuple[Unless, ...] = ()
     """What says, before the function is called, that there is nothing to score, and why."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its name: another process declares it by importing where it is declared.
+        return _declared_in, (self.name, self.function.__module__)
+
     @property
     def family(self) -> str:
         """What it is about."""
@@ -332,6 +336,13 @@ def _find(name: str) -> Metric | None:
     if name not in _known() and name in INSTALLED.names():
         _load_installed(name)
     return _declared.get(_aliases.get(name, name))
+
+
+def _declared_in(name: str, module: str) -> Metric:
+    """Return the metric that a module declares."""
+    if name not in _declared:
+        import_module(module)
+    return _declared[name]
 
 
 def parse_metric(text: str) -> BoundMetric:

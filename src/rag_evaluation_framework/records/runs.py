@@ -176,10 +176,10 @@ class Options:
     ``rules`` are those of ranked runs: where any are given, targets are such runs. ``relevance_level``,
     ``complete``, ``max_depth`` and ``totals`` are what trec_eval's -l, -c and -M change and what it counts:
     the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
-    the numbers of queries and documents. ``level`` is that of
-    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
-    an ``interval`` and differences a paired ``test``, both at the level ``confidence``. ``traces`` says which
-    traces of a file or a folder are read.
+    the numbers of queries and documents. ``level`` is that of retrieval pipelines. ``workers`` is how many
+    processes score recorded answers and cut documents, ``None`` one a core less one; it changes no result.
+    Means of systems side by side have an ``interval`` and differences a paired ``test``, both at the level
+    ``confidence``. ``traces`` says which traces of a file or a folder are read.
     """
 
     format: str | None = None
@@ -198,7 +198,7 @@ class Options:
     max_depth: int | None = None
     totals: bool = False
     level: Literal["token", "chunk", "document"] | None = None
-    workers: int = 1
+    workers: int | None = None
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
     confidence: float = 0.95
@@ -209,7 +209,7 @@ class Options:
         whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")
         for name in whole:
             value = getattr(self, name)
-            if value is None and name in ("max_depth", "repeats"):
+            if value is None and name in ("max_depth", "repeats", "workers"):
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from textwrap import shorten
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.samples import ROWS
 from rag_evaluation_framework.records.scores import Blame, BlameKind
+from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports.screen import (
     DIM,
     NOTHING,
@@ -50,6 +54,7 @@ TO_DECLINE = "(to decline)"
 _LONGEST_NAME = 24
 _QUOTED = 46
 _NAMED = 20
+_STEPS = 20
 
 
 # What an answer is called, and what is told of it.
@@ -174,12 +179,20 @@ def _not_retrieved(
         first = f"{', '.join(came[:2])}{others}" if others else listed(came)
         return f"{first} came, {listed(missing[:3])} {was} needed"
     if needed:
+        spans = () if row.sample is None else row.sample.relevant_spans
+        if met := sum(any(_meet(span, hit) for hit in row.response.hits) for span in spans):
+            return f"{met:,} of {counted(len(spans), 'needed passage')} came"
         return f"the needed passage of {listed(list(needed[:2]))} did not come"
     if row.response.retrieved_nothing:
         return "nothing came"
     if came:
         return f"the expected answer is not in {listed(came[:3])}"
     return blame.why.rpartition("; ")[2]
+
+
+def _meet(needed: SpanCitation, hit: Hit) -> bool:
+    read = hit.span
+    return read is not None and needed.file == read.doc_id and read.meets(needed)
 
 
 def _nearest(row: Row, blame: Blame) -> str | None:
@@ -223,6 +236,37 @@ def needed_names(row: Row) -> list[str]:
         return []
     names = (*row.sample.relevant_documents, *(span.file for span in row.sample.relevant_spans))
     return list(dict.fromkeys(map(one_line, names)))
+
+
+def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places."""
+    for name, part in evaluation.named_runs.items():
+        kept = evaluation.documents.documents if part.kind == "golden" else ()
+        yield from ((name, row) for row in (_with_places(part, kept) if kept else part.rows))
+
+
+def _with_places(part: Evaluation, kept: Sequence[Document]) -> Iterator[Row]:
+    """Yield the rows of a golden set with the places in its stories of what was needed and what came."""
+    rows = list(part.rows)
+    needed = spans_of_contexts([row.sample for row in rows if row.sample is not None], kept=kept)
+    for row in rows:
+        if row.sample is not None and not row.sample.relevant_spans:
+            row = replace(row, sample=replace(row.sample, relevant_spans=tuple(needed[row.sample.id])))
+        texts = row.response.contexts
+        hits = () if row.response.hits else tuple(_placed(text, kept, n) for n, text in enumerate(texts, 1))
+        if any(hit.span is not None for hit in hits):
+            row = replace(row, result=replace(row.result, response=replace(row.response, hits=hits)))
+        yield row
+
+
+def _placed(text: str, documents: Sequence[Document], number: int) -> Hit:
+    """Return a context that came without a name as a place in the document in which it stands."""
+    for document in documents if text.strip() else ():
+        start = document.content.find(text)
+        if start >= 0:
+            span = CharacterSpan(document.id, start, start + len(text))
+            return Hit(id=document.id, text=text, span=span)
+    return Hit(id=f"text {number}", text=text)
 
 
 # The metrics whose claims are the answer's own.
@@ -297,18 +341,18 @@ def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> Shortco
 def _shortcomings(evaluation: Evaluation, kept: int) -> Shortcomings:
     kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     worst: tuple[list[_Placed], list[_Placed]] = [], []
-    place = 0
-    for name, part in evaluation.named_runs.items():
-        directions = {metric: each.higher_is_better for metric, each in part.metrics.items()}
-        for row in part.rows:
-            place += 1
-            if not row.is_failing and not row.is_at_fault:
-                continue
-            of = 0 if row.is_failing else 1
-            kinds[of][kind_of(row)] += 1
-            worst[of].append((_standing(row, directions), place, name, row))
-            if len(worst[of]) > 4 * kept:
-                worst[of][:] = nsmallest(kept, worst[of], key=_order)
+    directions = {
+        name: {metric: each.higher_is_better for metric, each in part.metrics.items()}
+        for name, part in evaluation.named_runs.items()
+    }
+    for place, (name, row) in enumerate(rows_of_runs(evaluation)):
+        if not row.is_failing and not row.is_at_fault:
+            continue
+        of = 0 if row.is_failing else 1
+        kinds[of][kind_of(row)] += 1
+        worst[of].append((_standing(row, directions[name]), place, name, row))
+        if len(worst[of]) > 4 * kept:
+            worst[of][:] = nsmallest(kept, worst[of], key=_order)
     (failing, wrong), (first, second) = kinds, (nsmallest(kept, each, key=_order) for each in worst)
     return Shortcomings(
         failing.total(),
@@ -451,6 +495,7 @@ def show_whole_case(
             screen.labelled("why", reason, indent=2, hang=13)
     _show_needed(screen, row, documents)
     _show_retrieved(screen, row, documents)
+    _show_steps(screen, row)
     if told := ", ".join(_scores(row, thresholds)):
         screen.labelled("scores", told, indent=2, hang=13)
 
@@ -477,12 +522,42 @@ def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
             found = documents.find(hit.span.doc_id)
             text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
             at = f"{hit.span.start}–{hit.span.end}  "
-        mark = "✓ needed  " if name in needed else ""
+        mark = "✓ needed  " if name in needed and is_needed(row, hit) else ""
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
         screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
         nothing = "nothing" if row.response.retrieved_nothing else "not told by the system"
         screen.labelled("retrieved", nothing, indent=2, hang=13)
+
+
+def _show_steps(screen: Screen, row: Row) -> None:
+    """Add the steps of a trace in their order, and what those of each kind took."""
+    trace = None if row.sample is None else row.sample.trace
+    if trace is None or not trace.steps:
+        return
+    width = len(str(min(len(trace.steps), _STEPS)))
+    for number, step in enumerate(trace.steps[:_STEPS], start=1):
+        label = f"{'steps' if number == 1 else '':<11}{number:>{width}}"
+        screen.labelled(label, step.told, indent=2, hang=15 + width, lines=3)
+    if (more := len(trace.steps) - _STEPS) > 0:
+        screen.labelled("", f"{more:,} more", indent=2, hang=13)
+    screen.labelled("by step", trace.by_kind, indent=2, hang=13)
+
+
+def steps_sentence(rows: Iterable[Row]) -> str:
+    """Say what the steps of each kind take in the middle trace; nothing where there are no traces."""
+    told = median_uses(
+        row.sample.trace for row in rows if row.sample is not None and row.sample.trace is not None
+    )
+    return f"By step, in the middle trace: {told}." if told else ""
+
+
+def is_needed(row: Row, hit: Hit | None) -> bool:
+    """Tell whether a hit of a document that is needed has characters that are, where they are known."""
+    if hit is None or hit.span is None or row.sample is None:
+        return True
+    known = [each for each in row.sample.relevant_spans if each.file == hit.span.doc_id]
+    return not known or any(_meet(each, hit) for each in known)
 
 
 def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:

@@ -29,12 +29,21 @@ def reading_of_run(evaluation: Evaluation) -> RowReading:
 def show_reading(screen: Screen, reading: RowReading) -> None:
     """Add which field was taken for what, how many rows there are, and how to change it."""
     hang = len(reading.name) + 2
-    first, second = reading_lines(reading)
+    first, second = _reading_lines(reading)
     screen.say(f"{reading.name}: {first}", hang=hang)
     screen.say(second, indent=hang, hang=hang)
 
 
-def reading_lines(reading: RowReading) -> tuple[str, str]:
+def reading_sentences(evaluation: Evaluation) -> list[str]:
+    """Say the same where there is no screen; nothing of what is no rows, or was told which field is what."""
+    if "reading" not in evaluation.head.configuration:
+        return []
+    reading = reading_of_run(evaluation)
+    first, second = _reading_lines(reading)
+    return [f"{reading.name}: {first}; {second}"]
+
+
+def _reading_lines(reading: RowReading) -> tuple[str, str]:
     """Say which field was taken for what, and what else is known of the rows."""
     fields = reading.fields
     first = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
@@ -46,8 +55,9 @@ def reading_lines(reading: RowReading) -> tuple[str, str]:
             told.append(f"{_some(reading.references, reading.rows)} with a reference")
     others = [part for part in fields if part not in (*SHOWN, "id")]
     told += [f"{part.replace('_', ' ')} in {fields[part]}" for part in others]
-    change = 'map={"answer": FIELD}' if reading.in_memory else "--map answer=FIELD"
-    return first, f"{', '.join(told)}; change with {change}"
+    part = "answer" if "answer" in fields else "question"
+    change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
+    return first, "; ".join(filter(None, (", ".join(told), f"change with {change}")))
 
 
 def _some(count: int | None, total: int) -> str:

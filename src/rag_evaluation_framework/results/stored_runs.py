@@ -47,11 +47,13 @@ def load(
     *,
     dataset: str | Path | None = None,
     runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
+    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Evaluation | Dataset:
     """Load a run by its folder or id, a results file, or a dataset by its path.
 
     A run is loaded as it was returned, with the other datasets of its evaluation. Its samples are those that
-    its folder keeps, unless a ``dataset`` is given.
+    its folder keeps, unless a ``dataset`` is given. Rows in no known format are a dataset too: which field
+    holds what is guessed, or said by ``map``.
     """
     path = Path(place)
     if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
@@ -59,7 +61,7 @@ def load(
     if path.name.endswith(SUFFIXES) or path.name == "results.json":
         return evaluation_of_document(read_results(path))
     if path.exists():
-        return read_dataset(path)
+        return read_dataset(path, map=map)
     raise UsageError(
         f"expected a run, a results file or a dataset, got {shown(str(place))}, which is not there"
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TypeVar
+from itertools import chain
+from typing import Any
 
 from rag_evaluation_framework.components import VECTOR_STORES
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
@@ -26,27 +27,10 @@ from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part
 from rag_evaluation_framework.retrieval.stores import check_k
+from rag_evaluation_framework.workers import in_order
 
-# The same work for many items, by one thread or several, with the results in the order of the items.
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-def in_order(work: Callable[[Item], Result], items: Iterable[Item], *, workers: int) -> list[Result]:
-    """Return the result of each item, in order; the number of workers changes the time and nothing else."""
-    check_workers(workers)
-    if workers == 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, items))
-
-
-def check_workers(workers: object) -> None:
-    """Refuse anything but a whole number of at least 1."""
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
-        raise UsageError(f"workers: expected a whole number of at least 1, got {shown(workers)}")
-
+_MOST_AT_ONCE = 16
+"""A reranker that waits for a server is asked by so many threads at most."""
 
 # A corpus cut into chunks: once for each chunker, checked, and in one order whatever the chunker's.
 
@@ -94,12 +78,12 @@ def chunk_corpus(
     if not len(corpus):
         raise UsageError("corpus: expected at least one document, got none")
     if distinct and isinstance(chunker, Chunker) and not isinstance(chunker, PositionAwareChunker):
-        cut = in_order(lambda document: _texts(document, chunker), corpus, workers=workers)
+        cutting = _Cutting(chunker, are_texts=True)
     else:
         aware = chunker if isinstance(chunker, PositionAwareChunker) else ChunkerPositionAdapter(chunker)
-        cut = in_order(lambda document: _checked(document, aware), corpus, workers=workers)
+        cutting = _Cutting(aware)
     chunks = sorted(
-        (chunk for of_document in cut for chunk in of_document),
+        chain.from_iterable(in_order(cutting, corpus, workers=workers, total=len(corpus))),
         key=lambda chunk: (chunk.doc_id, chunk.start, chunk.end),
     )
     if distinct:
@@ -107,6 +91,21 @@ def chunk_corpus(
     if not chunks:
         raise UsageError(f"corpus: expected text to cut, but {component_text(chunker)} makes no chunk of it")
     return Chunking(component_text(chunker), tuple(chunks), time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cutting:
+    """Cuts a document, by a chunker with positions or, where ``are_texts``, by one that gives texts."""
+
+    chunker: Any
+    are_texts: bool = False
+
+    def __call__(self, document: Document) -> list[PositionAwareChunk]:
+        return (_texts if self.are_texts else _checked)(document, self.chunker)
+
+    def name_of(self, document: Document) -> str:
+        """Say which document it is."""
+        return f"document {document.id}"
 
 
 def _checked(document: Document, chunker: PositionAwareChunker) -> list[PositionAwareChunk]:
@@ -239,4 +238,7 @@ def reranked(
         return list(reranker.rerank(query, chunks, k))[:k] if chunks else []
 
     pairs = list(zip(queries, candidates, strict=True))
-    return in_order(best, pairs, workers=workers if getattr(reranker, "concurrent", False) else 1)
+    if workers == 1 or not getattr(reranker, "concurrent", False):
+        return [best(pair) for pair in pairs]
+    with ThreadPoolExecutor(min(workers, _MOST_AT_ONCE)) as pool:
+        return list(pool.map(best, pairs))

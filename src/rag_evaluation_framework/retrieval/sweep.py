@@ -46,12 +46,12 @@ from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
     WholeDocuments,
     candidates_for,
-    check_workers,
     chunk_corpus,
     default_vector_store,
     reranked,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
+from rag_evaluation_framework.workers import counted_workers
 
 DENSE = "dense"
 FUSED = "fused"
@@ -197,7 +197,7 @@ def swept_cells(
     grid: Grid,
     *,
     distinct: bool = False,
-    workers: int = 1,
+    workers: int | None = 1,
     on_chunking: OnChunking | None = None,
 ) -> tuple[CellPipeline, ...]:
     """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
@@ -205,7 +205,7 @@ def swept_cells(
     ``queries`` are those of the whole sweep; a cell may be asked for them in any portions. Cells are asked
     one after another: an index is built when its first cell is, and makes room for the next one.
     """
-    check_workers(workers)
+    workers = counted_workers(workers)
     sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
     cuts = [(_Cut(chunker, sweep), grid.retrievers) for chunker in grid.chunkers]
     cuts += [(_Cut(WholeDocuments(), sweep), grid.indexes)] if grid.indexes else []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import MAX_COST, ModelError, ModelOutageError, TargetError
-from rag_evaluation_framework.evaluation.engine import in_own_thread
+from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.models.structured import ask

@@ -34,6 +34,27 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _KEPT_CHARACTERS = 1 << 14
 
 
+EN_DASH = "\x7f"
+"""What stands for an en dash in a typed text: a hyphen would make dates of numbers."""
+# Marks that no keyboard has, each with one that stands for it: as good for words and numbers, and ASCII.
+_TYPED = (
+    *(("’", "'"), ("‘", "'"), ("“", '"'), ("”", '"'), ("–", EN_DASH), ("\u00a0", " ")),
+    *((mark, "~") for mark in "—…•·°€£™®©\u200b"),
+)
+
+
+def typed(text: str) -> str:
+    """Return a text with the marks of typography as they are typed, each where it stood.
+
+    >>> typed("“Don’t” — 6 €")
+    '"Don\'t" ~ 6 ~'
+    """
+    if not text.isascii():
+        for mark, plain_mark in _TYPED:
+            text = text.replace(mark, plain_mark)
+    return text
+
+
 def folded(text: str) -> str:
     """Return the text after NFKC and case folding, with single spaces.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from math import prod
 from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.normalisation import EN_DASH, comparable, typed
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.vocabulary import (
@@ -56,7 +56,6 @@ _COUNTED = frozenset(COUNTED) | frozenset("公小分秒周")
 
 # Where a number in digits or Chinese numerals may begin; trying the whole pattern everywhere is too slow.
 _START = re.compile(rf"[\d\[第{NUMERALS}]")
-_ASCII_START = re.compile(r"[0-9\[]")
 # 三点七五 has a point in it, and so has 三点五万; 三点五十 and 三点五分 are times of day.
 _HAN_DIGITS = "".join(CHINESE_DIGITS)
 _HAN_NUMBER = (
@@ -74,6 +73,19 @@ _NUMBER = re.compile(
     |百分之(?P<hanpercent>{_HAN_NUMBER})
     |(?P<han>第?{_HAN_NUMBER})""",
     re.VERBOSE | re.IGNORECASE,
+)
+# The same for what is typed, in small letters. The first character is matched by one set and looked back at:
+# so most of a text is passed over at the speed of a scan.
+_TYPED_NUMBER = re.compile(
+    rf"""[0-9\[](?:(?P<marker>(?<=\[)[0-9][0-9,;\s{EN_DASH}-]{{0,60}}\])
+    |(?<=[0-9])(?:(?P<date>[0-9]{{3}}-[0-9]{{1,2}}-[0-9]{{1,2}}\b)
+    |[0-9]?:[0-9]{{1,2}}(?::[0-9][0-9])?(?![0-9:])(?:\s?[ap]\.?m\b)?
+    |[0-9]?\s?[ap]\.?m\b
+    |[0-9]{{0,29}}(?:,[0-9]{{3}}){{0,9}}(?:\.[0-9]{{1,30}})?
+       (?:(?:st|nd|rd|th)\b
+         |\s?(?:thousand|million|billion|trillion|bn|mn|tn|[kmb]\b)(?![a-z])
+         |\s?(?:%|percent\b|per\ cent\b))?))""",
+    re.VERBOSE,
 )
 _HAN_POINT = re.compile(rf"(.+)[点點]([{_HAN_DIGITS}]+)(.*)")
 _NUMBER_WORDS = frozenset([*UNITS, *TENS, *SCALES, *ORDINALS, *TIMES])
@@ -101,10 +113,11 @@ _NO_LETTERS = dict.fromkeys(set(range(128)) - set(map(ord, ascii_lowercase)), " 
 # "passages 2 and 3", "step 4": names of parts of a text, not numbers of anything.
 _PARTS = ("passage", "context", "source", "document", "step")
 _PART_BEFORE = re.compile(
-    rf"\b(?:{'|'.join(_PARTS)})s?\s(?:\d{{1,3}}(?:,\s?|,?\sand\s|\s?[&–-]\s?)){{0,5}}\Z", re.IGNORECASE
+    rf"\b(?:{'|'.join(_PARTS)})s?\s(?:\d{{1,3}}(?:,\s?|,?\sand\s|\s?[&–{EN_DASH}-]\s?)){{0,5}}\Z",
+    re.IGNORECASE,
 )
 # How that ends, white space apart; most numbers come after something else.
-_ENDS_OF_PART_BEFORE = (*_PARTS, *(f"{part}s" for part in _PARTS), "and", ",", "&", "–", "-")
+_ENDS_OF_PART_BEFORE = (*_PARTS, *(f"{part}s" for part in _PARTS), "and", ",", "&", "–", "-", EN_DASH)
 _LONGEST_END = len("documents ")
 _LOOK_BACK = 60
 _MINUTES_OF_HALF_A_DAY = 720
@@ -135,22 +148,39 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     >>> [quantity.values for quantity in quantities("1,200 of 3 million, 25 % at 5:30 pm, 一千二百")]
     [(1200.0,), (3000000.0,), (25.0,), (1050.0,), (1200.0,)]
     """
-    found = list(_in_digits(text))
-    if not _NUMBER_WORDS.isdisjoint(_words(text.lower()) if forms is None else forms):
+    even = typed(text)
+    is_typed = even.isascii()
+    small = even.lower()
+    found = _in_typed_digits(small) if is_typed else list(_in_digits(text))
+    if is_typed and forms is None:
+        forms = small.translate(_NO_LETTERS).split()
+    words = _NUMBER_WORDS.intersection(_LETTERS.findall(text.lower()) if forms is None else forms)
+    if words:
         taken = {place for quantity in found for place in range(quantity.start, quantity.end)}
-        in_words = _IN_SMALL_WORDS.finditer(text.lower()) if text.isascii() else _IN_WORDS.finditer(text)
+        in_words = _in_small_words(small, words) if is_typed else _IN_WORDS.finditer(text)
         found += [
             _read_words(match)
             for match in in_words
             if match.start() not in taken  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
-    return found if text.isascii() or _HOUR_SIGNS.isdisjoint(text) else list(with_clock_times(found, text))
+    return found if is_typed or _HOUR_SIGNS.isdisjoint(text) else list(with_clock_times(found, text))
 
 
-def _words(text: str) -> list[str]:
-    """Return the runs of small letters; cutting a text between them is faster than finding them."""
-    return text.translate(_NO_LETTERS).split() if text.isascii() else _LETTERS.findall(text)
+def _in_small_words(text: str, known: Collection[str]) -> Iterator[re.Match[str]]:
+    """Yield the numbers in words where one of the known begins; most of the text is not looked at."""
+    if "'" in text or "&" in text:  # what is read as one word may have two that are numbers
+        known = [word for word in _NUMBER_WORDS if word in text]
+    starts, end = [], 0
+    for word in known:
+        start = text.find(word)
+        while start >= 0:
+            starts.append(start)
+            start = text.find(word, start + 1)
+    for start in sorted(starts):
+        if start >= end and (match := _IN_SMALL_WORDS.match(text, start)):
+            yield match
+            end = match.end()
 
 
 def with_clock_times(found: Iterable[Quantity], text: str) -> Iterator[Quantity]:
@@ -199,9 +229,29 @@ def _part_of_day(text: str, hour_at: int) -> int:
     return start if text[max(start, 0) : start + 2] in _BEGINS else hour_at
 
 
+def _in_typed_digits(text: str) -> list[Quantity]:
+    """Return the numbers in digits of a typed text in small letters."""
+    found: list[Quantity] = []
+    may_be_of_part = any(part in text for part in _PARTS)
+    for match in _TYPED_NUMBER.finditer(text):
+        if match.lastgroup == "marker":
+            continue
+        start, end = match.span()
+        if not (may_be_of_part and _is_of_part(text, start)):
+            found += [Quantity(values, kind, start, end) for values, kind in _typed_values(match[0])]
+    return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _typed_values(number: str) -> tuple[tuple[tuple[float, ...], Kind], ...]:
+    """Return what a number in typed digits says: the same numbers come again and again."""
+    match = _NUMBER.fullmatch(number)
+    return () if match is None else tuple([(each.values, each.kind) for each in _read(match)])
+
+
 def _in_digits(text: str) -> Iterator[Quantity]:
-    begin, starts = 0, _ASCII_START if text.isascii() else _START
-    while (start := starts.search(text, begin)) is not None:
+    begin = 0
+    while (start := _START.search(text, begin)) is not None:
         match = _NUMBER.match(text, start.start())
         if match is None:
             begin = start.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from string import ascii_lowercase, digits
 
 from rag_evaluation_framework.text.scripts import CLOSERS, EMOJI, HAN, ONE_TO_TEN
 from rag_evaluation_framework.text.spans import SpanList
@@ -130,8 +131,8 @@ UNDERLINE = r"[^\S\n]*(?:-{3,80}|={3,80}|_{3,80})[^\S\n]*\n"
 # lines, headings, list items, table rows, lines in bold type and lines of fenced code end a sentence too;
 # a line end inside a paragraph does not, nor does a mark inside a code span or a link.
 
-# Marks that can end a sentence with what closes after them; or the end of a block. The first character is
-# matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
+# Marks that can end a sentence with what closes after them; or the end of a block, looked back at from after
+# its first character.
 _CANDIDATE = re.compile(
     r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃](?:"
     rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>{CLOSING})"
@@ -146,9 +147,14 @@ _CANDIDATE = re.compile(
     re.MULTILINE,
 )
 
+# With what a candidate begins.
+_STOPS = re.compile(r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃]")
+_TYPED_STOPS = re.compile(r"[.!?\n#|`~<\[]")
+# What comes after a full stop that ends nothing.
+_GOES_ON = ascii_lowercase + digits + ","
+
 # Of small letters, and a full stop after them may yet not end a sentence; so may one after "iv".
-_STOPPED = NEVER_LAST | ABBREVIATIONS
-_ABBREVIATED = _STOPPED | BEFORE_NUMBERS
+_ABBREVIATED = NEVER_LAST | ABBREVIATIONS | BEFORE_NUMBERS | DATES
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]*_`~，。：；！？]*\Z")
 # The next word, past what joins it and what it is wrapped in; the sign of a sum of money is part of it.
 _NEXT_WORD = re.compile(
@@ -181,8 +187,10 @@ _SAID = re.compile(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答
 # say “走吧。” and leave: a Chinese quote in an English sentence.
 _IN_ENGLISH = re.compile(r"\s[a-z]")
 _WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")
+_OPENS = frozenset("([{（")
 # Emphasis and straight quotes open and close by the same mark.
 _EITHER_WAY = re.compile(r"\"|\*+|_+")
+_SHORTEST_PLAIN, _SHORTEST_YEAR = 2, 4
 _LOOK_BACK, _LONGEST_ASIDE, _LONGEST_COUNTED = 40, 60, 1000
 # Since c. 1900, but: they chose c. 5 did not.
 _SHORTEST_ABOUT = 3
@@ -198,34 +206,55 @@ def sentence_spans(text: str) -> SpanList:
     ['Dr. Wu paid $3.50.[1]', '她很高兴！', '“真的？”']
     """
     spans: SpanList = []
-    begin = 0
-    for match in _CANDIDATE.finditer(text):
-        kind = match.lastgroup
-        if kind == "cited":
-            if _ends_plainly(text, match.start()):
-                begin = _append(spans, text, begin, match.end())
-            elif _ends_sentence(text, begin, match):
-                begin = _append(spans, text, begin, _end_of(text, begin, match))
-        elif kind == "wide":
-            end = _end_of_wide(text, begin, match)
-            if not _wide_goes_on(text, begin, end):
-                begin = _append(spans, text, begin, end)
-        elif kind == "bullet":
-            begin = _append(spans, text, begin, match.start())
-        elif kind == "line":
-            if match.end() - 1 - text.rfind("\n", 0, match.start()) <= _SHORT_LINE + 1:
-                begin = _append(spans, text, begin, match.end())
-        elif kind == "fence":
-            begin = _append_lines(spans, text, begin, match)
-        elif kind != "whole":
-            begin = _append(spans, text, begin, match.end())
+    begin = at = 0
+    last = len(text.rstrip()) - 1
+    for stop in [found.start() for found in (_TYPED_STOPS if text.isascii() else _STOPS).finditer(text)]:
+        if stop < at:
+            continue  # within what was read
+        if text[stop] == ".":
+            if stop == last:
+                break  # whether it ends a sentence or not, the text ends here
+            following = text[stop + 1 : stop + 2]
+            if following in _GOES_ON and following:
+                continue  # 3.5, example.com
+            if _ends_plainly(text, begin, stop):
+                begin = at = _append(spans, text, begin, stop + 1)
+                continue
+        match = _CANDIDATE.match(text, stop)
+        if match is not None:
+            begin, at = _after(match, spans, begin), match.end()
     _append(spans, text, begin, len(text))
     return spans
 
 
+def _after(match: re.Match[str], spans: SpanList, begin: int) -> int:
+    """Append the sentence that ends at a mark, if one does; return where the next begins."""
+    text, kind = match.string, match.lastgroup
+    if kind == "cited":
+        if _ends_sentence(text, begin, match):
+            return _append(spans, text, begin, _end_of(text, begin, match))
+    elif kind == "wide":
+        end = _end_of_wide(text, begin, match)
+        if not _wide_goes_on(text, begin, end):
+            return _append(spans, text, begin, end)
+    elif kind == "bullet":
+        return _append(spans, text, begin, match.start())
+    elif kind == "line":
+        if match.end() - 1 - text.rfind("\n", 0, match.start()) <= _SHORT_LINE + 1:
+            return _append(spans, text, begin, match.end())
+    elif kind == "fence":
+        return _append_lines(spans, text, begin, match)
+    elif kind != "whole":
+        return _append(spans, text, begin, match.end())
+    return begin
+
+
 def _append(spans: SpanList, text: str, begin: int, end: int) -> int:
-    piece = text[begin:end].lstrip()
-    if piece:
+    if begin < end and text[begin] == " ":  # as between most sentences
+        begin += 1
+    if begin < end and not text[begin].isspace() and not text[end - 1].isspace():
+        spans.append((begin, end))
+    elif piece := text[begin:end].lstrip():
         start = end - len(piece)
         spans.append((start, start + len(piece.rstrip())))
     return end
@@ -291,13 +320,25 @@ def _is_closed(text: str, mark: str, end: int) -> bool:
     return (line > 0 or first == 0) and text.count(mark, line, end) % 2 == 0
 
 
-def _ends_plainly(text: str, stop: int) -> bool:
-    """Tell whether a word, a full stop and a capital stand here, as most sentences end: the rest is rules."""
-    if text[stop : stop + 2] not in (". ", ".\n") or not "A" <= text[stop + 2 : stop + 3] <= "Z":
+def _ends_plainly(text: str, begin: int, stop: int) -> bool:
+    """Tell whether a word, a full stop and a capital or a figure stand here, as where most sentences end.
+
+    The rest is rules.
+    """
+    if text[stop + 1 : stop + 2] not in (" ", "\n"):
         return False
-    word = text[text.rfind(" ", max(stop - _LOOK_BACK, 0), stop) + 1 : stop]
-    is_word = len(word) > 1 and word.isascii() and word.isalpha() and word.islower()
-    return is_word and word not in _STOPPED and word.strip("ivx") != ""
+    following, first = text[stop + 2 : stop + 3], max(stop - _LOOK_BACK, 0)
+    if not "A" <= following <= "Z" and not (
+        "0" <= following <= "9" and _OPENS.isdisjoint(text[max(begin, first) : stop])
+    ):
+        return False
+    word = text[text.rfind(" ", first, stop) + 1 : stop]
+    if len(word) < _SHORTEST_PLAIN or not word.isascii():
+        return False
+    if not word.isalpha():
+        return word.isdecimal() and len(word) >= _SHORTEST_YEAR  # a year is no item's number
+    word = word.lower()
+    return word not in _ABBREVIATED and word.strip("ivx") != ""
 
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:

@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from rag_evaluation_framework.text.normalisation import comparable, folded, plain
+from rag_evaluation_framework.text.normalisation import EN_DASH, comparable, folded, plain, typed
 from rag_evaluation_framework.text.scripts import (
     HAN,
     HAN_CHARACTER,
@@ -115,7 +115,7 @@ _TOKEN = re.compile(
     rf"{WRITTEN_WORD}|[{HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
 )
 # Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
-_BETWEEN = str.maketrans(dict.fromkeys('!"$%()*+,-./:<=>?@[\\]^`{|}~', " "))
+_BETWEEN = str.maketrans(dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}', " "))
 _KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
 
 
@@ -136,9 +136,9 @@ def content_tokens(text: str, among: Container[str] | None = None) -> list[Token
     [Token(text='citi', start=4, end=10), Token(text='peru', start=14, end=18)]
     """
     found: list[Token] = []
-    end = 0
-    for piece in _pieces(text):
-        start = text.index(piece, end)
+    even, end = typed(text), 0
+    for piece in _pieces(even):
+        start = even.index(piece, end)
         end = start + len(piece)
         for key, first, last in _known[piece].tokens:
             if among is None or key in among:
@@ -153,14 +153,15 @@ def content_keys(text: str) -> list[str]:
 
 def words_in(text: str) -> list[Words]:
     """Return the words of a text in reading order."""
-    return list(map(_known.__getitem__, _pieces(text)))
+    return list(map(_known.__getitem__, _pieces(typed(text))))
 
 
 def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Words]]:
     """Return the words of each part ``[start, end)`` of a text, such as its sentences."""
-    if not text.isascii():
+    even = typed(text)
+    if not even.isascii():
         return [words_in(text[start:end]) for start, end in parts]
-    even = text.translate(_BETWEEN)
+    even = even.translate(_BETWEEN)
     return [list(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
 
 

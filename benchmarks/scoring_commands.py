@@ -1,0 +1,176 @@
+"""``rag-eval score`` and ``evaluate`` over real answers with five contexts each: samples a CPU second.
+
+The answers are those of six models to RAGTruth's questions and articles; an answer with fewer contexts has
+those of another source besides, and a long article is cut into five. A context that comes again ends in one
+more space, so that no text comes twice and no cache helps. The reference is another model's answer. Each
+figure is of a process of its own, with its start-up and without: the same command over a few samples is taken
+away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks._labelled_data import DATA
+from benchmarks.text_shifts import Item, items
+
+SAMPLES, FEW, CONTEXTS, TRIES = 2000, 20, 5, 3
+METRICS: Mapping[str, Sequence[str]] = {
+    "faithfulness": ("faithfulness",),
+    "five usual metrics": (
+        "faithfulness",
+        "answer_relevancy",
+        "answer_correctness",
+        "context_precision",
+        "context_recall",
+    ),
+    "eight metrics": (
+        "faithfulness",
+        "grounded_fraction",
+        "answer_relevancy",
+        "answer_correctness",
+        "context_precision",
+        "over_refusal",
+        "toxicity",
+        "citation_f1",
+    ),
+}
+REQUIRED = {"faithfulness": 800, "five usual metrics": 400}
+# So many characters of sentences of one shape, on both sides.
+LENGTHS = (2_000, 4_000, 8_000, 16_000, 32_000)
+
+
+def samples(count: int) -> Iterator[dict[str, object]]:
+    """Yield records with question, answer, contexts and reference."""
+    found = [each for each in items(DATA, cap=sys.maxsize) if each.source in _SOURCES]
+    uses: Counter[str] = Counter()
+    for number in range(count):
+        place = number % len(found)
+        item = found[place]
+        beside = (found[(place + step) % len(found)] for step in (1, -1))
+        other = next((each for each in beside if each.contexts == item.contexts), item)
+        contexts = _five(found, place)
+        uses.update(contexts)
+        question = item.question or "What does the article say?"
+        yield {
+            "id": f"{number}",
+            "question": question,
+            "answer": item.text,
+            "contexts": [text + " " * uses[text] for text in contexts],
+            "reference": other.text,
+        }
+
+
+_SOURCES = ("ragtruth/qa.jsonl", "ragtruth/summary.jsonl")
+
+
+def _five(found: Sequence[Item], place: int) -> list[str]:
+    contexts = list(found[place].contexts)
+    if len(contexts) == 1:  # an article
+        lines = contexts[0].split("\n") if contexts[0].count("\n") >= CONTEXTS else contexts[0].split(". ")
+        size = -(-len(lines) // CONTEXTS)
+        joint = "\n" if contexts[0].count("\n") >= CONTEXTS else ". "
+        contexts = [joint.join(lines[first : first + size]) for first in range(0, len(lines), size)]
+    while len(contexts) < CONTEXTS:
+        place = (place + 7) % len(found)
+        contexts += found[place].contexts[: CONTEXTS - len(contexts)]
+    return [text.strip()[:4000] for text in contexts]
+
+
+def same_shaped(length: int, first: int) -> str:
+    """Return so many characters of sentences that differ in their numbers alone."""
+    sentences, size = [], 0
+    while size < length:
+        number = first + 7 * len(sentences)
+        sentences.append(f"In {1500 + number % 500} the town of Aberfeld had {number:,} people.")
+        size += len(sentences[-1]) + 1
+    return " ".join(sentences)[:length]
+
+
+def cpu_seconds(command: Sequence[str], folder: str) -> float:
+    """Return the CPU seconds of a command; what goes wrong is shown."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"}
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def least(command: Sequence[str], tries: int = TRIES) -> float:
+    """Return the least of several tries, each with a folder of its own for what it keeps."""
+    taken = []
+    for _ in range(tries):
+        with tempfile.TemporaryDirectory() as folder:
+            taken.append(cpu_seconds(command, folder))
+    return min(taken)
+
+
+def scoring(path: Path, metrics: Sequence[str], *options: str) -> list[str]:
+    """Return the command that scores a file of answers."""
+    named = [part for metric in metrics for part in ("-m", metric)]
+    return [*_RAG_EVAL, "score", str(path), *named, *options]
+
+
+_RAG_EVAL = (sys.executable, "-c", "from rag_evaluation_framework.cli.main import main; main()")
+
+
+def write(path: Path, records: Iterator[dict[str, object]]) -> None:
+    with path.open("w", encoding="utf-8") as lines:
+        for record in records:
+            lines.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def commands(folder: Path) -> None:
+    """Print what each command takes."""
+    many, few = folder / "answers.jsonl", folder / "few.jsonl"
+    write(many, samples(SAMPLES))
+    write(few, samples(FEW))
+    print(f"{'':<28}{'samples a CPU second':>22}{'without start-up':>18}{'start-up':>10}")
+    for name, metrics in METRICS.items():
+        start, taken = least(scoring(few, metrics)), least(scoring(many, metrics))
+        asked = f"   at least {REQUIRED[name]} asked for" if name in REQUIRED else ""
+        figures = f"{SAMPLES / taken:>22,.0f}{(SAMPLES - FEW) / (taken - start):>18,.0f}{start:>9.2f}s"
+        print(f"{name:<28}{figures}{asked}", flush=True)
+
+
+def numeric(folder: Path) -> None:
+    """Print what texts of same-shaped sentences with numbers take, the start-up taken away."""
+    print("\nsame-shaped sentences with numbers in answer and context, one sample")
+    path = folder / "numeric.jsonl"
+    start = None
+    for length in (20, *LENGTHS):
+        record = {
+            "id": "1",
+            "question": "How many people had Aberfeld?",
+            "answer": same_shaped(length, 1000),
+            "contexts": [same_shaped(length, 1003)],
+        }
+        write(path, iter([record]))
+        taken = least(scoring(path, METRICS["faithfulness"]))
+        if start is None:
+            start = taken
+            continue
+        print(f"{length:>8,} characters{1000 * (taken - start):>10,.0f} ms", flush=True)
+
+
+def main() -> None:
+    if not DATA.is_dir():
+        sys.exit(f"there is no labelled data at {DATA}")
+    with tempfile.TemporaryDirectory() as folder:
+        commands(Path(folder))
+        numeric(Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,377 @@
+"""Work in processes: one ordered map over items, with the same results whatever the number of processes.
+
+::
+
+    for result in in_order(work, items, workers=4):
+        ...
+
+``work`` is any object that is called with an item and can be pickled; it goes to each process once, with all
+it holds (scorers, documents, a chunker), and items follow in batches. A batch is sized by the time that it
+takes, not by a count, and only a few are under way, so that memory does not grow with the items. Results come
+in the order of the items.
+
+A small job stays in this process: others are started once the work left is worth their start. What cannot be
+sent to another process, such as a class that a script or a notebook defines itself, is done in this one too.
+The processes run this package and not the caller's script, so nothing has to be guarded by ``__main__``. They
+end with whoever started them, however that ends; Ctrl-C is not theirs to answer.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, Generic, Self, TypeVar
+
+from rag_evaluation_framework.errors import UsageError, WorkerError, shown
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# A process takes 0.3 to 0.5 s of CPU to start with what scores answers.
+_WORTH_SECONDS = 1.0
+"""Processes are started where what is left would take this one at least so long."""
+_LOOK_SECONDS = 0.05
+"""What is left is guessed from what was done in this time."""
+_BATCH_SECONDS = 0.05
+_LARGEST_BATCH = 4096
+_FAREWELL_SECONDS = 0.5
+
+
+def all_but_one() -> int:
+    """Return how many workers there are unless somebody says otherwise: one a core less one."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable - 1)
+
+
+def counted_workers(workers: object) -> int:
+    """Return how many workers are meant, by ``None`` all but one; refuse anything but a number from 1."""
+    if workers is None:
+        return all_but_one()
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise UsageError(f"workers: expected a whole number of at least 1, got {shown(workers)}")
+    return workers
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None, total: int | None = None
+) -> Iterator[Result]:
+    """Yield the result of each item, in order; the number of workers changes the time and nothing else.
+
+    ``total`` is how many items there are, where that is known: it tells whether processes are worth starting.
+    """
+    workers = counted_workers(workers)
+    if workers == 1:
+        yield from map(work, items)
+        return
+    left = iter(items)
+    with Workers(work, workers, total=total) as pool:
+        waiting: deque[Future[list[Result]]] = deque()
+        while batch := list(islice(left, pool.batch_size)):
+            waiting.append(pool.submit(batch))
+            while len(waiting) > pool.in_flight or (waiting and waiting[0].done()):
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+class Workers(Generic[Item, Result]):
+    """Does the same work for batches of items: in this process, and in others once that is worth it.
+
+    Who submits keeps the order by taking the results in the order of submission, and memory bounded by having
+    no more than ``in_flight`` batches of ``batch_size`` under way.
+    """
+
+    def __init__(
+        self, work: Callable[[Item], Result], count: int | None, *, total: int | None = None
+    ) -> None:
+        self._work, self._count, self._total = work, counted_workers(count), total
+        self.batch_size = 1
+        self.in_flight = 0
+        self._seconds, self._done, self._submitted = 0.0, 0, 0
+        self._jobs: SimpleQueue[tuple[Future[list[Result]], Sequence[Item]] | None] = SimpleQueue()
+        self._processes: list[_Process] = []
+        self._is_alone = self._count == 1
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        is_done = self._done == self._submitted
+        for _process in self._processes:
+            self._jobs.put(None)
+        for process in self._processes:
+            if is_done:
+                _rest(process)
+            else:
+                process.end()
+
+    def submit(self, batch: Sequence[Item]) -> Future[list[Result]]:
+        """Have a batch worked on; what is done in this process is done when this returns."""
+        made: Future[list[Result]] = Future()
+        if not self._processes and not self._is_alone and self._is_worth_it():
+            self._start()
+        self._submitted += len(batch)
+        if self._processes:
+            self._jobs.put((made, batch))
+        else:
+            self._do_here(made, batch)
+        return made
+
+    def _is_worth_it(self) -> bool:
+        if not self._done or self._seconds < _LOOK_SECONDS:
+            return False
+        if self._total is None:  # nobody knows what comes: as much again, at least
+            return self._seconds >= _WORTH_SECONDS
+        return self._seconds / self._done * (self._total - self._done) >= _WORTH_SECONDS
+
+    def _start(self) -> None:
+        from multiprocessing.reduction import ForkingPickler
+
+        try:
+            packed = bytes(ForkingPickler.dumps(self._work))
+        except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here
+            self._is_alone = True
+            return
+        if b"__main__" in packed:  # what a script or a notebook defines is known to it alone
+            self._is_alone = True
+            return
+        self._processes = [_awake() for _ in range(self._count)]
+        self.in_flight = 2 * self._count
+        for process in self._processes:
+            threading.Thread(target=self._serve, args=(process, packed), name="worker", daemon=True).start()
+
+    def _serve(self, process: _Process, packed: bytes) -> None:
+        """Hand one process its batches, in a thread of this one."""
+        with suppress(AttributeError, ValueError):  # so that the process inherits it: Ctrl-C is not its own
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        is_ready: bool | None = None
+        while (job := self._jobs.get()) is not None:
+            made, batch = job
+            if not made.set_running_or_notify_cancel():
+                continue
+            try:
+                is_ready = process.is_ready_for(packed) if is_ready is None else is_ready
+                done = process.do(batch) if is_ready else None
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+                made.set_exception(error)
+                continue
+            if done is None:
+                self._do_here(made, batch)
+            else:
+                self._take_note(done[1], len(batch))
+                made.set_result(done[0])
+
+    def _do_here(self, made: Future[list[Result]], batch: Sequence[Item]) -> None:
+        began = time.perf_counter()
+        try:
+            results = _all_done(self._work, batch)
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+            made.set_exception(error)
+            return
+        self._take_note(time.perf_counter() - began, len(batch))
+        made.set_result(results)
+
+    def _take_note(self, seconds: float, count: int) -> None:
+        """Size the next batches by the time that the latest took."""
+        with self._lock:
+            self._seconds += seconds
+            self._done += count
+            fits = int(count * _BATCH_SECONDS / max(seconds, 1e-6))
+            # Neither one slow item nor one quick one decides alone.
+            self.batch_size = max(1, min(fits, 2 * self.batch_size, _LARGEST_BATCH))
+
+
+def _all_done(work: Callable[[Item], Result], batch: Sequence[Item]) -> list[Result]:
+    """Work on every item of a batch; an error says at which it happened."""
+    results: list[Result] = []
+    for item in batch:
+        try:
+            results.append(work(item))
+        except Exception as error:  # whoever's mistake it is, it says where
+            if name := getattr(work, "name_of", None):
+                error.add_note(f"at {name(item)}")
+            raise
+    return results
+
+
+class _Process:
+    """A process of its own that works on batches, at the other end of a connection."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._connection: Any = None
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def is_ready_for(self, packed: bytes) -> bool:
+        """Start the process if it is not there yet, and send it what is to be done; false if it cannot."""
+        try:
+            if self._connection is None:
+                self._start()
+            self._connection.send_bytes(packed)
+            return self._connection.recv() is not None
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+
+    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
+        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+        try:
+            self._connection.send(batch)
+            reply = self._connection.recv()
+        except (EOFError, OSError) as lost:
+            raise self._ended() from lost
+        if reply is None:
+            return None
+        results, seconds, error, notes = reply
+        if error is None:
+            return results, seconds
+        for note in notes:
+            error.add_note(note)
+        raise error
+
+    @property
+    def is_there(self) -> bool:
+        return self._child is not None and not self._is_over and self._child.poll() is None
+
+    def end(self) -> None:
+        """End the process; nobody waits for what it is working on."""
+        with self._lock:
+            self._is_over = True
+            if self._child is None:
+                return
+            if self._child.poll() is None:
+                self._child.terminate()
+        try:
+            self._child.wait(_FAREWELL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _start(self) -> None:
+        from multiprocessing.connection import Pipe
+
+        ours, theirs = Pipe()
+        program = f"from {__name__} import _serve_batches; _serve_batches({theirs.fileno()})"
+        with self._lock:
+            if self._is_over:
+                raise WorkerError("the work was given up")
+            self._child = subprocess.Popen(  # noqa: S603 - this package, by this interpreter
+                [sys.executable, *_interpreter_flags(), "-c", program],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        theirs.close()
+        self._connection = ours
+
+    def _ended(self) -> WorkerError:
+        code = None if self._child is None else self._child.wait()
+        how = f"by signal {-code}" if code is not None and code < 0 else f"with status {code}"
+        return WorkerError(
+            f"a worker process was ended {how} before its work was done (is there enough memory?); "
+            "--workers 1 works in one process"
+        )
+
+
+# Processes that have nothing to do wait a little for the next work: a run scores first and blames then, and a
+# sweep cuts its documents by one chunker after the other.
+
+_RESTING: list[_Process] = []
+_REST_SECONDS = 10.0
+
+
+def _awake() -> _Process:
+    """Return a process that rests, or one that is to be started."""
+    while True:
+        try:
+            process = _RESTING.pop()
+        except IndexError:
+            return _Process()
+        if process.is_there:
+            return process
+        process.end()
+
+
+def _rest(process: _Process) -> None:
+    if not process.is_there:
+        process.end()
+        return
+    _RESTING.append(process)
+    later = threading.Timer(_REST_SECONDS, _end_resting, [process])
+    later.daemon = True
+    later.start()
+
+
+def _end_resting(process: _Process) -> None:
+    with suppress(ValueError):  # it is at work again
+        _RESTING.remove(process)
+        process.end()
+
+
+@atexit.register
+def _end_all() -> None:
+    while _RESTING:
+        _RESTING.pop().end()
+
+
+def _interpreter_flags() -> list[str]:
+    flags = ["-X", "utf8"] if sys.flags.utf8_mode else []
+    return [*flags, *(f"-W{each}" for each in sys.warnoptions)]
+
+
+def _serve_batches(descriptor: int) -> None:
+    """Be the process at the other end: take work, then batches of it, until nobody sends any more."""
+    from multiprocessing.connection import Connection
+    from multiprocessing.reduction import ForkingPickler
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection: Any = Connection(descriptor)
+    work: Any = None
+    with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more
+        while True:
+            packed = connection.recv_bytes()
+            try:
+                received = ForkingPickler.loads(packed)
+            except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
+                connection.send(None)
+                continue
+            if not isinstance(received, list):
+                work = received
+                connection.send(True)
+                continue
+            results, error, began = None, None, time.perf_counter()
+            try:
+                results = _all_done(work, received)
+            except Exception as raised:  # noqa: BLE001 - raised again in the process that asked
+                error = raised
+            seconds = time.perf_counter() - began
+            notes = getattr(error, "__notes__", [])
+            connection.send((results, seconds, None if error is None else _sendable(error), notes))
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return the error, or one that says the same where it does not survive being sent."""
+    from multiprocessing.reduction import ForkingPickler
+
+    try:
+        again = ForkingPickler.loads(ForkingPickler.dumps(error))
+    except Exception:  # noqa: BLE001 - an error of a plug-in may hold anything
+        again = None
+    if type(again) is type(error) and str(again) == str(error):
+        again.__notes__ = []
+        return again
+    return RuntimeError(f"{type(error).__name__}: {error}")

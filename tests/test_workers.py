@@ -1,0 +1,220 @@
+"""Work in other processes: the same results in the same order, errors that say where, nothing left over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework import evaluate, load
+from rag_evaluation_framework import workers as workers_module
+from rag_evaluation_framework.components import TARGETS
+from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
+from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
+from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.workers import Workers, all_but_one, in_order
+from squares import Squares
+
+HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes for the smallest job."""
+    monkeypatch.setattr(workers_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(workers_module, "_WORTH_SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended() -> Iterator[None]:
+    """End the processes that wait for more work."""
+    yield
+    workers_module._end_all()
+    assert _children() == []
+
+
+def test_there_is_a_worker_a_core_less_one_and_at_least_one() -> None:
+    assert all_but_one() == max(1, len(os.sched_getaffinity(0)) - 1)
+    with pytest.raises(UsageError, match="workers: expected a whole number of at least 1, got 0"):
+        list(in_order(abs, [1], workers=0))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_results_come_in_order_from_other_processes_and_few_items_are_under_way() -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        for number in range(1, 20_001):
+            taken = number
+            yield number
+
+    squares, places, most_ahead = [], set(), 0
+    for square, place in in_order(Squares(), items(), workers=2):
+        squares.append(square)
+        places.add(place)
+        most_ahead = max(most_ahead, taken - len(squares))
+    assert squares == [number * number for number in range(1, 20_001)]
+    assert len(places - {os.getpid()}) == 2
+    assert most_ahead <= (2 * 2 + 1) * workers_module._LARGEST_BATCH
+
+
+def test_small_jobs_and_what_cannot_be_sent_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {os.getpid()}
+    assert {place for _, place in in_order(Squares(), range(50), workers=4, total=50)} == here
+    monkeypatch.setattr(workers_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(workers_module, "_WORTH_SECONDS", 0.0)
+    # A function without a name, and one that only this process could find.
+    assert list(in_order(lambda number: -number, range(5), workers=2)) == [0, -1, -2, -3, -4]
+    monkeypatch.setitem(sys.modules, "only_here", sys.modules["squares"])
+    monkeypatch.setattr(Squares, "__module__", "only_here")
+    assert {place for _, place in in_order(Squares(), range(5), workers=2)} == here
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
+    raised = []
+    for workers in (1, 2):
+        with pytest.raises(InputError, match="one that can be squared, got 7") as caught:
+            list(in_order(Squares(fails=7), range(20), workers=workers))
+        raised.append((str(caught.value), getattr(caught.value, "__notes__", [])))
+    assert raised[0][0] == raised[1][0]
+    assert raised[1][1] == ["at number 7"]
+    with pytest.raises(WorkerError, match="ended with status 9 before its work was done"):
+        list(in_order(Squares(ends=7), range(20), workers=2))
+    workers_module._end_all()
+    assert _children() == []
+
+
+def test_batches_are_sized_by_time() -> None:
+    with Workers(time.sleep, 1) as pool:
+        for _ in range(8):
+            pool.submit([0.002] * pool.batch_size)
+        assert 8 <= pool.batch_size <= 26  # 50 ms of 2 ms each, or less where the machine is busy
+
+
+def _children() -> list[int]:
+    """Return the processes that this one started and that are still there."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid() and "_serve_batches" in _command(path.parent):
+            found.append(int(path.parent.name))
+    return found
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def _rows(path: Path, count: int) -> Path:
+    facts = ("Paris is the capital of France.", "Mount Logan is 5,959 m high.", "Rain fell in May 2020.")
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            answer = f"{facts[number % 3]} It was seen {number} times."
+            row = {"id": f"r{number}", "question": "What is known?", "answer": answer, "contexts": facts}
+            print(json.dumps(row), file=file)
+    return path
+
+
+@pytest.mark.usefixtures("at_once")
+def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: Path) -> None:
+    data, found, again = _rows(tmp_path / "rows.jsonl", 40), [], []
+    for workers in (1, 2, 4):
+        options, folder = Options(workers=workers), tmp_path / str(workers)
+        result = evaluate(data, metrics=["faithfulness"], options=options, runs_directory=folder)
+        assert result.folder is not None
+        lines = (result.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+        entries = [json.loads(line)["entry"] for line in lines]
+        written = [(entry["index"], entry["result"]) for entry in entries]
+        blames = (result.folder / "blame.jsonl").read_bytes()
+        found.append((written, blames, result.metrics, result.blame))
+        anew = evaluate(load(result.folder), metrics=["grounded_fraction"], options=options)
+        again.append((anew.metrics, anew.blame, [(row.id, row.scores, row.blame) for row in anew.rows]))
+    assert [index for index, _ in found[0][0]] == list(range(40))
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+    assert again[1] == again[0]
+    assert again[2] == again[0]
+
+
+def test_every_metric_bound_to_methods_can_be_sent_to_another_process() -> None:
+    names = [each.name for each in all_metrics() if "chunks" not in each.needs]
+    scorers = scorers_for(names)
+    sent = ForkingPickler.loads(ForkingPickler.dumps(scorers))
+    shown = ("name", "method", "version", "needs", "higher_is_better", "is_slow")
+    assert [[getattr(each, name) for name in shown] for each in sent] == [
+        [getattr(each, name) for name in shown] for each in scorers
+    ]
+    assert len({id(each.methods) for each in sent}) == 1  # what one finds out is there for the others
+
+
+def test_every_target_can_be_sent_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"id": "a", "answer": "Paris"}\n', encoding="utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    secrets = Secrets()
+    made: dict[str, Callable[[Any], Any]] = {
+        "http": lambda build: build(
+            "http://localhost:1", secret_headers={"X-Key": "not-for-you"}, mask=secrets.mask
+        ),
+        "openai": lambda build: build(model="m", base_url="http://localhost:1"),
+        "python": lambda build: build("os.path:basename"),
+        "recorded": lambda build: build(answers),
+    }
+    assert sorted(made) == TARGETS.names()
+    for name, make in made.items():
+        target = MaskedTarget(make(TARGETS.get(name)), secrets)
+        assert ForkingPickler.loads(ForkingPickler.dumps(target)).name == target.name
+
+
+def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Path) -> None:
+    data = _rows(tmp_path / "rows.jsonl", 3000)
+    at_once = "import rag_evaluation_framework.workers as w; w._LOOK_SECONDS = w._WORTH_SECONDS = 0.0"
+    program = f"{at_once}; from rag_evaluation_framework.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness", "--workers", "2"]
+    ended = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    process = subprocess.Popen(command, cwd=tmp_path, **ended)  # type: ignore[call-overload]
+    deadline = time.monotonic() + 60
+    while not (started := _workers_of(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(started) >= 1
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 130, told
+    assert b"Traceback" not in told
+    assert _workers_of(process.pid) == []
+    (folder,) = (tmp_path / "runs").iterdir()
+    result = load(folder)
+    assert 0 < result.counts.finished < 3000
+    assert [row.index for row in result.rows] == list(range(result.counts.finished))
+
+
+def _workers_of(group: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and "_serve_batches" in _command(path):
+            found.append(int(path.name))
+    return found
