@@ -65,6 +65,7 @@ EXTRAS = {
     "pyarrow",
     "pypdf",
     "qdrant_client",
+    "ray",
     "rs_bpe",
     "sentence_transformers",
     "tokenizers",

@@ -97,6 +97,22 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
     assert _children() == []
 
 
+def test_an_engine_is_refused_in_a_line_before_anything_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, runs = _rows(tmp_path / "rows.jsonl", 2), tmp_path / "runs"
+    monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
+    command = ["score", str(data), "--runs-dir", str(runs), "--engine", "ray"]
+    assert rag_eval(command) == 2
+    needed = "error: the engine ray needs an extra: pip install 'rag-evaluation-framework[ray]'\n"
+    assert capsys.readouterr() == ("", needed)
+    assert not runs.exists()
+    with pytest.raises(UsageError, match="address: it is that of a Ray cluster; expected the engine ray"):
+        Options(address="auto")
+    with pytest.raises(UsageError, match="engine: expected processes or ray, got 'dask'"):
+        Options(engine="dask")  # type: ignore[arg-type]
+
+
 def test_batches_are_sized_by_time() -> None:
     with Workers(time.sleep, 1) as pool:
         for _ in range(8):

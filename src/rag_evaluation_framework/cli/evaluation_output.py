@@ -65,6 +65,8 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         repeats=given["repeats"],
         history=given.get("history", "own"),
         workers=given["workers"],
+        engine=given["engine"],
+        address=given["address"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
     if given["waive"]:

@@ -113,12 +113,6 @@ concurrency = partial(
     default=16,
     help="Maximum number of requests at the same time.",
 )
-WORKERS = click.option(
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Processes that work at the same time; the number changes no result.  [default: all cores but one]",
-)
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
@@ -131,6 +125,30 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
         return command
 
     return decorated
+
+
+WORKERS = with_all(
+    (
+        click.option(
+            "--workers",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Processes that work at the same time; the number changes no result.  "
+            "[default: all cores but one]",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(["processes", "ray"]),
+            default="processes",
+            help="Who works: processes of this machine, or workers of a Ray cluster.",
+        ),
+        click.option(
+            "--address",
+            metavar="ADDRESS",
+            help="Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]",
+        ),
+    )
+)
 
 
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
@@ -521,6 +539,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Requests": (
         *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
         *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
+        *("engine", "address"),
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),

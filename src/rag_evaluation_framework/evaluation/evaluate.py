@@ -216,7 +216,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
             methods,
             format=job.options.format,
             seed=job.seed,
-            workers=job.options.workers,
+            workers=job.options.crew,
             on_progress=on_progress,
         )
     return _gated(again, job.gate)

@@ -142,6 +142,7 @@ def prepared(job: Job) -> Iterator[Suite]:
     The models that were opened to judge are closed when the block ends, and no error tells a secret.
     """
     secrets = Secrets()
+    job.options.crew.reach()
     with secrets.masked_errors():
         manifest, gate = _gated(_manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))

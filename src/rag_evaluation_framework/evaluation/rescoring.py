@@ -53,7 +53,7 @@ from rag_evaluation_framework.results.run_folder import (
     listed_samples,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -89,7 +89,7 @@ class _Rescoring:
 
 
 def _in_processes(
-    rows: Iterator[Row], work: _Rescoring, *, workers: int | None, total: int
+    rows: Iterator[Row], work: _Rescoring, *, workers: Workforce, total: int
 ) -> Iterator[tuple[Row, _Found]]:
     """Score rows in several processes where that is worth it, and yield them in order with what was found."""
     waiting: deque[Row] = deque()
@@ -198,7 +198,7 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def scored(self, on_progress: OnProgress | None, *, workers: int | None) -> Iterator[Row]:
+    def scored(self, on_progress: OnProgress | None, *, workers: Workforce) -> Iterator[Row]:
         """Score the rows, and keep what is found.
 
         If a scorer is slow, such as a judge, threads wait for it, and ``on_progress`` is called with the
@@ -237,7 +237,7 @@ def scored_again(
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
     seed: int = 0,
-    workers: int | None = 1,
+    workers: Workforce = 1,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
     """Score the answers of an evaluation by other metrics; nobody is asked, and the run does not change.
@@ -298,7 +298,7 @@ def _summed_up(
     kind: Kind,
     *,
     seed: int,
-    workers: int | None,
+    workers: Workforce,
     on_progress: OnProgress | None,
     kept: Any = None,
 ) -> Evaluation:

@@ -78,7 +78,7 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, TargetSpending
@@ -231,7 +231,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             spending=_capped(suite),
         )
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.workers)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -266,7 +266,7 @@ def evaluation_of(
     folder: RunFolder,
     outcome: RunOutcome,
     performance: Performance,
-    workers: int | None = 1,
+    workers: Workforce = 1,
 ) -> Evaluation:
     """Sum up one dataset's run."""
     return evaluation_of_run(
@@ -292,7 +292,7 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> str | None:
+def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed:
         return None
@@ -304,7 +304,7 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> str
     return method
 
 
-def _blames(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> Iterator[tuple[str, Blame]]:
+def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[tuple[str, Blame]]:
     rows = rows_of_folder(folder, dataset.selection)
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
     return in_order(Blaming(dataset.methods), items, workers=workers, total=len(dataset.selection))
