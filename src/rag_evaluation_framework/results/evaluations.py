@@ -327,6 +327,11 @@ class Evaluation:
             return (row for part in self.parts.values() for row in part.rows)
         return iter(self.read_rows())
 
+    @property
+    def short_rows(self) -> Iterator[Row]:
+        """The samples that do not pass, have an error or are at fault; all where that takes reading them."""
+        return iter(getattr(self.read_rows, "short", self.read_rows)())
+
     @cached_property
     def documents(self) -> KeptDocuments:
         """The documents that the samples need or that were retrieved, as far as they were kept."""
