@@ -211,7 +211,7 @@ def test_a_collection_is_a_target_by_its_specification(
     assert found.columns.scored("span_recall") == cell.columns.scored("span_recall")
 
 
-@pytest.mark.vendors("langchain_community", "faiss", "llama_index")
+@pytest.mark.vendors("langchain_community", "faiss", "llama_index.core")
 @pytest.mark.filterwarnings("ignore")
 def test_stores_of_langchain_and_llama_index_have_the_figures_of_the_pipeline(vectors: Any) -> None:
     from langchain_community.vectorstores import FAISS
