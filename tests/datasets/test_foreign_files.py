@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_servers import PACKAGES
 
 from cases import tables_beside
 from rag_evaluation_framework import InputError, Sample, UsageError, convert, read_dataset
@@ -51,7 +54,8 @@ def test_every_file_is_in_the_table_and_every_maker_in_the_versions() -> None:
     assert {path.name for path in FOLDER.iterdir()} == set(READ)
     versions = json.loads((FOLDER.parent / "versions.json").read_text())
     script = (FOLDER.parent / "make_fixtures.py").read_text()
-    assert set(re.findall(r'^    "(\w+)": \(', script, re.MULTILINE)) == set(versions)
+    made = set(re.findall(r'^    "(\w+)": \(', script, re.MULTILINE))
+    assert made | set(PACKAGES) == set(versions)
 
 
 @pytest.mark.parametrize("name", READ)
@@ -158,53 +162,78 @@ def test_what_a_tool_has_no_place_for_is_named_before_it_is_lost(tmp_path: Path)
         convert(FOLDER / "openai_evals.jsonl", tmp_path / "evals.csv", to="openai-evals")
 
 
-def of_ragas(path: Path) -> list[Any]:
-    from ragas import EvaluationDataset
-
-    return [sample.model_dump() for sample in EvaluationDataset.from_jsonl(path).samples]
-
-
-def of_deepeval(path: Path) -> list[Any]:
-    from deepeval.dataset import EvaluationDataset
-
-    dataset = EvaluationDataset()
-    dataset.add_goldens_from_jsonl_file(str(path))
-    return [golden.model_dump() for golden in dataset.goldens]
-
-
-def of_inspect_ai(path: Path) -> list[Any]:
-    from inspect_ai.dataset import json_dataset
-
-    samples = [sample.model_dump() for sample in json_dataset(str(path))]
-    for sample in samples:
-        for message in sample["input"] if isinstance(sample["input"], list) else ():
-            del message["id"]  # drawn anew each time
-    return samples
-
-
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("target", ["tests.csv", "tests.yaml", "promptfooconfig.yaml"])
 @pytest.mark.parametrize(
-    ("read", "name", "dialect", "foreign"),
+    "name", ["promptfooconfig.yaml", "promptfoo_results.json", "promptfoo.csv", "ragas.jsonl"]
+)
+def test_tests_of_promptfoo_are_written_as_it_takes_them(name: str, target: str, tmp_path: Path) -> None:
+    convert(FOLDER / name, tmp_path / target, to="promptfoo")
+    before, after = read_dataset(FOLDER / name), read_dataset(tmp_path / target)
+    assert after.dialect == "promptfoo"
+    assert [told(sample) for sample in after.samples] == [told(sample) for sample in before.samples]
+
+
+def test_what_promptfoo_has_no_place_for_in_a_table_is_named(tmp_path: Path) -> None:
+    test = {
+        "vars": {"question": "When?", "context": ["[At noon.]"]},
+        "assert": [{"type": "icontains-any", "value": ['noon, "sharp"', "12:00"]}],
+        "metadata": {"tags": ["a,b", "c"]},
+    }
+    (tmp_path / "tests.json").write_text(json.dumps([test]))
+    convert(tmp_path / "tests.json", tmp_path / "tests.csv", to="promptfoo", from_="promptfoo")
+    (sample,) = read_dataset(tmp_path / "tests.csv").samples
+    assert told(sample) == {
+        "question": "When?",
+        "reference": 'noon, "sharp"',
+        "references": ["12:00"],
+        "contexts": ["[At noon.]"],
+        "metadata": {"tags": ["a,b", "c"]},
+    }
+    wrong = {
+        "metadata": {"rank": 3},
+        "threshold": 0.5,
+        "assert": [{"type": "equals", "value": "x", "weight": 2}],
+    }
+    (tmp_path / "tests.json").write_text(json.dumps([{**test, **wrong}]))
+    with pytest.raises(InputError) as caught:
+        convert(tmp_path / "tests.json", tmp_path / "other.csv", to="promptfoo", from_="promptfoo")
+    assert [issue.path for issue in caught.value.issues] == [
+        "[0].threshold",
+        "[0].assert.weight",
+        "[0].metadata.rank",
+    ]
+    assert not (tmp_path / "other.csv").exists()
+
+
+def read_by(tool: str, path: Path) -> Any:
+    """Return what the tool itself reads of a file, in the environment that it has for itself."""
+    python = Path(sys.prefix) / "fixtures" / tool / "bin" / "python"
+    script = FOLDER.parent / "make_fixtures.py"
+    done = subprocess.run([python, script, "read", tool, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "dialect", "foreign", "written"),
     [
-        pytest.param(of_ragas, "ragas.jsonl", "ragas", "deepeval.jsonl", marks=pytest.mark.vendors("ragas")),
-        pytest.param(
-            of_deepeval, "deepeval.jsonl", "deepeval", "ragas.jsonl", marks=pytest.mark.vendors("deepeval")
-        ),
-        pytest.param(
-            of_inspect_ai,
-            "inspect.jsonl",
-            "inspect",
-            "openai_evals.jsonl",
-            marks=pytest.mark.vendors("inspect_ai"),
-        ),
+        pytest.param(*case, marks=pytest.mark.vendors(f"fixtures/{case[0]}"))
+        for case in (
+            ("ragas", "ragas.jsonl", "ragas", "deepeval.jsonl", "tests.jsonl"),
+            ("deepeval", "deepeval.jsonl", "deepeval", "ragas.jsonl", "tests.jsonl"),
+            ("inspect_ai", "inspect.jsonl", "inspect", "openai_evals.jsonl", "tests.jsonl"),
+            ("promptfoo", "promptfooconfig.yaml", "promptfoo", "ragas.jsonl", "promptfooconfig.yaml"),
+            ("promptfoo", "promptfoo.csv", "promptfoo", "ragas.jsonl", "tests.csv"),
+        )
     ],
 )
 def test_the_tool_itself_reads_what_is_written(
-    read: Any, name: str, dialect: str, foreign: str, tmp_path: Path
+    tool: str, name: str, dialect: str, foreign: str, written: str, tmp_path: Path
 ) -> None:
-    convert(FOLDER / name, tmp_path / "same.jsonl", to=dialect)
-    assert read(tmp_path / "same.jsonl") == read(FOLDER / name)
-    convert(FOLDER / foreign, tmp_path / "other.jsonl", to=dialect, lossy=True)
+    (tmp_path / "same").mkdir()
+    convert(FOLDER / name, tmp_path / "same" / written, to=dialect)
+    assert read_by(tool, tmp_path / "same" / written) == read_by(tool, FOLDER / name)
+    convert(FOLDER / foreign, tmp_path / written, to=dialect, lossy=True)
     questions = [sample.question for sample in read_dataset(FOLDER / foreign).samples]
-    written = json.dumps(read(tmp_path / "other.jsonl"), ensure_ascii=False, default=str)
-    assert [question for question in questions if question not in written] == []
+    read = json.dumps(read_by(tool, tmp_path / written), ensure_ascii=False)
+    assert [question for question in questions if question not in read] == []

@@ -7,8 +7,9 @@ retrieved); its events, scores and costs are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
@@ -22,7 +23,11 @@ from rag_evaluation_framework.datasets.foreign_rows import (
     langsmith_rows,
     phoenix_rows,
     promptfoo_rows,
+    write_promptfoo_table,
 )
+from rag_evaluation_framework.errors import FileProblems
+from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.files.yaml_documents import encode
 from rag_evaluation_framework.records.samples import Sample
 
 
@@ -112,7 +117,7 @@ DEEPEVAL = _dialect(
 _PROMPTFOO_TESTS = Fields(
     paths={
         "question": "vars.question vars.*",
-        "answer": "output",
+        "answer": "providerOutput output",
         "contexts": "vars.context vars.*",
         "reference": "assert vars.expected vars.reference vars.ground_truth",
         "metadata": "metadata",
@@ -128,15 +133,41 @@ def _promptfoo_test(sample: Sample) -> Record:
     return {**test, "options": {"disableVarExpansion": True}} if is_listed else test
 
 
-PROMPTFOO = replace(
-    _dialect(
-        "promptfoo",
-        _PROMPTFOO_TESTS,
-        holds="references recorded.contexts metadata",
-        rows=promptfoo_rows,
-        layouts=("array", "lines"),
+@dataclass(frozen=True, kw_only=True)
+class _Promptfoo(RecordDialect):
+    """Its tests are also written as YAML, alone or in a configuration, and as CSV."""
+
+    def write_samples(self, samples: Iterable[Sample], path: Path) -> None:
+        if path.suffix not in (".csv", ".yaml", ".yml"):
+            super().write_samples(samples, path)
+            return
+        problems = FileProblems(str(path))
+        tests = list(self._checked_records(samples, problems))
+        if path.suffix == ".csv":
+            write_promptfoo_table(path, tests, self.columns(), problems)
+        else:
+            is_whole = path.stem.endswith("promptfooconfig")
+            write_text_atomically(path, encode(_configuration(tests) if is_whole else tests))
+
+
+def _configuration(tests: list[Record]) -> Record:
+    """Return a configuration that promptfoo runs as it is: ``echo`` answers with the prompt it is sent."""
+    names = dict.fromkeys(name for test in tests for name in test["vars"])
+    prompt = "\n\n".join(f"{{{{{name}}}}}" for name in sorted(names))
+    return {"prompts": [prompt], "providers": ["echo"], "tests": tests}
+
+
+PROMPTFOO = _Promptfoo(
+    name="promptfoo",
+    holds=frozenset(
+        {"question", "reference", "references", "expectation.refusal", "metadata"}
+        | {"recorded.contexts", "recorded.answer"}
     ),
+    decode=_PROMPTFOO_TESTS.decode,
     encode=_promptfoo_test,
+    rows=promptfoo_rows,
+    layouts=("array", "lines"),
+    cells=_cells(text="__expected __expected1 question", either="context contexts"),
 )
 
 INSPECT = _dialect(

@@ -5,20 +5,22 @@ A log or a result is reduced to what samples hold: what was asked, retrieved, an
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.csv_tables import Columns, write_rows
 from rag_evaluation_framework.datasets.dialect import OnError, Record
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.value_files import read_document
-from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, open_stored
 from rag_evaluation_framework.files.json_scanner import lines_of
@@ -84,7 +86,21 @@ def _picked(record: Any, names: str) -> Any:
 
 # promptfoo
 
-_TYPED = re.compile(r"(?P<type>[a-z][a-z-]*)(\((?P<threshold>[0-9.]+)\))?:(?P<value>.*)", re.DOTALL)
+# As promptfoo 0.121 reads a cell: a text that begins with another word and a colon is a plain text.
+_TYPES = (
+    "agent-rubric answer-relevance bleu classifier contains contains-all contains-any contains-html "
+    "contains-json contains-sql contains-xml context-faithfulness context-recall context-relevance "
+    "conversation-relevance cost equals eval factuality finish-reason fn g-eval gleu grade guardrails "
+    "icontains icontains-all icontains-any is-html is-json is-refusal is-sql is-valid-function-call is- "
+    "valid-openai-function-call is-valid-openai-tools-call is-xml javascript latency levenshtein llm- "
+    "rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity perplexity-score "
+    "pi python regex rouge-n ruby search-rubric similar skill-used starts-with tool-call-f1 trace- "
+    "error-spans trace-span-count trace-span-duration webhook word-count"
+)
+_TYPED = re.compile(
+    rf"(?P<type>(?:not-)?(?:{'|'.join(_TYPES.split())}))(\((?P<threshold>[0-9.]+)\))?(:(?P<value>.*))?",
+    re.DOTALL,
+)
 _EXPECTED = re.compile(r"__expected[0-9]*")
 
 
@@ -167,23 +183,93 @@ def _of_table(row: Mapping[str, Any]) -> Record:
         test["assert"] = asserted
     metadata = {name.partition(":")[2]: row[name] for name in row if name.startswith("__metadata:")}
     if metadata:
-        test["metadata"] = metadata
-    if row.get("__description"):
-        test["description"] = row["__description"]
+        test["metadata"] = {
+            name.removesuffix("[]"): _listed(str(value)) if name.endswith("[]") else value
+            for name, value in metadata.items()
+        }
+    for name in ("description", "providerOutput"):
+        if row.get(f"__{name}"):
+            test[name] = row[f"__{name}"]
     return test
+
+
+def _listed(cell: str) -> list[str]:
+    """Return the texts of a list of metadata, whose own commas have a backslash before them."""
+    return [text.strip().replace("\\,", ",") for text in re.split(r"(?<!\\),", cell)]
 
 
 def _assertion(cell: Any) -> Record:
     """Return an assertion as a cell writes it: ``icontains: 14.00``, ``similar(0.8): …``, or plain text."""
     typed = _TYPED.fullmatch(str(cell).strip())
-    if str(cell).strip() == "is-refusal":
-        return {"type": "is-refusal"}
     if typed is None:
         return {"type": "equals", "value": str(cell)}
-    found: Record = {"type": typed["type"], "value": typed["value"].strip()}
-    if typed["type"].endswith(("-any", "-all")):
-        found["value"] = [part.strip() for part in found["value"].split(",")]
+    found: Record = {"type": typed["type"]}
+    if typed["value"] is not None:
+        found["value"] = typed["value"].strip()
+    if typed["type"].endswith(("-any", "-all")) and "value" in found:
+        rows = csv.reader(io.StringIO(found["value"], newline=""), skipinitialspace=True)
+        found["value"] = [part.strip() for row in rows for part in row]
     return {**found, "threshold": float(typed["threshold"])} if typed["threshold"] else found
+
+
+def write_promptfoo_table(
+    path: Path, tests: Sequence[Mapping[str, Any]], columns: Columns, problems: FileProblems
+) -> None:
+    """Write tests as rows of CSV; what has no place in them is all named at once, and nothing is written."""
+    rows: list[Record] = []
+    for number, test in enumerate(tests):
+        row, issues = _row(test, columns)
+        rows.append(row)
+        problems.extend(issue.located(within=f"[{number}]") for issue in issues)
+    problems.raise_if_any()
+    has_expected = any(_EXPECTED.fullmatch(name) for row in rows for name in row)
+    write_rows(path, rows, columns if has_expected else replace(columns, required=("__expected",)))
+
+
+def _row(test: Mapping[str, Any], columns: Columns) -> tuple[Record, list[Issue]]:
+    """Return a test as a row of CSV, and what of it can stand only in YAML or JSON."""
+    row: Record = {}
+    unplaced = [name for name in test if name not in _IN_TABLE]
+    for name, value in test["vars"].items():
+        one = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(one, str) and not one.lstrip().startswith(("[", "{")):
+            value = one
+        is_plain = isinstance(value, str) or columns.kind(name) == "either"
+        row[name] = value if is_plain else strict_json.encode(value).decode()
+    asserted = test.get("assert") or []
+    for number, assertion in enumerate(asserted, 1):
+        row["__expected" if len(asserted) == 1 else f"__expected{number}"] = _asserted(assertion)
+        unplaced += [f"assert.{name}" for name in assertion if name not in ("type", "value", "threshold")]
+    for name, value in (test.get("metadata") or {}).items():
+        if isinstance(value, str):
+            row[f"__metadata:{name}"] = value
+        elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            row[f"__metadata:{name}[]"] = ",".join(item.replace(",", "\\,") for item in value)
+        else:
+            unplaced.append(f"metadata.{name}")
+    for name in ("description", "providerOutput"):
+        if test.get(name):
+            row[f"__{name}"] = test[name]
+    expected = "texts and assertions: promptfoo's CSV has no place for this, its YAML does"
+    issues = [Issue("not-in-table", expected, "another value", name) for name in unplaced]
+    return {name: value for name, value in row.items() if value != ""}, issues
+
+
+_IN_TABLE = ("vars", "assert", "metadata", "description", "providerOutput", "options")
+
+
+def _asserted(assertion: Mapping[str, Any]) -> str:
+    """Return an assertion as a cell; texts of a list are quoted where they have commas."""
+    kind, value = assertion["type"], assertion.get("value")
+    if assertion.get("threshold") is not None:
+        kind = f"{kind}({assertion['threshold']:g})"
+    if value is None:
+        return str(kind)
+    if isinstance(value, list):
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="").writerow(value)
+        value = line.getvalue()
+    return f"{kind}: {value}"
 
 
 def _is_result(record: Any) -> bool:
@@ -203,7 +289,9 @@ def _result(placed: PlacedRecord) -> PlacedRecord:
         found["metadata"] = metadata
     if isinstance(response, Mapping) and response.get("output") is not None:
         output = response["output"]
-        found["output"] = output if isinstance(output, str | Mapping) else strict_json.encode(output).decode()
+        found["providerOutput"] = (
+            output if isinstance(output, str | Mapping) else strict_json.encode(output).decode()
+        )
     return _renewed(placed, found)
 
 

@@ -45,7 +45,7 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
-from rag_evaluation_framework.evaluation.scoring import EMPTY
+from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -67,6 +67,8 @@ from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
+    RECORDED,
+    RETRIEVAL,
     AnsweredTurn,
     Response,
     answered_turns,
@@ -193,7 +195,9 @@ class _Case:
         """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
         if expects_refusal(self.sample) or not (self.wanted.points or self.passages):
             return Blame("unknown", EMPTY)
-        return self._by_truth("not_used", EMPTY)
+        found = self._by_truth("not_used", EMPTY)
+        is_retrieval = self.response.metadata.get(RECORDED) == RETRIEVAL
+        return Blame("unknown", ONLY_RETRIEVED) if is_retrieval and found.kind == "not_used" else found
 
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind

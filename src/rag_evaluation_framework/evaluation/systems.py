@@ -34,6 +34,7 @@ from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, 
 from rag_evaluation_framework.results.comparison import Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
+from rag_evaluation_framework.statistics.intervals import mean_intervals
 
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
@@ -147,7 +148,8 @@ def _ranked(
     rules, depth = _rules(options), options.max_depth
     report = evaluate_ranking(qrels, run, metrics, rules=rules, max_depth=depth)
     totals = ranking_totals(qrels, run, rules=rules, max_depth=depth) if options.totals else {}
-    missing = tuple(str(query) for query in report.query_ids if query not in run)
+    retrieved = run.keys() if isinstance(run, Mapping) else run.queries
+    missing = tuple(str(query) for query in report.query_ids if query not in retrieved)
     return _Ranked(report, missing, totals)
 
 
@@ -207,12 +209,12 @@ def _comparison(
     *,
     seed: int,
 ) -> Comparison:
-    scores = {
-        name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
-        for name, part in parts.items()
-    }
     compared = []
     if len(parts) > 1:
+        scores = {
+            name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
+            for name, part in parts.items()
+        }
         compared = compare_systems(
             scores,
             metrics,
@@ -235,17 +237,27 @@ def _part(
     options: Options,
 ) -> Evaluation:
     report, missing = ranked.report, ranked.missing
+    values = [report.per_query[str(metric)] for metric in metrics]
+    intervals: dict[str, Any] = {
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+        "seed": head.seed,
+    }
+    made = (
+        mean_intervals(values, method=options.interval, **intervals)
+        if report.query_ids
+        else [None] * len(values)
+    )
     figures = {
         str(metric): summarise(
             metric,
-            report.per_query[str(metric)],
+            each,
             n_skipped=len(report.skipped),
-            confidence=options.confidence,
+            interval=interval,
             interval_method=options.interval,
-            resamples=options.resamples,
-            seed=head.seed,
+            **intervals,
         )
-        for metric in metrics
+        for metric, each, interval in zip(metrics, values, made, strict=True)
     }
     skipped = {str(query): reason for query, reason in report.skipped.items()}
     scored = len(report.query_ids)
