@@ -17,6 +17,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
 from rag_evaluation_framework.reports.terminal import (
     check_of,
@@ -55,7 +56,7 @@ def _evaluation(evaluation: Evaluation) -> str:
     verdict = verdict_of(evaluation)
     title = f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "Evaluation"
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
-    if told := [escaped(line, 1000) for line in explanation(evaluation)]:
+    if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
         parts.append("  \n".join(told))
     parts += _answers(evaluation)
     if line := wrong_though_passing(evaluation):

@@ -34,6 +34,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.run_page import place
 from rag_evaluation_framework.reports.screen import (
     BAD,
@@ -295,7 +296,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     more = [f"and {len(found) - len(rows):,} more"] if len(found) > len(rows) else []
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
-        *_notes(list(explanation(evaluation))[:4]),
+        *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *(each for each in evaluation.warnings if "--allow-missing" not in each)][:4]),
         *_cases(evaluation),

@@ -19,6 +19,7 @@ from rag_evaluation_framework.reports.cases import (
     why,
 )
 from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import (
     NOTHING,
     by,
@@ -73,6 +74,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
         "leads": [*explanation(evaluation), *filter(None, [wrong_though_passing(evaluation)])],
+        "reading": reading_sentences(evaluation),
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         **_blame(evaluation),
         **_slices(rows, number),
