@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.components import TARGETS
@@ -98,14 +99,14 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
 
 
 def test_an_engine_is_refused_in_a_line_before_anything_is_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, runs = _rows(tmp_path / "rows.jsonl", 2), tmp_path / "runs"
     monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
-    command = ["score", str(data), "--runs-dir", str(runs), "--engine", "ray"]
-    assert rag_eval(command) == 2
-    needed = "error: the engine ray needs an extra: pip install 'rag-evaluation-framework[ray]'\n"
-    assert capsys.readouterr() == ("", needed)
+    done = rag_eval_ended("score", str(data), "--runs-dir", str(runs), "--engine", "ray")
+    needed = "the engine ray needs an extra: pip install 'rag-evaluation-framework[ray]'"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip().removeprefix("error: ") == needed
     assert not runs.exists()
     with pytest.raises(UsageError, match="address: it is that of a Ray cluster; expected the engine ray"):
         Options(address="auto")
