@@ -92,6 +92,7 @@ SLOW = {
     f"{NAME}.files.yaml_documents",
     f"{NAME}.records.citations",
     f"{NAME}.text.shingles",
+    f"{NAME}.workers",
 }
 
 # What evaluates one kind of data or target, and the many modules it brings; the verb imports it when that is

@@ -103,10 +103,10 @@ def test_an_engine_is_refused_in_a_line_before_anything_is_begun(
 ) -> None:
     data, runs = _rows(tmp_path / "rows.jsonl", 2), tmp_path / "runs"
     monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
-    done = rag_eval_ended("score", str(data), "--runs-dir", str(runs), "--engine", "ray")
+    done = rag_eval_ended("score", str(data), "--runs-dir", str(runs), "--engine", "ray", folder=tmp_path)
     needed = "the engine ray needs an extra: pip install 'rag-evaluation-framework[ray]'"
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.strip().removeprefix("error: ") == needed
+    assert done.stderr.strip().removeprefix("rag-eval: ") == needed
     assert not runs.exists()
     with pytest.raises(UsageError, match="address: it is that of a Ray cluster; expected the engine ray"):
         Options(address="auto")

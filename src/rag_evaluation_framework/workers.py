@@ -42,6 +42,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
+from rag_evaluation_framework.version import __version__
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -445,8 +446,6 @@ class Bench:
 
     def version(self) -> str:
         """Return the version of this package that works here."""
-        from rag_evaluation_framework.version import __version__
-
         return __version__
 
     def reply_to(self, packed: bytes) -> Any:
