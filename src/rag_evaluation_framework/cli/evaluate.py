@@ -12,6 +12,7 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     GATE,
     LIMITS,
+    NO_BLAME,
     OUTPUT,
     TARGET,
     LongCommand,
@@ -54,6 +55,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     MAP,
     *LIMITS,
     ALLOW_MISSING,
+    NO_BLAME,
     *GATE,
     click.option(
         "--out",

@@ -119,6 +119,13 @@ WORKERS = click.option(
     metavar="N",
     help="Processes that work at the same time; the number changes no result.  [default: all cores but one]",
 )
+NO_BLAME = click.option(
+    "--no-blame",
+    "blame",
+    flag_value=False,
+    default=True,
+    help="Do not look for where each answer fails: in retrieval, in generation, or not at all.",
+)
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
@@ -519,7 +526,16 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         *("waive", "thresholds", "baseline", "save_baseline"),
     ),
     "Requests": (
-        *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
+        *(
+            "timeout",
+            "run_timeout",
+            "concurrency",
+            "max_attempts",
+            "allow_missing",
+            "blame",
+            "seed",
+            "runs_dir",
+        ),
         *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
     ),
     "Judge": (

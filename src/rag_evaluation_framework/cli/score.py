@@ -13,6 +13,7 @@ from rag_evaluation_framework.cli.options import (
     DETAILS,
     DIALECT,
     FILE,
+    NO_BLAME,
     RUNS_DIR,
     SEED,
     WORKERS,
@@ -77,6 +78,7 @@ Examples:
 )
 @SEED
 @WORKERS
+@NO_BLAME
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -172,6 +174,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
         options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
+        blame=given["blame"],
         spending=given["spending"],
     )
     with prepared(job) as suite:
@@ -224,6 +227,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             format=given["format_"],
             seed=given["seed"],
             workers=given["workers"],
+            blame=given["blame"],
             on_progress=progress,
         )
     _show(evaluation, as_json=given["as_json"], details=given["details"])

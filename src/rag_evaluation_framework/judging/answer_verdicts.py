@@ -22,6 +22,7 @@ from rag_evaluation_framework.judging.answer_classes import (
 )
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
@@ -286,6 +287,11 @@ class Reading:
     @found_once
     def useful_contexts(self) -> list[bool]:
         """Whether each context supports one of the claims that are sought."""
+        if isinstance(self.support, LexicalSupport):  # nobody is asked, so that the first will do
+            sought, asked = self.sought_claims, self.sample.question
+            return [
+                self.support.supports_any(sought, [each], question=asked) for each in self.response.contexts
+            ]
         return [
             any(verdict.is_supported for verdict in self._decided(self.sought_claims, [context]))
             for context in self.response.contexts
