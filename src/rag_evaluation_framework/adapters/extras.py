@@ -159,8 +159,9 @@ class CollectionStore(CandidateStore):
             if self._client is None:
                 self._client = self._connect()
             name = f"rag-eval-{uuid.uuid4().hex}"
-            self._collection = self._create(name, dimensions)
+            # Before it is made, so that one that is interrupted meanwhile goes too.
             self._finalizer = weakref.finalize(self, _delete, self._client, name, self._errors())
+            self._collection = self._create(name, dimensions)
 
     def _drop(self) -> None:
         if self._finalizer is not None:

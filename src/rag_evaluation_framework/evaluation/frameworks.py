@@ -497,10 +497,17 @@ class ExistingIndex:
         return tuple(said)
 
     def _placed(self, contexts: Sequence[Mapping[str, Any]]) -> list[PositionAwareChunk]:
-        return [self._chunk(each["text"], each.get("source")) for each in contexts if each["text"]]
+        return [self._chunk(each, each["text"], each.get("source")) for each in contexts if each["text"]]
 
-    def _chunk(self, text: str, source: str | None) -> PositionAwareChunk:
+    def _chunk(self, context: Mapping[str, Any], text: str, source: str | None) -> PositionAwareChunk:
         places = self._documents.places_of(text, source)
+        # Of several places it is the one that the index names.
+        named = [
+            place
+            for place in places
+            if (place.start, place.end) == (context.get("start"), context.get("end"))
+        ]
+        places = named if len(named) == 1 else places
         self._counts["texts"] += 1
         self._counts["elsewhere"] += not places
         if not places:
@@ -518,7 +525,7 @@ def is_index(text: str) -> bool:
 
 
 def existing_index(given: Any) -> ExistingIndex:
-    """Return an index for a grid: an object of a framework, its place, or ``chroma(collection=…)``."""
+    """Return an index for a grid: an object of a framework, its place, or ``pgvector(table=…)``."""
     is_place = isinstance(given, str) and _PLACE.match(given)
     found = imported_object(given) if is_place else given
     if isinstance(given, str) and not is_place:
