@@ -12,7 +12,6 @@ from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     GATE,
     LIMITS,
-    NO_BLAME,
     OUTPUT,
     TARGET,
     LongCommand,
@@ -23,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     with_all,
 )
-from rag_evaluation_framework.cli.output import MAP
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME
 
 EXAMPLES = """\b
 Examples:

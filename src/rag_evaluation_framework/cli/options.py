@@ -119,13 +119,6 @@ WORKERS = click.option(
     metavar="N",
     help="Processes that work at the same time; the number changes no result.  [default: all cores but one]",
 )
-NO_BLAME = click.option(
-    "--no-blame",
-    "blame",
-    flag_value=False,
-    default=True,
-    help="Do not look for where each answer fails: in retrieval, in generation, or not at all.",
-)
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 

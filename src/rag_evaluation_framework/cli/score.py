@@ -13,7 +13,6 @@ from rag_evaluation_framework.cli.options import (
     DETAILS,
     DIALECT,
     FILE,
-    NO_BLAME,
     RUNS_DIR,
     SEED,
     WORKERS,
@@ -23,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import MAP, print_json
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:

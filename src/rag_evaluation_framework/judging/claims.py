@@ -11,7 +11,7 @@ said takes the claims of ``said_in(text)``, which stand at the same places.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from rag_evaluation_framework.records.citations import FILE_SUFFIX, without_citations
@@ -52,7 +52,7 @@ _NUMBERED_SOURCE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NOT_LINE_END = re.compile(r"[^\n]")
-# What an answer says is asked for by several metrics, and its claims once more.
+# What an answer or its reference says and claims is asked for by several metrics and by blame.
 _KEPT = 64
 
 # What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
@@ -149,21 +149,25 @@ _CHINESE_COURTESY = re.compile(
 )
 
 
-def claims_of(text: str) -> list[Claim]:
+@lru_cache(maxsize=_KEPT)
+def claims_of(text: str) -> Sequence[Claim]:
     """Return the claims of a text in reading order.
 
     >>> [claim.text for claim in claims_of("Hello! Rome is old; it was never a port. Is it? [1]")]
     ['Rome is old; it was never a port.']
     """
     said = said_in(text)
-    return [
-        Claim(text[start:end], start, end)
-        for first, last in _outside_code(said)
-        for start, end in _claims_between(said, first, last)
-    ]
+    return tuple(
+        [
+            Claim(text[start:end], start, end)
+            for first, last in _outside_code(said)
+            for start, end in _claims_between(said, first, last)
+        ]
+    )
 
 
-def claims_of_key(text: str) -> list[Claim]:
+@lru_cache(maxsize=_KEPT)
+def claims_of_key(text: str) -> Sequence[Claim]:
     """Return the claims of an expected answer; one of grammar alone, such as "The Who", is one as a whole.
 
     A bare yes or no, and a question, claims nothing here either.
@@ -172,7 +176,7 @@ def claims_of_key(text: str) -> list[Claim]:
     if claims or not _LETTER.search(bare) or _BARE_REPLY.match(bare) or _ENDS_AS_QUESTION.search(bare):
         return claims
     start = text.index(bare)
-    return [Claim(bare, start, start + len(bare))]
+    return (Claim(bare, start, start + len(bare)),)
 
 
 def _outside_code(text: str) -> Iterator[tuple[int, int]]:
