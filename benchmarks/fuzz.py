@@ -652,14 +652,21 @@ def file_of(number: int, seed: int, base: Path, names: tuple[str, ...] = ()) -> 
     return name, chance.choice(grammars()[name].commands), data
 
 
-def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0) -> Case:
-    """Give a file to a command, in a folder of its own; the process is then in ``base`` again."""
+def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0, patience: int = 0) -> Case:
+    """Give a file to a command, in a folder of its own; the process is then in ``base`` again.
+
+    After so many seconds of ``patience`` the command is given up.
+    """
     file = grammars()[name].file
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(base, folder, dirs_exist_ok=True)
         Path(folder, file).write_bytes(data)
         began = time.monotonic()
+        if patience:  # for the command alone: a busy disk is not at fault
+            signal.alarm(patience)
         code, said = _ended([file if word == "@" else word for word in command.split()], Path(folder))
+        if patience:
+            signal.alarm(0)
         seconds = time.monotonic() - began
         os.chdir(base)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -672,9 +679,7 @@ def run_cases(numbers: range, seed: int, base: Path, names: tuple[str, ...] = ()
     cases = []
     for number in numbers:
         name, command, data = file_of(number, seed, base, names)
-        signal.alarm(SECONDS + 1)
-        cases.append(tried(base, name, data, command, number=number))
-        signal.alarm(0)
+        cases.append(tried(base, name, data, command, number=number, patience=SECONDS + 1))
     return cases
 
 

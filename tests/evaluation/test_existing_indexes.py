@@ -338,7 +338,7 @@ def test_of_several_places_of_a_text_the_index_may_name_its_own() -> None:
     assert (found.start, found.end, dict(found.metadata)) == (8, 13, {})
 
 
-@pytest.mark.vendors("langchain_community", "faiss", "llama_index")
+@pytest.mark.vendors("langchain_community", "faiss", "llama_index.core")
 @pytest.mark.filterwarnings("ignore")
 def test_stores_of_langchain_and_llama_index_have_the_figures_of_the_pipeline(vectors: Any) -> None:
     from langchain_community.vectorstores import FAISS

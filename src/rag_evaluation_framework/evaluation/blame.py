@@ -60,6 +60,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
@@ -413,3 +414,18 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
                 if each["label"] != "supported"
             }
     return blame(sample, result.response, LexicalSupport(), documents=documents, doubtful=doubtful)
+
+
+@dataclass(frozen=True, slots=True)
+class Blaming:
+    """Tells where an answer failed."""
+
+    methods: Methods
+
+    def __call__(self, item: tuple[Sample, SampleResult]) -> tuple[str, Blame]:
+        documents = None if self.methods.corpus is None else self.methods.documents.texts
+        return item[1].sample_id, blamed(*item, documents)
+
+    def name_of(self, item: tuple[Sample, object]) -> str:
+        """Say which item it is."""
+        return f"sample {item[0].id}"

@@ -35,7 +35,13 @@ from rag_evaluation_framework.evaluation.manifest import (
     Manifest,
     read_manifest,
 )
-from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
+from rag_evaluation_framework.evaluation.preflight import (
+    Plan,
+    counted_in,
+    plan_evaluation,
+    refuse_secrets,
+    source_of,
+)
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (
@@ -201,7 +207,10 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
     if manifest.kind == "golden":
         _check_history(options, resumed)
-    plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    known = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
+    plan = _planner(manifest)(
+        manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
+    )
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
     baseline = _baseline_of(job, runs, plan)

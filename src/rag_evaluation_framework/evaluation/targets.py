@@ -36,7 +36,6 @@ from rag_evaluation_framework.evaluation.frameworks import (
     system_of,
 )
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
 from rag_evaluation_framework.files.access import check_expansion
@@ -52,6 +51,7 @@ from rag_evaluation_framework.records.responses import (
     unread_field,
 )
 from rag_evaluation_framework.records.samples import Recorded, Sample
+from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.steps import Trace

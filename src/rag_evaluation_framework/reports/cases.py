@@ -238,11 +238,15 @@ def needed_names(row: Row) -> list[str]:
     return list(dict.fromkeys(map(one_line, names)))
 
 
-def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places."""
+def rows_of_runs(evaluation: Evaluation, *, short: bool = False) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places.
+
+    ``short`` asks for no more than those that fall short.
+    """
     for name, part in evaluation.named_runs.items():
         kept = evaluation.documents.documents if part.kind == "golden" else ()
-        yield from ((name, row) for row in (_with_places(part, kept) if kept else part.rows))
+        rows = part.short_rows if short and not part.parts else part.rows
+        yield from ((name, row) for row in (_with_places(part, kept) if kept else rows))
 
 
 def _with_places(part: Evaluation, kept: Sequence[Document]) -> Iterator[Row]:
@@ -345,7 +349,7 @@ def _shortcomings(evaluation: Evaluation, kept: int) -> Shortcomings:
         name: {metric: each.higher_is_better for metric, each in part.metrics.items()}
         for name, part in evaluation.named_runs.items()
     }
-    for place, (name, row) in enumerate(rows_of_runs(evaluation)):
+    for place, (name, row) in enumerate(rows_of_runs(evaluation, short=True)):
         if not row.is_failing and not row.is_at_fault:
             continue
         of = 0 if row.is_failing else 1
