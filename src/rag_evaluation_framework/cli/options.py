@@ -519,23 +519,14 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         *("waive", "thresholds", "baseline", "save_baseline"),
     ),
     "Requests": (
-        *(
-            "timeout",
-            "run_timeout",
-            "concurrency",
-            "max_attempts",
-            "allow_missing",
-            "blame",
-            "seed",
-            "runs_dir",
-        ),
+        *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
         *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
         *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
-    "Statistics": ("resamples", "test", "paired_test", "level"),
+    "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
     "Files": (
         *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
     ),

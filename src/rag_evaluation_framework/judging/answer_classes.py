@@ -59,12 +59,6 @@ a an and are as at be but by can for from has have in is it not of on or s that 
 _FREQUENT_WORDS = frozenset(_FREQUENT.split())
 
 
-def words_in(text: str) -> set[str]:
-    """Return what a cue may hold of a folded text: words, Chinese characters, and pairs of neighbours."""
-    words = _CUE_WORD.findall(text)
-    return {*words, *map(" ".join, pairwise(words))}
-
-
 def cue_of(shape: Shape) -> Cue | None:
     """Return words of which every text of the shape has one; ``None`` if there are no such words."""
     own = {text: _rarest_word(text) for text in shape}
@@ -183,7 +177,8 @@ def _rarest_word(text: str) -> Cue | None:
 
 @cache
 def _rarest_whole_word(text: str) -> str | None:
-    return min(sorted(words_in(_HALF_WORD.sub("", text))), key=_share, default=None)
+    words = _CUE_WORD.findall(_HALF_WORD.sub("", text))  # and Chinese characters
+    return min(sorted({*words, *map(" ".join, pairwise(words))}), key=_share, default=None)
 
 
 def _share(word: str) -> float:
@@ -555,10 +550,10 @@ class _FoldedAnswer:
         tried = answer_patterns().worth_trying(self.text[:opening])
         self._tried: dict[Where, set[Expression]] = {"opening": tried}
         if is_read_whole:
-            self._parts |= self._other_parts()
+            others = self._other_parts()
             if len(self.text) > opening:
                 tried = answer_patterns().worth_trying(self.text)
-            self._tried |= {where: tried for where in self._parts if where != "opening"}
+            self._parts, self._tried = self._parts | others, self._tried | dict.fromkeys(others, tried)
 
     def _other_parts(self) -> dict[Where, tuple[int, int]]:
         """Return where the parts begin and end that only count in an answer that was read to its end."""
@@ -592,9 +587,8 @@ class _FoldedAnswer:
 
     def quotes(self, match: re.Match[str]) -> bool:
         """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
-        quotations, titles = _QUOTATION.finditer(self.text), _TITLE.finditer(self.text)
-        begins_quoted = any(each.start() < match.start() < each.end() for each in quotations)
-        return begins_quoted or any(each.start() < match.end() < each.end() for each in titles)
+        quoted = any(each.start() < match.start() < each.end() for each in _QUOTATION.finditer(self.text))
+        return quoted or any(each.start() < match.end() < each.end() for each in _TITLE.finditer(self.text))
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Return where characters stand in the text as it was given."""
