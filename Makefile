@@ -36,7 +36,7 @@ $(VENV)/.bench: $(VENV)/.dev
 # newer packages, nor LangServe with the server of LangGraph. evals asks for many packages that are not used here, so
 # that what it needs is named. promptfoo comes from npm.
 TOOLS := ragas_old ragas deepeval inspect_ai openai_evals langsmith squad_rows langfuse phoenix rows promptfoo
-SERVERS := langserve gradio langgraph litellm hayhooks
+SERVERS := langserve gradio gradio5 langgraph litellm hayhooks
 NEEDS_ragas_old := 'ragas<0.2' 'datasets<3' 'pyarrow<18'
 NEEDS_ragas := ragas langchain-community==0.4.1
 NEEDS_deepeval := deepeval
@@ -49,6 +49,7 @@ NEEDS_phoenix := arize-phoenix-client pandas
 NEEDS_rows := pandas pyarrow openpyxl
 NEEDS_langserve := 'langserve[server]' uvicorn
 NEEDS_gradio := gradio
+NEEDS_gradio5 := 'gradio<6'
 NEEDS_langgraph := 'langgraph-cli[inmem]'
 NEEDS_litellm := 'litellm[proxy]'
 NEEDS_hayhooks := hayhooks

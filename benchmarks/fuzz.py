@@ -1,8 +1,9 @@
 """Every command's readers against mutated files: no traceback, no hang, under 300 MB.
 
-``python -m benchmarks.fuzz [FILES] [SEED]`` writes that many files, 20,000 unless told otherwise, each
-mutated from a file of one of the grammars below, and gives each to one of the commands that read it. Whatever
-a file holds, a command ends with one of its exit codes and a clear line. The same seed gives the same files.
+``python -m benchmarks.fuzz [FILES] [SEED] [GRAMMAR,…]`` writes that many files, 20,000 unless told otherwise,
+each mutated from a file of one of the grammars below, or of those named, and gives each to one of the
+commands that read it. Whatever a file holds, a command ends with one of its exit codes and a clear line. The
+same seed gives the same files.
 """
 
 from __future__ import annotations
@@ -144,6 +145,20 @@ _ROW = {
     "tags": ["fares"],
     "relevant_docs": {"fares.md": 2},
 }
+_NESTED_ROW = {
+    "id": 1,
+    "inputs": {"question": "a?", "history": [{"role": "user", "content": "b"}]},
+    "response": {"choices": [{"message": {"content": "c [1]"}}], "usage": {"prompt_tokens": 9}},
+    "retrieval": {"documents": [{"page_content": "d e", "metadata": {"source": "f.md", "score": "0.5"}}]},
+    "expected": {"answer": "g"},
+    "labels": {"topic": "h", "should_refuse": "no"},
+}
+
+
+def _lines(*records: object) -> bytes:
+    return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
 _ROWS = (
     json.dumps(_ROW).encode() + b"\n" + json.dumps({**_ROW, "trace_id": "t2", "gold": None}).encode(),
     json.dumps({"data": [_ROW, {**_ROW, "trace_id": 2, "chunks": []}]}, indent=1).encode(),
@@ -152,6 +167,13 @@ _ROWS = (
         [{"messages": [{"role": "user", "content": "a?"}], "output": "b", "documents": ["a.md"]}]
     ).encode(),
     b'sep=;\nQuestion;Answer;context_1;context_2\na?;b;c d;"e\nf"\nc?;;;\n',
+    b'question\tanswer\tcontexts\na?\tb\t"c d\n---\ne f"\nc?\td\t"[""g h"", ""i""]"\n',
+    b"question,answer,contexts,sources,scores,latency_ms,prompt_tokens\n"
+    b"a?,b,\"['c d', 'e f']\",a.md;b.md,0.5;0.25,12.5,80\n",
+    json.dumps(_NESTED_ROW).encode() + b"\n" + json.dumps({**_NESTED_ROW, "id": 2}).encode(),
+    json.dumps({"columns": ["question", "answer"], "index": [0], "data": [["a?", "b"]]}).encode(),
+    _lines({"question": "a?", "contexts": ["b c"]}, {"question": "d?", "contexts": []}),
+    _lines({"question": "a?", "reference": "b"}, {"question": "c?", "reference": ["d", "e"]}),
     "问题\t回答\t上下文\n登塔多少钱？\t六镑\t['六镑，儿童三镑']\n".encode(),
 )
 
@@ -180,14 +202,57 @@ _SPANS = (
     },
     {"openinference.span.kind": "RERANKER", "reranker.output_documents.0.document.id": "fares.md"},
 )
-_TRACES = b"".join(
-    json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [_traced(number, said)]}]}]}).encode() + b"\n"
-    for number, said in enumerate(_SPANS, start=1)
+_OPEN_INFERENCE = (
+    {"openinference.span.kind": "CHAIN", "input.value": "What is the fare?", "output.value": "Five."},
+    {
+        "openinference.span.kind": "RETRIEVER",
+        "input.value": '{"query": "fare"}',
+        "retrieval.documents.0.document.content": "Five.",
+        "retrieval.documents.0.document.score": "0.5",
+        "retrieval.documents.0.document.metadata": '{"source": "fares.md"}',
+    },
+    {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "What is the fare?",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "fare",
+        "llm.token_count.prompt": "12",
+    },
+    {"openinference.span.kind": "TOOL", "tool.name": "fare", "input.value": "{}", "output.value": "5"},
 )
 
 
-def _lines(*records: object) -> bytes:
-    return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+def _exported(*spans: dict[str, object]) -> bytes:
+    """Return spans as the file exporter of a collector writes them, a line each."""
+    return _lines(*({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]} for span in spans))
+
+
+def _all_traced(said: tuple[dict[str, str], ...]) -> list[dict[str, object]]:
+    return [_traced(number, each) for number, each in enumerate(said, start=1)]
+
+
+def _traces() -> tuple[bytes, ...]:
+    """Return traces of both conventions: packed, in circles, without parents, by other clocks, of an SDK."""
+    spans, others = _all_traced(_SPANS), _all_traced(_OPEN_INFERENCE)
+    circle = [{**each, "parentSpanId": others[at - 1]["spanId"]} for at, each in enumerate(others)]
+    lost = [{**each, "parentSpanId": "00000000000000ff"} for each in others]
+    clocks = [{**others[0], "startTimeUnixNano": "1", "endTimeUnixNano": "0"}, *others[1:]]
+    at_once = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [*spans, *others]}]}]}
+    console = {
+        "name": "chain",
+        "context": {"trace_id": "0x1", "span_id": "0x2"},
+        "parent_id": None,
+        "start_time": "2026-11-16T08:00:00.000000Z",
+        "attributes": _OPEN_INFERENCE[0],
+    }
+    fixtures = EXAMPLES.parent / "tests" / "fixtures" / "traces"
+    made = [(fixtures / name).read_bytes() for name in ("pydantic_ai_5.jsonl", "langchain.jsonl.gz")]
+    return (
+        *(_exported(*spans), _exported(*others), gzip.compress(_exported(*others), mtime=0)),
+        *(_exported(*circle), _exported(*lost), _exported(*clocks), json.dumps(at_once).encode()),
+        json.dumps(console).encode(),
+        *made,
+    )
 
 
 def _example(*parts: str) -> bytes:
@@ -247,11 +312,20 @@ def grammars() -> dict[str, Grammar]:
         "rows": Grammar(
             "rows.any",
             _ROWS,
-            ("score @", "score @ -m token_f1", "score @ --map answer=reply --map contexts=chunks[*].text"),
+            (
+                "score @",
+                "score @ -m token_f1 -m context_recall",
+                "score @ --map answer=reply --map contexts=chunks[*].text",
+                "validate @",
+                "stats @",
+                "sample @ -n 2",
+                "convert @ out.jsonl --to agent-samples --lossy",
+                "evaluate @ --target answers.jsonl",
+            ),
         ),
         "traces": Grammar(
             "bad.traces.jsonl",
-            (_example("langchain_traces", "traces.jsonl"), _TRACES),
+            (_example("langchain_traces", "traces.jsonl"), *_traces()),
             (
                 "validate @",
                 "stats @",
@@ -570,41 +644,46 @@ def seeds_of(name: str, base: Path) -> tuple[bytes, ...]:
     return grammars()[name].seeds if file is None else ((base / "runs" / "old" / file).read_bytes(),)
 
 
-def file_of(number: int, seed: int, base: Path) -> tuple[str, str, bytes]:
-    """Return the grammar, the command and the mutated file of a number."""
+def file_of(number: int, seed: int, base: Path, names: tuple[str, ...] = ()) -> tuple[str, str, bytes]:
+    """Return the grammar (one of ``names``, or any), the command and the mutated file of a number."""
     chance = random.Random(f"{seed}.{number}")
-    name = chance.choice(sorted(grammars()))
+    name = chance.choice(names or sorted(grammars()))
     data = mutated(chance.choice(seeds_of(name, base)), chance)
     return name, chance.choice(grammars()[name].commands), data
 
 
-def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0) -> Case:
-    """Give a file to a command, in a folder of its own; the process is then in ``base`` again."""
+def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0, patience: int = 0) -> Case:
+    """Give a file to a command, in a folder of its own; the process is then in ``base`` again.
+
+    After so many seconds of ``patience`` the command is given up.
+    """
     file = grammars()[name].file
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(base, folder, dirs_exist_ok=True)
         Path(folder, file).write_bytes(data)
         began = time.monotonic()
+        if patience:  # for the command alone: a busy disk is not at fault
+            signal.alarm(patience)
         code, said = _ended([file if word == "@" else word for word in command.split()], Path(folder))
+        if patience:
+            signal.alarm(0)
         seconds = time.monotonic() - began
         os.chdir(base)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Case(number, name, command, data, code, said[-3000:], seconds, peak)
 
 
-def run_cases(numbers: range, seed: int, base: Path) -> list[Case]:
+def run_cases(numbers: range, seed: int, base: Path, names: tuple[str, ...] = ()) -> list[Case]:
     """Make the files of these numbers and give them to their commands, in this process."""
     signal.signal(signal.SIGALRM, _given_up)
     cases = []
     for number in numbers:
-        name, command, data = file_of(number, seed, base)
-        signal.alarm(SECONDS + 1)
-        cases.append(tried(base, name, data, command, number=number))
-        signal.alarm(0)
+        name, command, data = file_of(number, seed, base, names)
+        cases.append(tried(base, name, data, command, number=number, patience=SECONDS + 1))
     return cases
 
 
-def _work(arguments: tuple[range, int, Path]) -> list[Case]:
+def _work(arguments: tuple[range, int, Path, tuple[str, ...]]) -> list[Case]:
     return run_cases(*arguments)
 
 
@@ -618,14 +697,15 @@ def _alone(case: Case, seed: int, base: Path) -> Case:
         return pool.apply(run_cases, (numbers, seed, base))[0]
 
 
-def main(files: int = FILES, seed: int = 0) -> int:
+def main(files: int = FILES, seed: int = 0, names: tuple[str, ...] = ()) -> int:
     """Print how the commands ended, and each fault once with the file that shows it; return the faults."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         project(base)
         os.chdir(base)
         pieces = [
-            (range(at, min(at + _PER_WORKER, files)), seed, base) for at in range(0, files, _PER_WORKER)
+            (range(at, min(at + _PER_WORKER, files)), seed, base, names)
+            for at in range(0, files, _PER_WORKER)
         ]
         codes: Counter[tuple[str, object]] = Counter()
         faults: dict[str, Case] = {}
@@ -658,4 +738,7 @@ def main(files: int = FILES, seed: int = 0) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(*map(int, sys.argv[1:]))))
+    named = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else ()
+    if unknown := sorted(set(named) - grammars().keys()):
+        sys.exit(f"there is no grammar {', '.join(unknown)}; there are {', '.join(sorted(grammars()))}")
+    sys.exit(bool(main(*map(int, sys.argv[1:3]), names=named)))

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from postgres_server import postgres
 
 from own_metrics import own_metrics
 
-__all__ = ["own_metrics"]
+__all__ = ["own_metrics", "postgres"]
 
 # The same examples every time, so that a run that passed here passes elsewhere; `explore` looks further.
 settings.register_profile(

@@ -225,7 +225,7 @@ def chroma_apps() -> dict[str, Any]:
 
 FRAMEWORKS: dict[str, tuple[Callable[[], dict[str, Any]], tuple[str, ...]]] = {
     "langchain": (langchain_apps, ("langchain_core", "langchain_classic")),
-    "llama_index": (llama_index_apps, ("llama_index",)),
+    "llama_index": (llama_index_apps, ("llama_index.core",)),
     "haystack": (haystack_apps, ("haystack",)),
     "dspy": (dspy_apps, ("dspy",)),
     "chroma": (chroma_apps, ("chromadb",)),

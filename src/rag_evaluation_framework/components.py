@@ -21,6 +21,7 @@ from rag_evaluation_framework.extensions import (
     VectorStore,
     built,
     parse_specification,
+    without_passwords,
 )
 
 # The parts of a retrieval pipeline by name, and how a specification becomes one.
@@ -53,6 +54,9 @@ EMBEDDERS.register("sentence_transformers", f"{_ADAPTERS}sentence_transformers:S
 VECTOR_STORES: Registry[Callable[..., VectorStore]] = Registry("vector_store")
 VECTOR_STORES.register("chroma", f"{_ADAPTERS}chroma_store:ChromaVectorStore")
 VECTOR_STORES.register("exact", f"{_ROOM}stores:ExactVectorStore")
+VECTOR_STORES.register("faiss", f"{_ADAPTERS}embedded_stores:FaissStore")
+VECTOR_STORES.register("lancedb", f"{_ADAPTERS}embedded_stores:LanceDBStore")
+VECTOR_STORES.register("pgvector", f"{_ADAPTERS}pgvector_store:PgvectorStore")
 VECTOR_STORES.register("qdrant", f"{_ADAPTERS}qdrant_store:QdrantVectorStore")
 
 RETRIEVERS: Registry[Callable[..., Retriever]] = Registry("retriever")
@@ -63,6 +67,7 @@ RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
 INDEXES: Registry[Callable[..., Any]] = Registry("index")
 """Those that exist already; what is built is searched as it is."""
 INDEXES.register("chroma", f"{_ADAPTERS}chroma_store:existing_collection", extra="chroma")
+INDEXES.register("pgvector", f"{_ADAPTERS}pgvector_store:existing_table", extra="pgvector")
 INDEXES.register("qdrant", f"{_ADAPTERS}qdrant_store:existing_collection", extra="qdrant")
 
 RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker")
@@ -100,7 +105,7 @@ def component_from(registry: Registry[Callable[..., Component]], text: str | Spe
             raise UsageError(f"{name}: expected a value, got the component {shown(str(value))}")
         else:
             arguments[name] = value
-    return built(build, arguments, of=f"{registry.kind} {shown(str(specification))}")
+    return built(build, arguments, of=f"{registry.kind} {shown(without_passwords(str(specification)))}")
 
 
 # The system under test from one text: a URL, a function, a file, or a specification.

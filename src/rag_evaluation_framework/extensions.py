@@ -344,6 +344,7 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<word>[^\s(),="']+)|(?P<mark>[(),=]))""",
     re.DOTALL,
 )
+_PASSWORD = re.compile(r"""(://[^\s/:@"']*:)[^\s/"']+(?=@)|(password\s*=\s*)(?:'[^']*'|[^\s"'&]+)""")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./:-]*\Z")
 _INTEGER = re.compile(r"[+-]?\d{1,300}\Z")
@@ -373,6 +374,15 @@ class Specification:
             return self.name
         inside = ", ".join(f"{key}={_written(value)}" for key, value in self.arguments.items())
         return f"{self.name}({inside})"
+
+
+def without_passwords(text: str) -> str:
+    """Return a text in which the password of an address or of a connection string is ``***``.
+
+    >>> without_passwords('pgvector(dsn="postgresql://me:secret@host/db")')
+    'pgvector(dsn="postgresql://me:***@host/db")'
+    """
+    return _PASSWORD.sub(r"\1\2***", text)
 
 
 def parse_specification(text: str) -> Specification:
@@ -450,7 +460,9 @@ class _Parser:
         if position is None:
             position = self.tokens[self.next][2] if self.next < len(self.tokens) else len(self.text)
         found = shown(self.text[position : position + 20]) if position < len(self.text) else "the end"
-        return UsageError(f"{shown(self.text)}: expected {expected} at character {position + 1}, got {found}")
+        told = without_passwords(self.text)
+        found = found if told == self.text else "something else"
+        return UsageError(f"{shown(told)}: expected {expected} at character {position + 1}, got {found}")
 
     def take(self, kind: str, value: str | None = None) -> str | None:
         """Consume the next token if it is of this kind (and value)."""

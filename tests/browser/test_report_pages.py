@@ -15,6 +15,7 @@ from rag_evaluation_framework.reports.page import page
 
 Opened: TypeAlias = Callable[..., Any]
 WIDTHS = (380, 1440)
+TRACES = Path(__file__).parents[2] / "examples" / "langchain_traces" / "traces.jsonl"
 
 
 def texts(tab: Any, query: str) -> list[str]:
@@ -52,6 +53,22 @@ def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
             assert fits, f"at {width} the page scrolls sideways"
             assert tab.locator("h1:visible").count() == 1
         check_access(tab)  # wide and light, then narrow and dark
+
+
+def test_the_steps_of_a_trace_are_a_list_with_times_and_what_went_wrong(
+    opened: Opened, tmp_path: Path
+) -> None:
+    made = page([evaluate(TRACES)])
+    (tmp_path / "traces.html").write_text(made, encoding="utf-8")
+    tab = opened(tmp_path / "traces.html", "#v=0&s=f6fb392dc3861d819705dc7a0ee97a86")
+    steps = texts(tab, ".steps li")
+    assert steps[0].startswith("retrieval WordRetriever, “adult return fare”, 3 documents")
+    assert steps[2].endswith("went wrong: KeyError(('senior', 'return'))")
+    assert tab.locator(".steps li.bad").count() == 1
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_access(tab)
 
 
 def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from rag_evaluation_framework import (
     save,
 )
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
+from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED
 
 TABLES = tables_beside(__file__)
 LOG = [
@@ -189,6 +191,14 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
         "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold\n"
         '      2 rows, 1 with a reference; change with map={"answer": FIELD}\n'
     )
+    told = (
+        "rows: question = query, answer = answer, contexts = chunks[*].content, reference = gold; "
+        '2 rows, 1 with a reference; change with map={"answer": FIELD}'
+    )
+    assert f"\n\n{told}\n\n".replace("[*]", "\\[\\*]") in result.render("markdown")
+    for html in (result._repr_html_(), result.render("page")):
+        assert told in unescape(html)
+    assert str(result.samples[1]).startswith(f"Sample row 2: {LOG[1]['query']}")
 
 
 def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
@@ -259,3 +269,29 @@ def test_every_command_that_reads_a_dataset_reads_rows_and_says_the_guess_once(
     assert (wrong.returncode, "there is no field 'frage' for the question" in wrong.stderr) == (2, True)
     with pytest.raises(UsageError, match="rows are read, not written"):
         save(load("q.jsonl"), "again.jsonl")
+
+
+def test_rows_of_what_was_retrieved_alone_skip_the_metrics_of_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"question": "What is a single?", "contexts": ["A single is 14.00."], "reference": "14.00"}
+    result = evaluate(
+        [{**row, "reference_contexts": ["A single is 14.00."]}], metrics=["faithfulness", "context_recall"]
+    )
+    assert result.metrics["context_recall"].value == 1.0
+    assert [each.reason for each in result.metrics["faithfulness"].reasons] == [ONLY_RETRIEVED]
+    assert not result.not_measured
+    assert not result.failed()
+    for metrics, said in ((None, "no row has an answer"), (["faithfulness"], "somebody has to be asked")):
+        with pytest.raises(UsageError, match=said):
+            evaluate([row], metrics=metrics)
+    with pytest.raises(UsageError, match="which field is the answer"):
+        evaluate([{**row, "text": "14.00"}])
+    Path("rows.jsonl").write_text(
+        json.dumps({**row, "reference_contexts": row["contexts"]}), encoding="utf-8"
+    )
+    scored = rag_eval_ended("score", "rows.jsonl", "-m", "faithfulness", "-m", "context_recall")
+    assert (scored.returncode, scored.stdout.count(ONLY_RETRIEVED)) == (0, 1), scored
+    again = rag_eval_ended("score", "001", "-m", "answer_correctness")
+    assert (again.returncode, again.stdout.count(ONLY_RETRIEVED)) == (0, 1), again

@@ -13,7 +13,7 @@ import pytest
 
 from cases import tables_beside
 from otlp_spans import BEGAN, attributes, request, retrieval, root, span, tool, write
-from rag_evaluation_framework import InputError, UsageError, read_dataset
+from rag_evaluation_framework import InputError, UsageError, evaluate, read_dataset
 from rag_evaluation_framework.datasets import traces as trace_reading
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.traces import ReadTraces
@@ -391,3 +391,15 @@ def test_a_tool_is_called_with_what_stands_in_its_span(tmp_path: Path) -> None:
     assert sample.recorded is not None
     # Where nothing was retrieved, what tools returned is what the answer was made from.
     assert sample.recorded.contexts == ("done",)
+
+
+def test_a_trace_that_only_retrieves_skips_the_metrics_of_answers(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.otlp.json", request(retrieval(1, 1, "fare?", {"a": "The fare is 5."}, parent=None))
+    )
+    result = evaluate(path, metrics=["faithfulness", "needless_steps"])
+    assert [(each.reason, each.count) for each in result.metrics["faithfulness"].reasons] == [
+        ("only what was retrieved is recorded, and no answer", 1)
+    ]
+    assert result.metrics["faithfulness"].n_failed == 0
+    assert result.metrics["needless_steps"].n_scored == 1

@@ -185,7 +185,7 @@ def test_judgements_of_beir_are_read_in_blocks(tmp_path: Path) -> None:
     path.write_bytes(b"query-id\tcorpus-id\tscore\na query\ta document\t1\nq2\td\t2\n")
     columns = read_qrel_columns(path)
     assert (dict(columns.queries), columns.grades.tolist()) == ({"a query": 0, "q2": 1}, [1, 2])
-    assert columns.documents.bytes_of(0) == b"a document"
+    assert columns.documents.texts() == ["a document", "d"]
 
 
 @pytest.mark.parametrize(

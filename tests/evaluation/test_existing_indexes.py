@@ -175,8 +175,28 @@ def _qdrant(folder: Path, vectors: Any) -> str:
     return f'qdrant(collection=handbook, path="{folder.name}", embedder=hashing)'
 
 
-def test_collections_of_chroma_and_qdrant_are_searched_by_the_command(vectors: Any, tmp_path: Path) -> None:
+def _pgvector(address: str, vectors: Any, table: str = "handbook") -> str:
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(address, autocommit=True) as connection:
+        size = vectors.shape[1]
+        connection.execute(
+            f"CREATE TABLE {table} (id serial, source text, content text, embedding vector({size}))"
+        )
+        values = [
+            (chunk.doc_id, chunk.content, str(vector))
+            for chunk, vector in zip(CHUNKS, vectors.tolist(), strict=True)
+        ]
+        insert = f"INSERT INTO {table} (source, content, embedding) VALUES (%s, %s, %s)"
+        connection.cursor().executemany(insert, values)
+    return f"pgvector(table={table}, embedder=hashing)"
+
+
+def test_indexes_of_chroma_qdrant_and_pgvector_are_searched_by_the_command(
+    vectors: Any, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGVECTOR_DSN", postgres)
     indexes = [_chroma(tmp_path / "chroma", vectors), _qdrant(tmp_path / "qdrant", vectors)]
+    indexes.append(_pgvector(postgres, vectors))
     recognise(HANDBOOK / "questions.eval.json").write(QUESTIONS, tmp_path / "questions.eval.json")
     given = ["retrieval", "questions.eval.json", "-k", "5"]
     options = [word for index in indexes for word in ("--index", index)]
@@ -187,14 +207,19 @@ def test_collections_of_chroma_and_qdrant_are_searched_by_the_command(vectors: A
     ranked = json.loads(done.stdout)["cells"]
     assert {cell["configuration"]["chunker"] for cell in ranked} == {"existing", str(CHUNKER)}
     recalls = {round(cell["metrics"]["span_recall"]["value"], 3) for cell in ranked}
-    assert len(ranked) == 3
+    assert len(ranked) == 4
     assert len(recalls) == 1
+    told = "pgvector(table=handbook, vector=embedding, text=content, document=source, distance=cosine, "
+    assert [cell for cell in ranked if cell["configuration"]["retriever"].startswith(told)]
     for wrong, line in {
         "chroma(collection=other, path=chroma)": 'no collection at chroma "other". There is only handbook.',
         "chroma(collection=handbook, path=nowhere)": "expected the folder of a Chroma database, got nothing",
         "chroma(collection=handbook)": "expected the host or the path of the collection",
         "qdrant(collection=handbook, path=qdrant)": "expected the setting embedder, got none",
         "chrom(path=x)": 'there is no index "chrom". Did you mean chroma?',
+        "pgvector(table=handbok, embedder=hashing)": '"handbok". Did you mean handbook?',
+        "pgvector(table=handbook, text=contents, vector=source, embedder=hashing)": 'column "contents". Did',
+        "pgvector(table=handbook, distance=cos, embedder=hashing)": "no distance of pgvector",
     }.items():
         with chdir(tmp_path), pytest.raises(UsageError, match=re.escape(line)):
             existing_index(wrong)
@@ -211,7 +236,109 @@ def test_a_collection_is_a_target_by_its_specification(
     assert found.columns.scored("span_recall") == cell.columns.scored("span_recall")
 
 
-@pytest.mark.vendors("langchain_community", "faiss", "llama_index")
+def test_a_table_is_read_by_its_names_types_and_index_and_never_written_to(
+    vectors: Any, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setenv("PGVECTOR_DSN", postgres)
+    few = vectors[:6, :32]
+    size = few.shape[1]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            f'CREATE TABLE "Rows" (uuid text, "Vec" halfvec({size}), other halfvec({size}), document text, '
+            'cmetadata jsonb, "start" int, "end" int)'
+        )
+        values = [
+            (number, str(vector), chunk.content, json.dumps({"source": chunk.doc_id}), number, number + 1)
+            for number, (chunk, vector) in enumerate(zip(CHUNKS[:6], few.tolist(), strict=True))
+        ]
+        insert = 'INSERT INTO "Rows" VALUES (%s, %s, NULL, %s, %s, %s, %s)'
+        connection.cursor().executemany(insert, values)
+        connection.execute('CREATE INDEX ON "Rows" USING hnsw ("Vec" halfvec_l2_ops)')
+    with pytest.raises(UsageError, match=r"table Rows: expected the setting vector, .* of: Vec, other"):
+        existing_index("pgvector(table=Rows, embedder=hashing)")
+    given = "table=public.Rows, vector=Vec, embedder=hashing(dimensions=32)"
+    index = existing_index(f"pgvector({given}, where=\"uuid <> '5'\")")
+    assert "text=document, distance=l2" in str(index)
+    found = index.system.found(CHUNKS[0].content, 9)
+    assert len(found) == 5
+    assert {(each["source"], each["start"], each["end"]) for each in found} == {
+        (chunk.doc_id, number, number + 1) for number, chunk in enumerate(CHUNKS[:5])
+    }
+    with pytest.raises(UsageError, match="cannot be searched: different halfvec dimensions 32 and 1024"):
+        existing_index("pgvector(table=Rows, vector=Vec, embedder=hashing)").index([])
+    writes = f"pgvector({given}, where=\"setval('numbers', 7) > 0\")"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE numbers")
+    with pytest.raises(UsageError, match=r"cannot execute setval\(\) in a read-only transaction"):
+        existing_index(writes).index([])
+
+
+def test_an_approximate_index_tells_what_it_misses_of_the_nearest(
+    vectors: Any, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setenv("PGVECTOR_DSN", postgres)
+    table = _pgvector(postgres, vectors, "coarse")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "CREATE INDEX ON coarse USING ivfflat (embedding vector_cosine_ops) WITH (lists = 8)"
+        )
+    # The server would not use the index of so small a table.
+    monkeypatch.setenv("PGOPTIONS", "-c enable_seqscan=off")
+    recognise(HANDBOOK / "questions.eval.json").write(QUESTIONS, tmp_path / "questions.eval.json")
+    given = ["retrieval", "questions.eval.json", "-k", "5", "--chunker", str(CHUNKER)]
+    stores = (
+        "pgvector(index=ivfflat, lists=8, probes=1)",
+        "pgvector(index=ivfflat, lists=8, probes=8)",
+        "exact",
+    )
+    options = [word for store in stores for word in ("--store", store)]
+    done = rag_eval_ended(*given, *options, "--index", table, "--width", "140", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = (tmp_path / "runs").iterdir()
+    cells = json.loads((run / "results.json").read_text())["cells"]
+    told = {
+        cell["configuration"]["retriever"]: tuple(
+            map(cell["performance"].get, ("store_recall", "store_effort"))
+        )
+        for cell in cells
+    }
+    found = {name: recall for name, (recall, effort) in told.items() if effort == "probes=1"}
+    assert len(found) == 2  # that of the table, and ours
+    assert all(0 < recall < 0.99 for recall in found.values())
+    assert [each for name, each in told.items() if "probes=8" in name] == [(1.0, "probes=8")]
+    assert [each for name, each in told.items() if name.endswith("store=exact)")] == [(1.0, None)]
+    wanted = [
+        f"index itself misses {100 * (1 - recall):.0f} % of the nearest chunks with probes=1; more finds more"
+        for recall in found.values()
+    ]
+    exported = rag_eval_ended("export", run.name, "--to", "markdown", "-o", "sweep.md", folder=tmp_path)
+    page = rag_eval_ended("report", run.name, "--out", "sweep.html", folder=tmp_path)
+    assert (exported.returncode, page.returncode) == (0, 0), page.stderr
+    for text in (done.stdout, (tmp_path / "sweep.md").read_text(), (tmp_path / "sweep.html").read_text()):
+        assert [line for line in wanted if line not in text] == []
+        assert text.count("the index itself misses") >= 2
+    assert "recall of the index" in (tmp_path / "sweep.html").read_text()
+
+
+def test_of_several_places_of_a_text_the_index_may_name_its_own() -> None:
+    document = next(iter(CORPUS))
+    twice = PositionAwareChunk(CHUNKS[0].id, "ferry … ferry", document.id, 0, 13)
+
+    class Named(Searched):
+        def __init__(self) -> None: ...
+
+        def invoke(self, query: str) -> Any:
+            return [{"page_content": "ferry", "source": document.id, "start": 8, "end": 13}]
+
+    index = existing_index(Named())
+    index.index([twice])
+    [[found]] = index.retrieve(["?"], 1)
+    assert (found.start, found.end, dict(found.metadata)) == (8, 13, {})
+
+
+@pytest.mark.vendors("langchain_community", "faiss", "llama_index.core")
 @pytest.mark.filterwarnings("ignore")
 def test_stores_of_langchain_and_llama_index_have_the_figures_of_the_pipeline(vectors: Any) -> None:
     from langchain_community.vectorstores import FAISS

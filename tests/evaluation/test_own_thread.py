@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
+from rag_evaluation_framework.workers import in_own_thread
 
 place = contextvars.ContextVar("place", default="")
 

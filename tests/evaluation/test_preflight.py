@@ -12,13 +12,8 @@ import pytest
 from rag_evaluation_framework import InputError, Milestones, Refusal, Sample, Turn
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
-from rag_evaluation_framework.evaluation.preflight import (
-    MissingFields,
-    check_writable,
-    lacks,
-    plan_evaluation,
-    refuse_secrets,
-)
+from rag_evaluation_framework.evaluation.missing_fields import MissingFields, lacks
+from rag_evaluation_framework.evaluation.preflight import check_writable, plan_evaluation, refuse_secrets
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.records.runs import SampleChoice

@@ -10,7 +10,7 @@ import pytest
 
 from command_lines import rag_eval_ended
 from otlp_spans import request, retrieval, root, span, tool, write
-from rag_evaluation_framework import Options, UsageError, evaluate
+from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
 from rag_evaluation_framework.records.steps import TraceChoice
 
 FARES = {"fares.md": "The fare to Skerry is five pounds.", "dogs.md": "Dogs travel free."}
@@ -91,6 +91,38 @@ def test_tools_time_and_tokens_are_scored_by_step(folder: Path) -> None:
         {"name": "fare", "span": f"{4:016x}"},
         {"name": "clock", "span": None},
     ]
+
+
+def test_the_steps_of_a_trace_are_shown_by_terminal_page_and_notebook(folder: Path, tmp_path: Path) -> None:
+    broken = span(4, 3, 1, MODEL, ms=3000, status={"code": 2, "message": "the model is <b>down</b>"})
+    last = request(root(4, "And to Calf?", "Five."), retrieval(4, 2, "fare", {}), broken)
+    lines = (folder / "traces" / "1.jsonl").read_bytes() + json.dumps(last).encode() + b"\n"
+    (tmp_path / "t.jsonl").write_bytes(lines)
+    done = rag_eval_ended("score", "t.jsonl", "--details", folder=tmp_path)
+    assert (  # the middle of 25 and 5, of 5, and of 200 and 3000
+        "By step, in the middle trace: retrieval 15 ms, tool 5 ms, model 1.6 s and 48 tokens."
+        in " ".join(done.stdout.split())
+    )
+    first, second = f"{1:032x}", f"{4:032x}"
+    shown = rag_eval_ended("show", "--sample", first, "--sample", second, folder=tmp_path).stdout
+    for line in (
+        "  steps      1  retrieval: step, “fare”, 2 documents (5 ms)\n",
+        '             3  tool: fare, {"to":"Skerry"} (5 ms)\n',
+        "             4  model: step, 40 tokens in, 8 tokens out (200 ms)\n",
+        "  by step    retrieval 25 ms, tool 5 ms, model 200 ms and 48 tokens; 1.0 s in all\n",
+        "  steps      1  retrieval: step, “fare”, nothing found (5 ms)\n",
+    ):
+        assert line in shown
+    assert "went wrong: the model is <b>down</b>" in " ".join(shown.split())
+    result = load(next((tmp_path / "runs").iterdir()))
+    assert isinstance(result, Evaluation)
+    row = next(row for row in result.rows if row.id == second)
+    told = "model: step, 40 tokens in, 8 tokens out (3.0 s) went wrong: the model is &lt;b&gt;down&lt;/b&gt;"
+    for html in (row._repr_html_(), row.sample._repr_html_() if row.sample else ""):
+        assert told in html
+    page = result.render("page")
+    assert "By step, in the middle trace" in page
+    assert '"retrieval","step, “fare”, 2 documents","5 ms",[2.0,2.5],null' in page  # of the second it took
 
 
 def test_without_metrics_traces_are_scored_by_what_they_can_bear_and_what_is_wrong_is_told(

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fault_agent import running_server
 
 from command_lines import commands_next, rag_eval, rag_eval_ended
 from rag_evaluation_framework import load
@@ -124,6 +125,21 @@ def test_commands_that_look_at_what_is_there(
     done = rag_eval(*arguments, "--width", str(width))
     assert done.exception is None
     check(name, width, done.stdout)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", ["chunkers", "targets"])
+def test_lists_of_components_have_their_screens(kind: str, width: int) -> None:
+    check(f"list-{kind}", width, rag_eval("list", kind, "--width", str(width)).stdout)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_an_agent_that_is_probed_is_shown_with_what_was_read(width: int) -> None:
+    with running_server() as server:
+        for name, url in (("probe", server.url), ("probe-refused", server.fault("404"))):
+            done = rag_eval("probe", url, "--width", str(width))
+            told = done.stdout.replace(server.url, "http://127.0.0.1:40000")
+            check(name, width, re.sub(r"\b\d+ ms", "5 ms", told))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

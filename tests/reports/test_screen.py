@@ -15,7 +15,6 @@ from rag_evaluation_framework.reports.screen import (
     cells,
     cut,
     difference,
-    duration,
     figure,
     interval_text,
     listed,
@@ -26,6 +25,7 @@ from rag_evaluation_framework.reports.screen import (
     wrapped,
 )
 from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.text.display import duration
 
 
 def interval(low: float, high: float) -> Interval:

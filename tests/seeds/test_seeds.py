@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import runpy
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from following import memory, ran
 from promises import Promise, seeds
 
 import rag_evaluation_framework as door
 from cases import FERRIES
-from rag_evaluation_framework.cli.agentspec import main as agentspec
-from rag_evaluation_framework.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = {"rag-eval": main, "agentspec": agentspec}
 
 
 class Done(NamedTuple):
@@ -38,23 +32,9 @@ class Done(NamedTuple):
 
 
 def shell(line: str) -> Done:
-    """Run a command line of a seed: our commands, and the scripts of the project, wherever they are."""
-    program, *arguments = line.split()
-    if program == "python":
-        program, *arguments = arguments
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    code, argv = 0, sys.argv
-    sys.argv = [program, *arguments]
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            if program in PROGRAMS:
-                PROGRAMS[program](arguments)
-            else:
-                runpy.run_path(str(ROOT / program), run_name="__main__")
-    except SystemExit as end:
-        code = int(end.code or 0)
-    finally:
-        sys.argv = argv
+    """Run a command line of a seed."""
+    out, err = memory(), memory()
+    code = ran(line, out, err)
     told = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
     return Done(code, *told)
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from http.client import IncompleteRead
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,6 +30,7 @@ RECORDED = FIXTURES / "servers.json.gz"
 PACKAGES = {
     "langserve": "langserve",
     "gradio": "gradio",
+    "gradio5": "gradio",
     "langgraph": "langgraph-api",
     "litellm": "litellm",
     "hayhooks": "hayhooks",
@@ -111,6 +113,12 @@ CASES = {
     ),
     "gradio, a chat": Case(
         "gradio", "", _api("/gradio_api/call/_chat", "gradio", answer="[0]"), 2, ending=" (2)"
+    ),
+    "gradio 5, a chat": Case(
+        "gradio5",
+        "",
+        _api("/gradio_api/call/chat", "gradio", {"data": ["{{question}}", None]}, answer="[0]"),
+        4,
     ),
     "gradio, an interface with a slider": Case(
         "gradio_mounted",
@@ -294,11 +302,12 @@ def recording_server(real: str, kept: dict[str, Exchange]) -> Iterator[str]:
             except urllib.error.HTTPError as error:
                 reply = error
             with reply:
-                exchange = {
-                    "status": reply.status,
-                    "type": reply.headers.get("Content-Type", ""),
-                    "body": reply.read().decode(),
-                }
+                try:
+                    told = reply.read()
+                except IncompleteRead as cut:  # it broke off after it had told of an error
+                    told = cut.partial
+                kind = reply.headers.get("Content-Type", "")
+                exchange = {"status": reply.status, "type": kind, "body": told.decode()}
             kept.setdefault(key_of(self.command, self.path, body), exchange)
             self.reply(exchange["status"], exchange["body"].encode(), {"Content-Type": exchange["type"]})
 

@@ -209,6 +209,7 @@ def _become(program: str, *arguments: str) -> None:
 SERVERS: dict[str, tuple[str, Callable[[int], None], str]] = {
     "langserve": ("langserve", langserve, "/openapi.json"),
     "gradio": ("gradio", gradio, "/gradio_api/info"),
+    "gradio5": ("gradio5", gradio, "/gradio_api/info"),
     "gradio_mounted": ("gradio", gradio_mounted, "/talk/gradio_api/info"),
     "langgraph": ("langgraph", langgraph, "/ok"),
     "litellm": ("litellm", litellm, "/health/liveliness"),
@@ -218,7 +219,7 @@ SERVERS: dict[str, tuple[str, Callable[[int], None], str]] = {
 
 
 @contextmanager
-def vendor_server(name: str, *, within: float = 120.0) -> Iterator[str]:
+def vendor_server(name: str, *, within: float = 300.0) -> Iterator[str]:
     """Serve an assistant in a process of its own for as long as the block lasts."""
     environment, _, ready = SERVERS[name]
     python = ENVIRONMENTS / environment / "bin" / "python"
@@ -227,7 +228,7 @@ def vendor_server(name: str, *, within: float = 120.0) -> Iterator[str]:
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     variables = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w+") as log:
+    with tempfile.TemporaryDirectory() as folder, (said := Path(folder) / "log").open("w") as log:
         process = subprocess.Popen(
             [str(python), __file__, name, str(port)],
             cwd=folder,
@@ -238,9 +239,8 @@ def vendor_server(name: str, *, within: float = 120.0) -> Iterator[str]:
         try:
             deadline = time.monotonic() + within
             while not _answers(url + ready):
-                log.seek(0)
-                assert process.poll() is None, log.read()[-3000:]
-                assert time.monotonic() < deadline, log.read()[-3000:]
+                assert process.poll() is None, said.read_text()[-3000:]
+                assert time.monotonic() < deadline, said.read_text()[-3000:]
                 time.sleep(0.2)
             yield url
         finally:

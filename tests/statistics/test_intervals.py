@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import InputError, RagEvalError, UsageError
+from rag_evaluation_framework.statistics import intervals
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     bootstrap_interval,
@@ -200,6 +201,22 @@ def test_bootstrap_of_ten_thousand_values_stays_within_a_few_megabytes() -> None
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6
+
+
+def test_intervals_of_many_values_are_what_ever_more_resamples_come_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = np.random.default_rng(5).exponential(size=6_000)
+    closed, outlier = bootstrap_interval(values), bootstrap_interval([*values, 1e4], resamples=100)
+    assert closed.method == "studentised bootstrap, closed form"
+    assert outlier.method == "studentised bootstrap, 100 resamples"
+    monkeypatch.setattr(intervals, "_FEWEST_FOR_EXPANSION", 10_000)
+    drawn = bootstrap_interval(values, resamples=20_000)
+    error = float(values.std(ddof=1)) / math.sqrt(len(values))
+    # 20,000 resamples tell these quantiles to about 0.02.
+    assert (drawn.low, drawn.high) == pytest.approx((closed.low, closed.high), abs=0.05 * error)
+    # The right tail is the longer one: by about 2 (2 z^2 + 1) / 6 / sqrt(n) = 0.037 errors.
+    assert closed.high - values.mean() - 1.96 * error == pytest.approx(0.037 * error, rel=0.2)
 
 
 def test_mean_interval_is_wilsons_for_scores_that_are_few_or_coarse_and_the_bootstrap_for_all_else() -> None:

@@ -341,6 +341,11 @@ def _wanted(outcome: Probe) -> Iterator[Candidate]:
     if protocol == "langserve" and outcome.candidate.body is None and outcome.status in _WRONG_INPUT:
         for name in ("question", "input", "query", "messages"):
             yield Candidate(protocol=protocol, path=path, body={"input": {name: _FIELDS[name]}})
+    if protocol == "gradio" and outcome.failure is not None:
+        sent = {**SHAPES[protocol].body, **(outcome.candidate.body or {})}
+        if sent.pop("session_hash", None) is not None:  # version 5 knows no session, and wants its states
+            for data in (sent["data"], [*sent["data"], None]):
+                yield replace(outcome.candidate, body={**sent, "data": data})
     if outcome.status in _REDIRECTS and path is not None and not path.endswith("/"):
         yield replace(outcome.candidate, path=f"{path}/")  # most often only this is missing
     if outcome.status not in (400, 422) or outcome.candidate.method == "GET":

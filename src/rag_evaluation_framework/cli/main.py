@@ -115,9 +115,10 @@ class Steps:
     def __enter__(self) -> Self:
         if not self._silent:
             # Imported here, not in the thread: the work imports too, and two at once may wait for each other.
-            from rag_evaluation_framework.reports import progress, screen
+            from rag_evaluation_framework.reports import progress
+            from rag_evaluation_framework.text import display
 
-            self._teller = threading.Thread(target=self._tell, args=(progress, screen), daemon=True)
+            self._teller = threading.Thread(target=self._tell, args=(progress, display), daemon=True)
             self._teller.start()
         return self
 
@@ -134,16 +135,16 @@ class Steps:
         """Count texts that were embedded."""
         self._texts += count
 
-    def _tell(self, progress: ModuleType, screen: ModuleType) -> None:
+    def _tell(self, progress: ModuleType, display: ModuleType) -> None:
         stream, begun, is_live = sys.stderr, time.monotonic(), sys.stderr.isatty()
         seconds = progress.LIVE_SECONDS if is_live else progress.PLAIN_SECONDS
         line = None
         with suppress(OSError, ValueError):  # standard error may be closed; the work goes on
             while not self._is_over.wait(seconds):
                 line = line or progress.Line(stream, live=is_live)
-                told = [screen.one_line(self._step, 300) or "working"]
+                told = [display.short_text(self._step, 300) or "working"]
                 told += [f"{counted(self._texts, 'text')} embedded"] if self._texts else []
-                told += [] if is_live else [f"{screen.duration(time.monotonic() - begun)} so far"]
+                told += [] if is_live else [f"{display.duration(time.monotonic() - begun)} so far"]
                 line.write("; ".join(told))
             if line is not None:
                 line.finish()

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
+    from rag_evaluation_framework.reports.screen import Screen
 
 _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300
@@ -124,7 +125,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     if given["as_json"]:
         print_json(_document(outcome, lines))
     else:
-        click.echo(_text(outcome, lines, url, given["write"]))
+        _show(outcome, lines, url, given["write"])
     context.exit(_UNREACHABLE if outcome.failure else 0)
 
 
@@ -228,49 +229,58 @@ def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _text(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | None) -> str:
+def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | None) -> None:
     from rag_evaluation_framework.adapters.http_agent import shown_address
     from rag_evaluation_framework.files.yaml_documents import encode
 
+    screen = new_screen()
     status = "no reply" if outcome.status is None else f"status {outcome.status}"
     method, label = outcome.candidate.method, outcome.candidate.label
-    shown_lines = [f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, asked with {label}"]
-    shown_lines.append("")
+    screen.say(
+        f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, asked with {label}", hang=2
+    )
+    screen.gap()
     if outcome.failure is not None:
-        shown_lines.append(f"no answer   {outcome.failure}")
-    shown_lines += [f"{part:<11} {value}" for part, value in _parts(outcome)]
-    shown_lines += ["", *(f"hint: {hint}" for hint in outcome.hints())] if outcome.hints() else []
-    shown_lines += _tried(outcome)
+        screen.say(f"no answer   {outcome.failure}", hang=12)
+    for part, value in _parts(outcome):
+        screen.say(f"{part:<11} {value}", hang=12)
+    screen.gap()
+    for hint in outcome.hints():
+        screen.say(f"hint: {hint}", hang=6)
+    _show_others(screen, outcome)
     if lines is not None:
-        document = encode({"spec": {"api": lines}}).rstrip().splitlines()
-        indents = [len(line) - len(line.lstrip()) + 2 for line in document]
-        clean = [
-            " " * indent + one_line(line, len(line)) for indent, line in zip(indents, document, strict=True)
-        ]
-        shown_lines += ["", "In a manifest:", *clean]
+        screen.gap()
+        screen.say("In a manifest:")
+        for line in encode({"spec": {"api": lines}}).rstrip().splitlines():
+            screen.say(line, indent=2, hang=len(line) - len(line.lstrip()) + 6)
     if outcome.body:
-        body = outcome.body.splitlines()
-        shown_lines += ["", "The reply:", *(one_line(line, len(line)) for line in body)]
-    if file is not None and lines is not None:
-        shown_lines += ["", f"wrote {file}", f"next: rag-eval evaluate {file}"]
-    elif lines is not None:
-        shown_lines += ["", f"next: rag-eval probe {shown_address(url)} --write agent.yaml"]
-    return "\n".join(shown_lines)
+        screen.gap()
+        screen.say("The reply:")
+        for line in outcome.body.splitlines():
+            screen.say(line)
+    if lines is not None:
+        screen.gap()
+        if file is not None:
+            screen.say(f"wrote {file}")
+        address = shown_address(url)
+        screen.steps(
+            [(f"rag-eval evaluate {file}" if file else f"rag-eval probe {address} --write agent.yaml", "")]
+        )
+    show(screen)
 
 
-def _tried(outcome: Probe) -> list[str]:
-    """Return a line for each request but the one that is shown, where there were several."""
+def _show_others(screen: Screen, outcome: Probe) -> None:
+    """Add a line for each request but the one that is shown, where there were several."""
     from rag_evaluation_framework.adapters.agent_probe import told
 
     others = [each for each in outcome.tried if each.candidate is not outcome.candidate]
     if not others:
-        return []
-    listed = [
-        f"  {each.candidate.method} {each.address} {each.candidate.label}: "
-        + one_line(told(each), _TRIED_CHARACTERS)
-        for each in others
-    ]
-    return ["", f"{counted(len(outcome.tried), 'request')} in all; the others:", *listed]
+        return
+    screen.gap()
+    screen.say(f"{counted(len(outcome.tried), 'request')} in all; the others:")
+    for each in others:
+        asked = f"{each.candidate.method} {each.address} {each.candidate.label}"
+        screen.say(f"{asked}: {one_line(told(each), _TRIED_CHARACTERS)}", indent=2, hang=4)
 
 
 def _parts(outcome: Probe) -> list[tuple[str, str]]:

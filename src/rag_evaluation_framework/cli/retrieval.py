@@ -119,7 +119,7 @@ _COMMON = (
 @_tried(
     "--index",
     help="Index that exists already, to search as it is: chroma(collection=…, path=…), "
-    "qdrant(…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
+    "qdrant(…), pgvector(table=…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
 )
 @_tried("--reranker", help="Reranker to try; may be repeated.  [default: none]")
 @click.option(

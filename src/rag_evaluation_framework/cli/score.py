@@ -189,15 +189,19 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
 
 
 def _say_reading(suite: Suite) -> None:
-    """Say which field is taken for what before anything is scored, so that a wrong guess costs nothing."""
-    from rag_evaluation_framework.reports.rows_screen import show_reading
+    """Say which field, or whose format, is read before anything is scored: a wrong guess costs nothing."""
+    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.reports.rows_screen import show_format, show_reading
 
     for dataset in suite.plan.datasets:
+        entry, screen = dataset.entry, new_screen(suite.secrets.mask)
         if dataset.reading is not None:
-            screen = new_screen(suite.secrets.mask)
             show_reading(screen, dataset.reading)
-            show(screen)
-            click.echo()
+        elif entry.path is not None:
+            format_ = entry.format or recognise(entry.path).name
+            show_format(screen, entry.path.name, format_, dataset.selection.n_in_file)
+        show(screen)
+        click.echo()
 
 
 def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:

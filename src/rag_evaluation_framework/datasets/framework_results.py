@@ -13,7 +13,7 @@ a prediction     ``toDict`` and ``keys`` (DSPy)
 ===============  ========================================================================================
 
 A context becomes ``{"text", "source", "score"}``: the source is what its metadata say it is from, else the
-document or the id that it has itself.
+document or the id that it has itself. One that is a dictionary keeps its ``start`` and ``end`` besides.
 """
 
 from __future__ import annotations
@@ -215,7 +215,8 @@ def _plain_context(value: Any) -> Row | None:
     if not isinstance(text, str) or _role(value) is not None:
         return None
     metadata = value.get("metadata")
-    return _made(text, {**value, **(metadata if isinstance(metadata, Mapping) else {})}, None)
+    read = _made(text, {**value, **(metadata if isinstance(metadata, Mapping) else {})}, None)
+    return read | {name: value[name] for name in ("start", "end") if type(value.get(name)) is int}
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Row | None:

@@ -188,7 +188,8 @@ def reading_of(
         for part, names in (("sources", _table().sources), ("scores", _table().scores)):
             if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
                 found[part] = inner
-    wanted = ["question", *(["answer"] if needs_answer and not _is_retrieval(found) else [])]
+    needs_answer = needs_answer and "answer" not in asked and not _is_retrieval(found, rows)
+    wanted = ["question", *(["answer"] if needs_answer else [])]
     if missing := [part for part in wanted if part not in found]:
         raise _which(missing, found, rows, name, in_memory=in_memory)
     fields = {part: found[part] for part in PARTS if part in found}
@@ -358,10 +359,12 @@ def _ends_with_answer(values: Iterable[Any]) -> bool:
     return any(isinstance(each, dict) and each.get("role") in ("assistant", "ai") for each in last)
 
 
-def _is_retrieval(found: Mapping[str, str]) -> bool:
-    """Tell rows of what was retrieved and what should have been, which need no answer."""
+def _is_retrieval(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell rows of what was retrieved, which need no answer: nothing else in them could be one."""
     is_judged = "relevant_documents" in found or "relevant_chunk_ids" in found
-    return is_judged and "sources" in found and "reference" not in found
+    if is_judged and "sources" in found and "reference" not in found:
+        return True
+    return "contexts" in found and not _likely(["answer"], found, rows)
 
 
 # Texts, sources and scores in lists of objects.

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
-from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.files.access import open_reading, open_stored
 from rag_evaluation_framework.metrics.judged_columns import (
-    MASKS,
     PADDING,
     WORD,
     Ids,
@@ -30,6 +29,7 @@ from rag_evaluation_framework.metrics.judged_columns import (
     QrelColumns,
     RunBlock,
     Words,
+    words_at,
 )
 from rag_evaluation_framework.metrics.judged_rankings import Booleans, Floats
 
@@ -37,6 +37,18 @@ Format = Literal["trec", "beir", "json"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENT = b"#"
+
+
+# What Parquet files, Arrow files and Arrow streams begin with.
+PARQUET, ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARRO", b"\xff\xff\xff\xff"
+
+
+def is_table(path: Path) -> bool:
+    """Tell a Parquet or Arrow file by its first bytes."""
+    if not path.is_file():
+        return False
+    with open_stored(path) as file:
+        return file.read(4) in (PARQUET, ARROW_FILE, _ARROW_STREAM)
 
 
 def told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
@@ -164,7 +176,7 @@ def finite_number(text: bytes) -> float:
 # The same columns, in blocks.
 
 # Few enough that the columns of a block stay in the processor's cache.
-_BLOCK_BYTES = 1 << 21
+_BLOCK_BYTES = 1 << 20
 # A longer id would make the words of all others too many.
 _LONGEST_ID = 512
 
@@ -176,11 +188,7 @@ class RunFile:
 
     def __init__(self, path: Path, *, format: Format | None = None) -> None:  # noqa: A002
         self._path, self._format = path, format
-        self._queries: set[str] = set()
-
-    def __contains__(self, query: object) -> bool:
-        """Tell whether a query was met when the run was read."""
-        return query in self._queries
+        self.queries: set[str] = set()
 
     def blocks(self) -> Iterator[RunBlock]:
         """Yield what the queries retrieved, as they come."""
@@ -188,19 +196,19 @@ class RunFile:
             raise NotPlain
         with open_reading(self._path) as stream:
             lines = _Lines(stream)
-            rest = b""
+            kept: Data = b""
             while lines.has_more:
-                table = _read_columns(lines.read(rest), TREC_RUN)
+                table = _read_columns(lines.read(kept), TREC_RUN)
                 starts = table.queries.changes()
-                end, rest = len(table.queries), b""
+                end, kept = len(table.queries), b""
                 if lines.has_more and len(starts):
                     # The last query may go on in the next lines.
                     end, starts = int(starts[-1]), starts[:-1]
-                    rest = table.data[int(table.queries.starts[end]) :]
+                    kept = memoryview(table.lines)[int(table.queries.starts[end]) : table.size]
                 if len(starts):
                     counts = np.diff(starts, append=end)
-                    names = [table.queries.bytes_of(row).decode() for row in starts.tolist()]
-                    self._queries.update(names)
+                    names = table.queries[starts].texts()
+                    self.queries.update(names)
                     yield RunBlock(names, counts, table.documents[:end], _scores(table.numbers[:end], counts))
 
 
@@ -219,13 +227,13 @@ def read_qrel_columns(path: Path, *, format: Format | None = None) -> QrelColumn
         while lines.has_more:
             table = _read_columns(lines.read(b""), layout)
             starts = table.queries.changes()
-            named = [table.queries.bytes_of(row).decode() for row in starts.tolist()]
+            named = table.queries[starts].texts()
             own = np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
             query = np.repeat(own, np.diff(starts, append=len(table.queries)))
             documents = table.documents
             columns.append((query, documents.starts + offset, documents.lengths, _grades(table.numbers)))
-            pieces.append(table.data)
-            offset += len(table.data)
+            pieces.append(bytes(memoryview(table.lines)[: table.size]))
+            offset += table.size
     if not numbers:
         raise NotPlain
     query, starts, lengths, grades = (np.concatenate(each) for each in zip(*columns, strict=True))
@@ -246,95 +254,108 @@ def _told(path: Path, format_: Format | None) -> Format:
         return told_format(stream, str(path))[0]
 
 
+Data = bytes | bytearray | memoryview
+
+
 class _Lines:
     """A file in pieces of whole lines, without a byte order mark and without its header."""
 
     def __init__(self, stream: BinaryIO, *, header: bytes | None = None) -> None:
         self._stream, self._header = stream, header
-        self._tail, self._is_first = b"", True
-        self.has_more = True
+        self._tail: Data = b""
+        self._is_first = self.has_more = True
 
-    def read(self, rest: bytes) -> bytes:
-        """Return what was left of the last piece and the lines that follow it, at least as much again."""
-        size = max(_BLOCK_BYTES, len(rest))
-        piece = self._stream.read(size)
-        if self._is_first:
-            piece = piece.removeprefix(BYTE_ORDER_MARK)
-            first, _, others = piece.partition(b"\n")
-            if self._header is not None and first.rstrip(b"\r") == self._header:
-                piece = others
-            self._is_first = False
-        data = self._tail + piece
+    def read(self, kept: Data) -> tuple[bytearray, int]:
+        """Return what was kept of the last piece and the lines after it, and where they end."""
+        before = len(kept) + len(self._tail)
+        size = max(_BLOCK_BYTES, before)
+        data = bytearray(before + size + 1 + len(PADDING))
+        data[: len(kept)], data[len(kept) : before] = kept, self._tail
+        count = self._stream.readinto(memoryview(data)[before : before + size])  # type: ignore[attr-defined]
         # A stream may give less than was asked for before it ends, but then not nothing.
-        self.has_more = bool(piece)
-        end = data.rfind(b"\n") + 1 if self.has_more else len(data)
-        self._tail = data[end:]
-        whole = rest + data[:end]
-        return whole if self.has_more or not whole or whole.endswith(b"\n") else whole + b"\n"
+        self.has_more, filled = count > 0, before + count
+        if self._is_first:
+            self._is_first = False
+            first = bytes(data[: data.find(b"\n") + 1 or filled]).removeprefix(BYTE_ORDER_MARK)
+            skipped = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
+            if self._header is not None and first.rstrip(b"\r\n") == self._header:
+                skipped += len(first)
+            del data[:skipped]
+            filled -= skipped
+        end = data.rfind(b"\n", 0, filled) + 1
+        if not self.has_more and filled > end:
+            data[filled] = _NEW_LINE
+            end = filled = filled + 1
+        self._tail = data[end:filled]
+        data[end:filled] = bytes(filled - end)
+        return data, end
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The fields of a piece's lines that are read."""
+    """The fields of lines that are read; the lines end at ``size``, and zeros follow."""
 
-    data: bytes
+    lines: bytearray
+    size: int
     queries: Ids
     documents: Ids
     numbers: Ids
 
 
-def _read_columns(data: bytes, layout: Layout) -> _Columns:
+def _read_columns(piece: tuple[bytearray, int], layout: Layout) -> _Columns:
     """Split lines into columns."""
-    if not data.isascii():
+    lines, size = piece
+    if not lines.isascii():
         try:
-            data.decode()
+            lines.decode()
         except UnicodeDecodeError:
             raise NotPlain from None
-    ends = _ends(data, layout)
+    ends = _ends(lines, size, layout)
     if ends is None:
-        data = _written_plainly(data, layout)
-        ends = _ends(data, layout)
+        plain = _written_plainly(lines[:size], layout)
+        lines, size = bytearray(plain + PADDING), len(plain)
+        ends = _ends(lines, size, layout)
         if ends is None:
             raise NotPlain
-    padded = np.frombuffer(data + PADDING, dtype=np.uint8)
+    data = np.frombuffer(lines, dtype=np.uint8)
 
     def column(place: int) -> Ids:
         starts = ends[place - 1] + 1
         if place == 0:
             starts[1:], starts[:1] = starts[:-1].copy(), 0
-        return Ids(padded, starts, ends[place] - starts)
+        return Ids(data, starts, ends[place] - starts)
 
-    read = _Columns(data, column(layout.query), column(layout.document), column(layout.number))
+    read = _Columns(lines, size, column(layout.query), column(layout.document), column(layout.number))
     if max(int(each.lengths.max(initial=0)) for each in (read.queries, read.documents)) > _LONGEST_ID:
         raise NotPlain
     return read
 
 
-def _ends(data: bytes, layout: Layout) -> Places | None:
+def _ends(data: bytearray, size: int, layout: Layout) -> Places | None:
     """Return where the fields of each line end, a row for each column; ``None`` if a line is not plain."""
-    each = np.frombuffer(data, dtype=np.uint8)
-    in_line = [_TAB] if layout.separator else [_SPACE, _TAB]
-    is_end = each <= _SPACE if layout.separator is None else (each == _TAB) | (each == _NEW_LINE)
-    width = len(layout.columns)
-    ends = np.flatnonzero(is_end)
+    each = np.frombuffer(data, dtype=np.uint8)[:size]
+    width, by_tabs = len(layout.columns), layout.separator is not None
+    ends = np.flatnonzero((each == _TAB) | (each == _NEW_LINE) if by_tabs else each <= _SPACE)
     lines, left = divmod(len(ends), width)
-    separators = sum(int(np.count_nonzero(each == mark)) for mark in in_line)
-    if left or separators != lines * (width - 1):
-        return None
-    if lines and (ends[0] == 0 or (np.diff(ends) == 1).any()):
+    if left or (lines and (ends[0] == 0 or int((ends[1:] - ends[:-1]).min(initial=2)) < 2)):
         return None
     columns = np.ascontiguousarray(ends.reshape(lines, width).T)
-    if not (each[columns[-1]] == _NEW_LINE).all():
+    last = columns[-1]
+    # As many lines as line ends, and each where a line has to end: what ends other fields is no line end.
+    if int(np.count_nonzero(each == _NEW_LINE)) != lines or not (each[last] == _NEW_LINE).all():
         return None
-    if layout.separator is None:
-        if lines and (each[0] == _HASH or (each[columns[-1][:-1] + 1] == _HASH).any()):
-            return None
-    elif b"\r" in data:
+    if by_tabs:
+        return None if b"\r" in data else columns
+    # Of what is below a space, nothing but tabs and line ends may part fields.
+    controls = int(np.count_nonzero(each < _SPACE)) - lines
+    if controls and controls != data.count(b"\t"):
+        return None
+    if lines and (each[0] == _HASH or (each[last[:-1] + 1] == _HASH).any()):
         return None
     return columns
 
 
-def _written_plainly(data: bytes, layout: Layout) -> bytes:
+def _written_plainly(data: bytearray, layout: Layout) -> bytes:
     """Return the lines that are read, each with its columns and single separators."""
     table = Table("", layout, bytes)
     separator, width = layout.separator or b" ", len(layout.columns)
@@ -370,61 +391,65 @@ class _Decimals:
 
 
 def _decimals(fields: Ids) -> _Decimals:
-    starts, lengths = fields.starts, fields.lengths
-    is_negative = fields.data[starts] == ord("-")
-    if is_negative.any():
+    data, starts, lengths = fields.data, fields.starts, fields.lengths
+    first = words_at(data, starts)
+    is_negative = (first & np.uint64(0xFF)) == np.uint64(ord("-"))
+    some_negative = bool(is_negative.any())
+    if some_negative:
         starts, lengths = starts + is_negative, lengths - is_negative
-    first = Ids(fields.data, starts, lengths).word()
+        first = words_at(data, starts)
     dots = first ^ _DOTS
     dots = (dots - _ONES) & ~dots & _HIGH_BITS
-    has_dot = dots != 0
     # The lowest bit set is in the first byte that is a dot; the bytes up to it are counted.
-    up_to_dot = (((dots & -dots) - np.uint64(1)) & _ONES) * _ONES >> np.uint64(56)
-    whole_digits = np.where(has_dot, up_to_dot.astype(np.int64) - 1, lengths)
-    decimals = np.where(has_dot, lengths - whole_digits - 1, 0)
-    is_plain = (whole_digits > 0) & (whole_digits <= WORD) & (decimals <= _MOST_DECIMALS)
-    whole_digits = np.clip(whole_digits, 1, WORD)
-    # To the right: zeros come before them.
-    whole = _digits(
-        first << ((WORD - whole_digits) * WORD).astype(np.uint64), whole_digits, is_plain, right=True
-    )
-    after = Ids(
-        fields.data, np.minimum(starts + whole_digits + 1, len(fields.data) - WORD), np.maximum(decimals, 0)
-    )
-    parts = [_digits(after.word(), after.lengths, is_plain)]
+    before_dot = ((((dots & -dots) - np.uint64(1)) & _ONES) * _ONES >> np.uint64(56)).view(np.int64) - 1
+    has_dot = (dots != 0) & (before_dot < lengths)
+    wholes = np.where(has_dot, before_dot, lengths)
+    decimals = lengths - wholes - has_dot
     most = int(decimals.max(initial=0))
-    if most > WORD:
-        parts.append(_digits(after.word(1), after.lengths - WORD, is_plain))
-    if most > 2 * WORD:
-        _digits(after.word(2), after.lengths - 2 * WORD, is_plain)
+    whole, wrong = _digits(first, wholes)
+    parts = []
+    for place in range(0, min(max(most, 1), _MOST_DECIMALS), WORD):
+        behind = starts + (wholes + (1 + place))
+        np.minimum(behind, len(data) - WORD, out=behind)
+        digits, wrong_here = _digits(words_at(data, behind), np.clip(decimals - place, 0, WORD), left=True)
+        parts.append(digits)
+        wrong |= wrong_here
+    is_plain = ((wrong & _HIGH_BITS) == 0) & (wholes > 0) & (wholes <= WORD)
+    if most > _MOST_DECIMALS:
+        is_plain &= decimals <= _MOST_DECIMALS
     values = (whole * np.uint64(10**WORD) + parts[0]).astype(np.float64)
-    if len(parts) > 1:
+    if most > WORD:
         values += parts[1] / 1e8
     values /= 1e8
-    np.negative(values, out=values, where=is_negative)
+    if some_negative:
+        np.negative(values, out=values, where=is_negative)
     is_exact = (decimals <= WORD) & (whole < _MOST_EXACT)
     return _Decimals(values, is_exact, ~has_dot, is_plain)
 
 
-def _digits(words: Words, count: Places, is_plain: Booleans, *, right: bool = False) -> Words:
-    """Return the number that eight digits make; where not all are digits, unset ``is_plain``."""
-    mask = MASKS[np.clip(count, 0, WORD)]
-    if right:
-        mask = mask.byteswap()
-    digits = (words ^ _DIGITS) & mask
-    is_plain &= ((digits | (digits + _ABOVE_NINE)) & _HIGH_BITS) == 0
+def _digits(words: Words, count: Places, *, left: bool = False) -> tuple[Words, Words]:
+    """Return the number that the first so many bytes make, of eight digits, and high bits where one is none.
+
+    The number has zeros before it or, if it is to the left, after it.
+    """
+    unused = ((WORD - count) * WORD).view(np.uint64)
+    digits = (words ^ _DIGITS) << unused
+    if left:
+        digits >>= unused
+    wrong = digits | (digits + _ABOVE_NINE)
     # Pairs of digits, then of these pairs, then of those: the first byte is the lowest and counts most.
     digits = (digits * np.uint64(2561)) >> np.uint64(8)
     digits = ((digits & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
-    return ((digits & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    return ((digits & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32), wrong
 
 
 def _grades(fields: Ids) -> Places:
     read = _decimals(fields)
     grades = read.values.astype(np.int64)
-    for row in np.flatnonzero(~(read.is_plain & read.is_whole)).tolist():
+    others = np.flatnonzero(~(read.is_plain & read.is_whole))
+    for row, text in zip(others.tolist(), fields[others].texts(), strict=True):
         try:
-            grades[row] = whole_number(fields.bytes_of(row))
+            grades[row] = whole_number(text.encode())
         except (ValueError, OverflowError):
             raise NotPlain from None
     return grades
@@ -451,8 +476,8 @@ def _scores(fields: Ids, counts: Places) -> Floats:
 
 def _read_one_by_one(values: Floats, fields: Ids, rows: npt.NDArray[np.int64]) -> None:
     """Read some numbers as Python does, into ``values``."""
-    for row in rows.tolist():
+    for row, text in zip(rows.tolist(), fields[rows].texts(), strict=True):
         try:
-            values[row] = finite_number(fields.bytes_of(row))
+            values[row] = finite_number(text.encode())
         except ValueError:
             raise NotPlain from None

@@ -45,7 +45,7 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
-from rag_evaluation_framework.evaluation.scoring import EMPTY
+from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -60,12 +60,15 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
+    RECORDED,
+    RETRIEVAL,
     AnsweredTurn,
     Response,
     answered_turns,
@@ -192,7 +195,9 @@ class _Case:
         """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
         if expects_refusal(self.sample) or not (self.wanted.points or self.passages):
             return Blame("unknown", EMPTY)
-        return self._by_truth("not_used", EMPTY)
+        found = self._by_truth("not_used", EMPTY)
+        is_retrieval = self.response.metadata.get(RECORDED) == RETRIEVAL
+        return Blame("unknown", ONLY_RETRIEVED) if is_retrieval and found.kind == "not_used" else found
 
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
@@ -409,3 +414,18 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
                 if each["label"] != "supported"
             }
     return blame(sample, result.response, LexicalSupport(), documents=documents, doubtful=doubtful)
+
+
+@dataclass(frozen=True, slots=True)
+class Blaming:
+    """Tells where an answer failed."""
+
+    methods: Methods
+
+    def __call__(self, item: tuple[Sample, SampleResult]) -> tuple[str, Blame]:
+        documents = None if self.methods.corpus is None else self.methods.documents.texts
+        return item[1].sample_id, blamed(*item, documents)
+
+    def name_of(self, item: tuple[Sample, object]) -> str:
+        """Say which item it is."""
+        return f"sample {item[0].id}"

@@ -35,7 +35,6 @@ from rag_evaluation_framework.evaluation.scoring import (
     scored_results,
     writable_result,
 )
-from rag_evaluation_framework.evaluation.scoring_workers import Scoring, ScoringThreads
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Response, may_be_mended
 from rag_evaluation_framework.records.runs import (
@@ -56,7 +55,7 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     write_list,
 )
-from rag_evaluation_framework.workers import Workers
+from rag_evaluation_framework.workers import ScoringThreads, Workers
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import TargetSpending
@@ -99,6 +98,23 @@ class _Finished:
     sample: Sample
     entry: JournalEntry
     is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Scores an answer, or makes those scores of a result again that an endpoint failed at."""
+
+    scorers: tuple[Scorer, ...]
+
+    def __call__(self, item: tuple[Sample, Response | SampleResult]) -> tuple[Score, ...]:
+        sample, given = item
+        if isinstance(given, SampleResult):
+            return rescored_result(sample, given, self.scorers).scores
+        return scored_result(sample, given, self.scorers).scores
+
+    def name_of(self, item: tuple[Sample, object]) -> str:
+        """Say which item it is."""
+        return f"sample {item[0].id}"
 
 
 _Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
@@ -415,6 +431,7 @@ def run_samples(
     on_progress: Callable[[Progress], None] | None = None,
     on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
     spending: TargetSpending | None = None,
+    are_unchanged: bool = False,
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -426,8 +443,9 @@ def run_samples(
     before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
     the outcome, and the run can be resumed.
 
-    ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once. ``spending`` caps
-    what the target's answers cost.
+    A run that has nothing left to do reads nothing but its journal where the samples ``are_unchanged``, which
+    the caller knows. ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once.
+    ``spending`` caps what the target's answers cost.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
@@ -435,7 +453,11 @@ def run_samples(
     """
     check_scorers(scorers)
     with folder.held():
-        index = _prepared(samples, scorers, folder)
+        index = _prepared(samples, scorers, folder, are_unchanged=are_unchanged)
+        left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable)
+        if are_unchanged and not left and not index.torn_bytes:
+            counts = index.counts
+            return _outcome(counts.done, counts.failed, counts.total, None, (), interrupted=False)
         journal = Journal(folder.journal_path, end=index.end)
         cut = f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal"
         try:
@@ -462,10 +484,13 @@ def run_samples(
             journal.close()
 
 
-def _prepared(samples: Samples, scorers: Sequence[Scorer], folder: RunFolder) -> JournalIndex:
+def _prepared(
+    samples: Samples, scorers: Sequence[Scorer], folder: RunFolder, *, are_unchanged: bool
+) -> JournalIndex:
     """Make sure that this run can begin or go on, and return what is in its journal."""
     if folder.samples_path.exists():
-        check_unchanged(samples, folder.samples_path)
+        if not are_unchanged:
+            check_unchanged(samples, folder.samples_path)
     else:
         write_list(samples, folder.samples_path)
     index = folder.index()

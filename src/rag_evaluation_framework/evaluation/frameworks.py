@@ -63,6 +63,10 @@ class FrameworkSystem:
     call: Call
     called: str | None = None
     """What results call it; by default its kind and class."""
+    exact: Call | None = None
+    """The same by comparing every vector, of an index that is approximate."""
+    effort: str | None = None
+    """The setting that says how far such an index looks."""
     later: Call | None = None
     """The same as a coroutine, for what cannot be asked otherwise."""
     takes_history: bool = False
@@ -487,6 +491,26 @@ class ExistingIndex:
         return found
 
     @property
+    def effort(self) -> str | None:
+        """How far an approximate index looks, as ``ef_search=40``."""
+        return self.system.effort
+
+    def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:
+        """Return the share of the true k nearest that is found; nothing where the index cannot tell.
+
+        What is as near as the k-th counts as one of them.
+        """
+        if self.system.exact is None:
+            return None
+        by_all = replace(self.system, call=self.system.exact)
+        found = true = 0
+        for query in queries:
+            truth = [each["score"] for each in by_all.found(query, k)]
+            reached = [each["score"] >= truth[-1] for each in self.system.found(query, k)] if truth else []
+            found, true = found + sum(reached), true + len(truth)
+        return found / true if true else None
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         counts, said = self._counts, []
         if counts["elsewhere"]:
@@ -497,10 +521,17 @@ class ExistingIndex:
         return tuple(said)
 
     def _placed(self, contexts: Sequence[Mapping[str, Any]]) -> list[PositionAwareChunk]:
-        return [self._chunk(each["text"], each.get("source")) for each in contexts if each["text"]]
+        return [self._chunk(each, each["text"], each.get("source")) for each in contexts if each["text"]]
 
-    def _chunk(self, text: str, source: str | None) -> PositionAwareChunk:
+    def _chunk(self, context: Mapping[str, Any], text: str, source: str | None) -> PositionAwareChunk:
         places = self._documents.places_of(text, source)
+        # Of several places it is the one that the index names.
+        named = [
+            place
+            for place in places
+            if (place.start, place.end) == (context.get("start"), context.get("end"))
+        ]
+        places = named if len(named) == 1 else places
         self._counts["texts"] += 1
         self._counts["elsewhere"] += not places
         if not places:
@@ -518,7 +549,7 @@ def is_index(text: str) -> bool:
 
 
 def existing_index(given: Any) -> ExistingIndex:
-    """Return an index for a grid: an object of a framework, its place, or ``chroma(collection=…)``."""
+    """Return an index for a grid: an object of a framework, its place, or ``pgvector(table=…)``."""
     is_place = isinstance(given, str) and _PLACE.match(given)
     found = imported_object(given) if is_place else given
     if isinstance(given, str) and not is_place:

@@ -37,6 +37,7 @@ from rag_evaluation_framework.evaluation.manifest import (
     read_judge,
 )
 from rag_evaluation_framework.evaluation.preflight import (
+    Counted,
     DatasetPlan,
     Plan,
     context_warnings,
@@ -55,7 +56,7 @@ from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
-from rag_evaluation_framework.results.run_folder import RESULTS_FILE
+from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Operator, Threshold, read_thresholds
 
@@ -264,6 +265,7 @@ def plan_golden(
     metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
     methods: Methods | None = None,
+    known: Mapping[str, Counted] | None = None,
 ) -> Plan:
     """Plan a run over the splits named, or all of them; all problems are in one error.
 
@@ -273,7 +275,9 @@ def plan_golden(
     """
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
-    plan = plan_evaluation(manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods)
+    plan = plan_evaluation(
+        manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods, known=known
+    )
     fitted = tuple(map(_fitted, plan.datasets))
     _check_thresholds(manifest.thresholds, fitted)
     warnings = threshold_warnings(manifest)

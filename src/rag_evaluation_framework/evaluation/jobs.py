@@ -35,12 +35,20 @@ from rag_evaluation_framework.evaluation.manifest import (
     Manifest,
     read_manifest,
 )
-from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
+from rag_evaluation_framework.evaluation.preflight import (
+    Plan,
+    counted_in,
+    plan_evaluation,
+    refuse_secrets,
+    source_of,
+)
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (
     Address,
+    RecordedRows,
     TargetLike,
+    holds_retrieval,
     is_retrieval_only,
     model_of,
     shown_target,
@@ -199,13 +207,16 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
     if manifest.kind == "golden":
         _check_history(options, resumed)
-    plan = _planner(manifest)(manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods)
+    known = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
+    plan = _planner(manifest)(
+        manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
+    )
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
     baseline = _baseline_of(job, runs, plan)
     target = target_of(given, manifest, secrets, history=options.history)
-    if given is None:
-        _check_recorded(plan)
+    if given is None and _check_recorded(plan):
+        target = RecordedRows(retrieval=True)
     is_live = getattr(target, "is_live", True)
     if choice.repeats > 1 and not is_live:
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
@@ -336,7 +347,12 @@ def _check_history(options: Options, resumed: RunGroup | None) -> None:
         raise UsageError(f"cannot resume: expected {expected}, got --history {options.history}")
 
 
-def _check_recorded(plan: Plan) -> None:
+def _check_recorded(plan: Plan) -> bool:
+    """Refuse rows that hold nothing to score; tell whether they hold only what was retrieved.
+
+    That is enough where a metric needs no answer; the others say that there is none.
+    """
+    is_retrieval = False
     for dataset in plan.datasets:
         samples = dataset.selection()
         if not any(
@@ -345,10 +361,15 @@ def _check_recorded(plan: Plan) -> None:
             or (sample.recorded and sample.recorded.answer is not None)
             for sample in samples
         ):
+            asks_retrieval = any(not scorer.needs_answer for scorer in dataset.scorers)
+            if asks_retrieval and any(map(holds_retrieval, dataset.selection())):
+                is_retrieval = True
+                continue
             raise UsageError(
                 f"dataset {dataset.name}: no row holds an answer, so somebody has to be asked.\n"
                 "  Say who: target=…, or rag-eval evaluate FILE --target module:function (or --url URL)"
             )
+    return is_retrieval
 
 
 # Whatever people have, as a manifest: a path, an id of the catalogue, rows, samples, a dataset.
@@ -425,6 +446,12 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     metrics = _borne_by(entry, job.target) if job.metrics is None else job.metrics
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
+        if entry.reading is not None and "answer" not in entry.reading.fields:
+            say = 'map={"answer": FIELD}' if entry.reading.in_memory else "--map answer=FIELD"
+            raise UsageError(
+                f"{entry.reading.name}: no row has an answer: nothing can be scored unasked.\n"
+                f"  Say which field holds it: {say}, or what to score of the retrieval: -m METRIC"
+            )
         if entry.reading is not None:
             say = 'map={"contexts": FIELD}' if entry.reading.in_memory else "--map contexts=FIELD"
             raise UsageError(
@@ -442,9 +469,11 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
 def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
     seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
     borne = tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
-    if target is None or isinstance(target, str | Path):
+    is_retrieval = entry.reading is not None and "answer" not in entry.reading.fields
+    if target is None and not is_retrieval:
         return borne
-    return tuple(each for each in borne if each not in _OF_ANSWERS) if only_finds(target) else borne
+    is_asked = target is not None and (isinstance(target, str | Path) or not only_finds(target))
+    return borne if is_asked else tuple(each for each in borne if each not in _OF_ANSWERS)
 
 
 def _borne(sample: Sample) -> Iterable[str]:

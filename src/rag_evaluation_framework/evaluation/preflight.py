@@ -10,178 +10,47 @@ import hashlib
 import os
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.datasets.rows import PlainRows
-from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, refused
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    Problems,
+    RagEvalError,
+    StorageError,
+    UsageError,
+    refused,
+)
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
+from rag_evaluation_framework.evaluation.missing_fields import MissingFields
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.files.access import read_bytes, sha256
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
-from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import Usage, is_conversation
+from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
+from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
-
-# Which samples lack what a metric needs, found before the first request and named by their lines; where
-# several stand on one line, as in a file that is one JSON object, by their ids.
-
-# What datasets call otherwise than metrics do.
-_FIELDS = {"reference": "expected", "contexts": "context"}
-_WANTED = {LOCATED: f"{LOCATED} found once in its file,"}
-_LISTED_RANGES = 12
-_LISTED_IDS = 5
-_RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
-_EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Milestones}
-
-
-class MissingFields:
-    """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it.
-
-    ``located`` has the ids of the samples whose golden contexts were found in their files, ``returned`` what
-    the system under test is declared to return.
-    """
-
-    def __init__(
-        self,
-        scorers: Sequence[MetricScorer],
-        *,
-        file: str,
-        located: Container[str] = (),
-        returned: Container[str] = (),
-    ) -> None:
-        self._file, self._located = file, located
-        self._metrics: dict[str, list[str]] = {}
-        for scorer in scorers:
-            for need in (each for each in scorer.needs if each not in returned):
-                self._metrics.setdefault(need, []).append(scorer.name)
-        self._lacking: dict[str, _Lacking] = {need: _Lacking() for need in self._metrics}
-        self._seen = 0
-        self._last_line = 0
-        self._has_lines = True
-
-    def look_at(self, sample: Sample) -> None:
-        """Take note of what a sample lacks."""
-        self._seen += 1
-        line = sample.origin.line if sample.origin and sample.origin.line is not None else self._seen
-        self._has_lines = self._has_lines and line > self._last_line
-        self._last_line = line
-        for need, lacking in self._lacking.items():
-            if lacks(sample, need, located=self._located):
-                lacking.add(line, sample.id)
-
-    def issues(self) -> list[Issue]:
-        """Return one issue for each field that a sample lacks."""
-        return [self._issue(need) for need in self._lacked]
-
-    def refusals(self) -> list[Issue]:
-        """Return the same issues, each with what can be done without completing the file."""
-        return [self._issue(need, self._way_out(need)) for need in self._lacked]
-
-    @property
-    def _lacked(self) -> list[str]:
-        return [need for need, lacking in self._lacking.items() if lacking.count]
-
-    def _issue(self, need: str, way_out: str = "") -> Issue:
-        field, metrics, lacking = _FIELDS.get(need, need), self._metrics[need], self._lacking[need]
-        named = lacking.lines if self._has_lines else lacking.sample_ids
-        return Issue(
-            "missing-field",
-            f"{_WANTED.get(need, field)} in every sample, which {' and '.join(metrics)} "
-            f"{'needs' if len(metrics) == 1 else 'need'}",
-            f"none in {lacking.count:,} of {self._seen:,}: {named}{way_out}",
-            field,
-            file=self._file,
-            line=lacking.first if self._has_lines else None,
-        )
-
-    def _way_out(self, need: str) -> str:
-        if need == "contexts":
-            return "; --allow-missing scores by the contexts that the system returns"
-        some_have_it = self._lacking[need].count < self._seen
-        why = "; rag-eval validate says why" if need == LOCATED else ""
-        return f"{why}; --allow-missing scores the others" if some_have_it else why
-
-
-def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
-    """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
-    if need == "reference":
-        # One that expects a refusal is skipped for its own reason; in a conversation the turns say it.
-        is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
-        return not is_told and sample.expectation is None
-    if need == "contexts":
-        recorded = sample.recorded
-        return not (recorded and (_any_text(recorded.contexts) or recorded.retrieved_nothing))
-    if need == "reference_contexts":
-        return not _any_text(sample.reference_contexts)
-    if need == LOCATED:
-        return sample.id not in located and not isinstance(sample.expectation, Refusal)
-    if need in _RELEVANT:
-        return not getattr(sample, need) and not isinstance(sample.expectation, Refusal)
-    if need == "turns":
-        return not (is_conversation(sample) or isinstance(sample.expectation, Refusal))
-    if need == "hops":
-        expected = sample.expectation
-        return not (isinstance(expected, Refusal) or (isinstance(expected, Milestones) and expected.hops))
-    return need in _EXPECTATIONS and not isinstance(sample.expectation, (_EXPECTATIONS[need], Refusal))
-
-
-def _any_text(texts: Iterable[str]) -> bool:
-    return any(text.strip() for text in texts)
-
-
-class _Lacking:
-    """Growing line numbers as ranges, so that a million of them take a few bytes, and the first ids."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.ranges: list[list[int]] = []
-        self._first_ids: list[str] = []
-
-    @property
-    def first(self) -> int | None:
-        return self.ranges[0][0] if self.ranges else None
-
-    @property
-    def lines(self) -> str:
-        """The lines, in words."""
-        listed = self.ranges[:_LISTED_RANGES]
-        words = [f"{low}" if low == high else f"{low}–{high}" for low, high in listed]
-        kind = "line" if self.count == 1 else "lines"
-        return f"{kind} {', '.join(words)}{self._more(sum(high - low + 1 for low, high in listed))}"
-
-    @property
-    def sample_ids(self) -> str:
-        """The first ids, in words."""
-        return f"{', '.join(self._first_ids)}{self._more(len(self._first_ids))}"
-
-    def add(self, line: int, sample_id: str) -> None:
-        """Take note of a sample."""
-        self.count += 1
-        if len(self._first_ids) < _LISTED_IDS:
-            self._first_ids.append(sample_id)
-        if self.ranges and self.ranges[-1][1] == line - 1:
-            self.ranges[-1][1] = line
-        else:
-            self.ranges.append([line, line])
-
-    def _more(self, listed: int) -> str:
-        return f" and {self.count - listed:,} more" if self.count > listed else ""
-
 
 # Which samples of a dataset a run is over: those with a tag, and of these so many at random.
 #
@@ -226,8 +95,12 @@ def select_samples(
     sample_size: int | None = None,
     seed: int = 0,
     repeats: int = 1,
+    look: Callable[[Sample], None] | None = None,
 ) -> Selection:
-    """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
+    """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error.
+
+    ``look`` is called with each sample that has a tag, while they are read to be counted.
+    """
     wanted = frozenset(tags)
     present: Counter[str] = Counter()
     n_in_file = n_matching = 0
@@ -238,8 +111,10 @@ def select_samples(
             n_in_file += 1
             present.update(set(sample.tags) if wanted else ())
             if _has_tag(sample, wanted):
-                yield _rank(sample.id, seed), n_matching
+                yield (_rank(sample.id, seed) if sample_size is not None else 0), n_matching
                 n_matching += 1
+                if look is not None:
+                    look(sample)
 
     ranks = ranked()
     drawn = None if sample_size is None else frozenset(place for _, place in nsmallest(sample_size, ranks))
@@ -272,6 +147,66 @@ _BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
+
+    ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
+    the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
+    """
+
+    of: str | None = None
+    content: str | None = None
+    samples: int = 0
+    calls: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    answers: int = 0
+    references: int = 0
+    incomplete: tuple[Issue, ...] = ()
+
+    def keep(self, folder: Path) -> None:
+        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
+        if self.of is not None:
+            with suppress(StorageError):
+                write_bytes_atomically(folder / COUNTED_FILE, msgspec.json.encode(self))
+
+
+COUNTED_FILE = "counted.json"
+
+
+def counted_in(folder: Path) -> Counted:
+    """Return what was counted when a run began, as far as it was kept."""
+    with suppress(StorageError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_bytes(folder / COUNTED_FILE), type=Counted)
+    return Counted()
+
+
+class _Tally:
+    """Counts samples one by one, and takes note of what they lack."""
+
+    def __init__(self, missing: MissingFields) -> None:
+        self.missing, self._content = missing, ContentHash()
+        self._counts: Counter[str] = Counter()
+
+    def look_at(self, sample: Sample) -> None:
+        self.missing.look_at(sample)
+        self._content.add(sample.id, fingerprint(sample))
+        recorded, counts = sample.recorded, self._counts
+        counts["samples"] += 1
+        counts["answers"] += recorded is not None and recorded.answer is not None
+        counts["references"] += sample.reference is not None or isinstance(sample.expectation, Refusal)
+        for turn in sample.turns:
+            counts["calls"] += turn.role == "user"
+            counts["input_bytes"] += len((turn.content or "").encode())
+            counts["output_bytes"] += len((turn.reference or "").encode())
+        counts["output_bytes"] += len((sample.reference or "").encode())
+
+    def counted(self, of: str | None, *, repeats: int) -> Counted:
+        content, issues = str(self._content) if repeats == 1 else None, tuple(self.missing.issues())
+        return Counted(of=of, content=content, incomplete=issues, **self._counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetPlan:
     """One dataset with the samples chosen from it, what scores them, and what asking them takes."""
 
@@ -296,6 +231,9 @@ class DatasetPlan:
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
     reading: RowReading | None = None
+    counted: Counted = field(default_factory=Counted, hash=False)
+    is_as_it_was: bool = False
+    """Whether it is known to be what it was when the run that is resumed began."""
 
     @property
     def name(self) -> str:
@@ -351,11 +289,13 @@ def plan_evaluation(
     metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
     methods: Methods | None = None,
+    known: Mapping[str, Counted] | None = None,
 ) -> Plan:
     """Plan a run over the datasets named (all of them where none is); all problems are in one error.
 
-    ``metrics`` replace those of the manifest. A metric that only a judge can measure is a problem where the
-    gate is on and ``methods`` have no judge.
+    ``known`` has what was counted of datasets before, by their names. ``metrics`` replace those of the
+    manifest. A metric that only a judge can measure is a problem where the gate is on and ``methods`` have
+    no judge.
     """
     choice = choice or SampleChoice()
     entries = manifest.selected(tuple(datasets))
@@ -368,7 +308,8 @@ def plan_evaluation(
         entries = tuple(replace(entry, metrics=sound) for entry in entries)
     for entry in entries:
         with problems.collected():
-            plans.append(_planned(entry, manifest, choice, methods or Methods()))
+            counted = (known or {}).get(entry.name) or Counted()
+            plans.append(_planned(entry, manifest, choice, methods or Methods(), counted))
     problems.raise_all()
     warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
     return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
@@ -507,57 +448,101 @@ def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:
     return {name.removeprefix("dataset_"): value for name, value in said.items() if value is not None}
 
 
-def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods) -> DatasetPlan:
-    scorers = _scorers(entry, manifest, methods)
-    source = source_of(entry)
-    own = source.with_documents(methods, entry.metrics)
-    if own is not methods:
-        methods, scorers = own, _scorers(entry, manifest, own)
+def _reading_of(
+    entry: DatasetEntry,
+    source: Source,
+    scorers: Iterable[MetricScorer],
+    *,
+    manifest: Manifest,
+    choice: SampleChoice,
+) -> str | None:
+    """Return digits that stand for a file and for what is read of it; ``None`` where it is no plain file."""
+    path, is_drawn = entry.path, choice.sample_size is not None or choice.tags
+    if path is None or is_drawn or not path.is_file() or entry.source or source.dialect in GOLDEN_DIALECTS:
+        return None
+    needs = [(scorer.name, scorer.needs) for scorer in scorers]
+    returned, tolerant = sorted(manifest.api.response_paths), choice.allow_missing
+    told = (__version__, source.dialect, str(entry.reading), needs, returned, tolerant)
+    digests = [sha256(each) for each in (path, *source.annotations)]
+    return hashlib.blake2b(repr((told, digests)).encode(), digest_size=16).hexdigest()
+
+
+def _selected(
+    entry: DatasetEntry, source: Source, choice: SampleChoice, look: Callable[[Sample], None] | None
+) -> Selection:
     try:
-        selection = select_samples(
+        return select_samples(
             source.stream,
             tags=choice.tags,
             sample_size=choice.sample_size,
             seed=choice.seed,
             repeats=choice.repeats,
+            look=look,
         )
     except UsageError as error:
         raise UsageError(f"dataset {entry.name}: {error}") from None
     except InputError as error:
         raise error.located(str(entry.path)) from None
-    contexts = located_for(scorers.values(), selection, dialect=source.dialect)
-    if contexts is not None:
-        scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
-    located, returned = () if contexts is None else contexts.truth, manifest.api.response_paths
-    missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located, returned=returned)
-    calls = input_bytes = output_bytes = answers = references = 0
-    for sample in replace(selection, repeats=1)():
-        missing.look_at(sample)
-        answers += sample.recorded is not None and sample.recorded.answer is not None
-        references += sample.reference is not None or isinstance(sample.expectation, Refusal)
-        calls += sum(turn.role == "user" for turn in sample.turns)
-        input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
-        expected = [turn.reference for turn in sample.turns] + [sample.reference]
-        output_bytes += sum(len(text.encode()) for text in expected if text)
-    if missing.issues() and not choice.allow_missing:
+
+
+def _planned(
+    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods, known: Counted
+) -> DatasetPlan:
+    scorers = _scorers(entry, manifest, methods)
+    source = source_of(entry)
+    own = source.with_documents(methods, entry.metrics)
+    if own is not methods:
+        methods, scorers = own, _scorers(entry, manifest, own)
+    is_golden = source.dialect in GOLDEN_DIALECTS
+    of = _reading_of(entry, source, scorers.values(), manifest=manifest, choice=choice)
+    is_as_it_was = of is not None and of == known.of
+    contexts: LocatedContexts | None = None
+    file, returned = str(entry.path), manifest.api.response_paths
+    missing = MissingFields(list(scorers.values()), file=file, returned=returned)
+    if is_as_it_was:
+        n = known.samples
+        selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
+    elif choice.sample_size is None and not is_golden:  # counted while they are chosen
+        tally = _Tally(missing)
+        selection = _selected(entry, source, choice, tally.look_at)
+        counted = tally.counted(of, repeats=choice.repeats)
+    else:
+        selection = _selected(entry, source, choice, None)
+        contexts = located_for(scorers.values(), selection, dialect=source.dialect)
+        if contexts is not None:
+            scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
+            missing = MissingFields(
+                list(scorers.values()), file=file, located=contexts.truth, returned=returned
+            )
+        tally = _Tally(missing)
+        for sample in replace(selection, repeats=1)():
+            tally.look_at(sample)
+        counted = tally.counted(None, repeats=choice.repeats)
+    if counted.incomplete and not choice.allow_missing:
         raise InputError(missing.refusals())
     return DatasetPlan(
         entry=entry,
         selection=selection,
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
         thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
-        calls=choice.repeats * calls,
-        input_tokens=-(-choice.repeats * input_bytes // _BYTES_PER_TOKEN),
-        output_tokens=-(-choice.repeats * output_bytes // _BYTES_PER_TOKEN),
-        incomplete=tuple(missing.issues()),
-        is_golden=source.dialect in GOLDEN_DIALECTS,
+        calls=choice.repeats * counted.calls,
+        input_tokens=-(-choice.repeats * counted.input_bytes // _BYTES_PER_TOKEN),
+        output_tokens=-(-choice.repeats * counted.output_bytes // _BYTES_PER_TOKEN),
+        incomplete=counted.incomplete,
+        is_golden=is_golden,
         located=contexts,
         about=_about(entry, source.dialect),
         methods=methods,
         annotations=source.annotations,
-        reading=entry.reading
-        and replace(entry.reading, rows=selection.n_in_file, answers=answers, references=references),
+        reading=entry.reading and _with_counts(entry.reading, selection, counted),
+        counted=counted,
+        is_as_it_was=is_as_it_was,
     )
+
+
+def _with_counts(reading: RowReading, selection: Selection, counted: Counted) -> RowReading:
+    answers, references = counted.answers, counted.references
+    return replace(reading, rows=selection.n_in_file, answers=answers, references=references)
 
 
 def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[str, MetricScorer]:

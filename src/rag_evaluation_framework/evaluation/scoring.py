@@ -34,6 +34,8 @@ from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Method, No
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
+    RECORDED,
+    RETRIEVAL,
     TURNS,
     Failure,
     Response,
@@ -73,7 +75,7 @@ for _view, _place in {
 
 BLAME: Registry[Any] = Registry("part of blame")
 """Who tells where an answer failed, and its name; imported only where answers are blamed."""
-BLAME.register("blamed", "rag_evaluation_framework.evaluation.blame:blamed")
+BLAME.register("blaming", "rag_evaluation_framework.evaluation.blame:Blaming")
 BLAME.register("blamed_by", "rag_evaluation_framework.evaluation.blame:BLAMED_BY")
 
 # What only golden sets take; with what the names of all their dialects begin.
@@ -84,6 +86,7 @@ _GOLDEN = "golden-"
 
 EMPTY = "the answer is empty"
 ONLY_HITS = "the system returned hits and no text"
+ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
 """Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -223,6 +226,7 @@ class MetricScorer:
         self.higher_is_better = declared.higher_is_better
         self.needs = declared.needs if needs is None else needs
         """What it scores by, in the words of the view's fields: ``reference``, ``contexts`` …"""
+        self.needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
         self.questions = way.questions
         """What a judge is asked about an answer; a question that two metrics share is asked once."""
         self.is_slow = way.is_slow
@@ -245,7 +249,6 @@ class MetricScorer:
         of_answer = {each.name for each in view.fields if not _OF_THE_ANSWER.isdisjoint(each.needs)}
         self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
         self._after = [each for each in unless if each not in self._before]
-        self._needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
         of_contexts = [each for each in declared.fields if "contexts" in each.needs]
         self._counts_nothing = bool(of_contexts) and all(each.counts_nothing for each in of_contexts)
         self._counts_empty = self.higher_is_better and any(each.counts_empty for each in declared.fields)
@@ -312,7 +315,9 @@ class MetricScorer:
             reader = self._read(sample, response)
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
-            is_empty = self._needs_answer and response.is_empty
+            is_empty = self.needs_answer and response.is_empty
+            if is_empty and response.metadata.get(RECORDED) == RETRIEVAL:
+                return self._skipped(ONLY_RETRIEVED)
             if is_empty and response.text is None and response.hits:
                 return self._failed(ONLY_HITS)
             if is_empty and not self._counts_empty:
@@ -323,9 +328,8 @@ class MetricScorer:
                 return Score.scored(self.name, 0.0, method=self.method, details={"reason": EMPTY})
             return self._measured(reader)
         except NoValueError as missing:
-            if missing.failed:
-                return self._failed(missing.reason, missing.details)
-            return self._skipped(missing.reason)
+            told = missing.reason
+            return self._failed(told, missing.details) if missing.failed else self._skipped(told)
         except ModelOutageError:
             raise  # nothing is wrong with this answer: it is scored when the model is back
         except ModelError as error:

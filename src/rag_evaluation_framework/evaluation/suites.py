@@ -26,7 +26,6 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
-from rag_evaluation_framework.evaluation.scoring_workers import Blaming
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
@@ -57,25 +56,24 @@ from rag_evaluation_framework.results.breakdowns import (
     write_blames,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
-from rag_evaluation_framework.results.gate import (
-    Gate,
-    evaluation_of_run,
-)
+from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
     keep_documents,
     keep_judge_usage,
+    kept_samples,
     named_documents,
     needed_documents,
     read_judge_usage,
 )
+from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_folder import (
     NEW_RUN,
     RunFolder,
+    Samples,
     check_unchanged,
     content_hash,
-    group_fields,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.workers import in_order
@@ -132,6 +130,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
             folder = scored_as_wanted(folder, dataset.scorers, suite.methods)
         if folder is None:
             folder = RunFolder.create(suite.runs_directory, _head(dataset, suite, leader=leader))
+            dataset.counted.keep(folder.path)
         leader = leader or folder.head
         parts[dataset.name] = _evaluated(dataset, folder, suite, on_progress)
         if not parts[dataset.name].outcome.completed:
@@ -142,7 +141,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     if suite.baseline is not None and whole.outcome.completed:
         found = _compared(suite, suite.baseline, parts)
         # Results have the tests that were made, so they are written again.
-        parts = {name: _written(replace(part, regressions=found)) for name, part in parts.items()}
+        parts = {name: written(replace(part, regressions=found)) for name, part in parts.items()}
         whole = replace(_whole(suite, parts), regressions=found)
     verdict = suite.gate.decide(whole)
     # What was met could be reached here, whatever was measured elsewhere.
@@ -229,6 +228,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             threads=suite.methods.threads,
             on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
             spending=_capped(suite),
+            are_unchanged=dataset.is_as_it_was,
         )
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.workers)
@@ -236,17 +236,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     if not outcome.completed:
         return evaluation
     _keep_documents(dataset, folder)
-    return _written(evaluation)
-
-
-def _written(evaluation: Evaluation) -> Evaluation:
-    """Write the results document into the run's folder; what was measured is reported all the same."""
-    try:
-        if evaluation.folder is not None:
-            evaluation.save(evaluation.folder / "results.json")
-    except StorageError as error:
-        return replace(evaluation, outcome=replace(evaluation.outcome, completed=False, reason=str(error)))
-    return evaluation
+    return written(evaluation)
 
 
 def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
@@ -271,7 +261,7 @@ def evaluation_of(
     """Sum up one dataset's run."""
     return evaluation_of_run(
         folder,
-        samples=dataset.selection,
+        samples=_samples_of(dataset, folder),
         thresholds=dataset.thresholds,
         outcome=outcome,
         kind="golden" if dataset.is_golden else "answers",
@@ -296,18 +286,27 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> str
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed:
         return None
+    method: str = BLAME.get("blamed_by")
+    if are_figures_kept(folder):
+        return method
     try:
         write_blames(folder.blame_path, _blames(dataset, folder, workers))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
-    method: str = BLAME.get("blamed_by")
     return method
 
 
+def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
+    """Return the samples as the run keeps them, which is quicker than to read a file of a dialect again."""
+    is_file = dataset.entry.dataset is None
+    return (kept_samples(folder.path) if is_file else None) or dataset.selection
+
+
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> Iterator[tuple[str, Blame]]:
-    rows = rows_of_folder(folder, dataset.selection)
+    rows = rows_of_folder(folder, _samples_of(dataset, folder))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
-    return in_order(Blaming(dataset.methods), items, workers=workers, total=len(dataset.selection))
+    blaming = BLAME.get("blaming")(dataset.methods)
+    return in_order(blaming, items, workers=workers, total=len(dataset.selection))
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:
@@ -322,7 +321,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
         run_id=NEW_RUN,
         dataset_id=dataset.name,
         dataset_version=dataset.entry.version or dataset.about.get("version"),
-        dataset_hash=content_hash(dataset.selection),
+        dataset_hash=dataset.counted.content or content_hash(dataset.selection),
         target=suite.target.name,
         configuration={
             **suite.manifest.configuration,

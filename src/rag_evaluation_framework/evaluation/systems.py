@@ -15,8 +15,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from rag_evaluation_framework.datasets.ranking_tables import TableRun, table_qrels
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
-from rag_evaluation_framework.datasets.trec_tables import Format, RunFile, read_qrel_columns
+from rag_evaluation_framework.datasets.trec_tables import Format, RunFile, is_table, read_qrel_columns
 from rag_evaluation_framework.errors import (
     InputError,
     Problems,
@@ -34,6 +35,7 @@ from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, 
 from rag_evaluation_framework.results.comparison import Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
+from rag_evaluation_framework.statistics.intervals import mean_intervals
 
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
@@ -134,10 +136,11 @@ def _ranked_in_blocks(
     ranked: dict[str, _Ranked] = {}
     format_: Any = options.format
     with suppress(NotPlain, RagEvalError):
-        judgements = read_qrel_columns(qrels, format=format_)
+        judgements = table_qrels(qrels) if is_table(qrels) else read_qrel_columns(qrels, format=format_)
         for name, path in runs.items():
             with suppress(NotPlain, RagEvalError):
-                ranked[name] = _ranked(judgements, RunFile(path, format=format_), metrics, options)
+                run = TableRun(path) if is_table(path) else RunFile(path, format=format_)
+                ranked[name] = _ranked(judgements, run, metrics, options)
     return ranked
 
 
@@ -147,7 +150,8 @@ def _ranked(
     rules, depth = _rules(options), options.max_depth
     report = evaluate_ranking(qrels, run, metrics, rules=rules, max_depth=depth)
     totals = ranking_totals(qrels, run, rules=rules, max_depth=depth) if options.totals else {}
-    missing = tuple(str(query) for query in report.query_ids if query not in run)
+    retrieved = run.keys() if isinstance(run, Mapping) else run.queries
+    missing = tuple(str(query) for query in report.query_ids if query not in retrieved)
     return _Ranked(report, missing, totals)
 
 
@@ -207,12 +211,12 @@ def _comparison(
     *,
     seed: int,
 ) -> Comparison:
-    scores = {
-        name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
-        for name, part in parts.items()
-    }
     compared = []
     if len(parts) > 1:
+        scores = {
+            name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
+            for name, part in parts.items()
+        }
         compared = compare_systems(
             scores,
             metrics,
@@ -235,17 +239,27 @@ def _part(
     options: Options,
 ) -> Evaluation:
     report, missing = ranked.report, ranked.missing
+    values = [report.per_query[str(metric)] for metric in metrics]
+    intervals: dict[str, Any] = {
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+        "seed": head.seed,
+    }
+    made = (
+        mean_intervals(values, method=options.interval, **intervals)
+        if report.query_ids
+        else [None] * len(values)
+    )
     figures = {
         str(metric): summarise(
             metric,
-            report.per_query[str(metric)],
+            each,
             n_skipped=len(report.skipped),
-            confidence=options.confidence,
+            interval=interval,
             interval_method=options.interval,
-            resamples=options.resamples,
-            seed=head.seed,
+            **intervals,
         )
-        for metric in metrics
+        for metric, each, interval in zip(metrics, values, made, strict=True)
     }
     skipped = {str(query): reason for query, reason in report.skipped.items()}
     scored = len(report.query_ids)

@@ -36,12 +36,13 @@ from rag_evaluation_framework.evaluation.frameworks import (
     system_of,
 )
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
 from rag_evaluation_framework.files.access import check_expansion
 from rag_evaluation_framework.files.strict_json import finite_number, read_lines
 from rag_evaluation_framework.records.responses import (
+    RECORDED,
+    RETRIEVAL,
     TURNS,
     History,
     Request,
@@ -50,6 +51,7 @@ from rag_evaluation_framework.records.responses import (
     unread_field,
 )
 from rag_evaluation_framework.records.samples import Recorded, Sample
+from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.steps import Trace
@@ -60,6 +62,7 @@ TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
 _ADDRESS: Registry[Callable[[str], Any]] = Registry("part of an address")
 _ADDRESS.register("shown", "rag_evaluation_framework.adapters.http_agent:shown_address")
 _ADDRESS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
+_RETRIEVAL = {RECORDED: RETRIEVAL}
 
 
 class Address(str):
@@ -69,10 +72,16 @@ class Address(str):
 
 
 class RecordedRows:
-    """The answers that the samples themselves hold, as a target; fulfils ``extensions.Target``."""
+    """The answers that the samples themselves hold, as a target; fulfils ``extensions.Target``.
+
+    ``retrieval`` are rows none of which has an answer: what was retrieved is all there is to score.
+    """
 
     name = "recorded rows"
     is_live = False
+
+    def __init__(self, *, retrieval: bool = False) -> None:
+        self._retrieval = retrieval
 
     async def answer(self, request: Request) -> Response:
         """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
@@ -80,10 +89,12 @@ class RecordedRows:
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
             return _traced(recorded, sample.trace)
-        if recorded is None or (recorded.answer is None and not is_retrieval_only(sample)):
+        is_answered = recorded is not None and (recorded.answer is not None or is_retrieval_only(sample))
+        if recorded is None or not (is_answered or (self._retrieval and holds_retrieval(sample))):
             raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
         return Response(
-            text=recorded.answer or "",
+            text=recorded.answer or ("" if is_answered else None),
+            metadata={} if is_answered else _RETRIEVAL,
             contexts=recorded.contexts,
             context_origin="dataset" if recorded.contexts else None,
             retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
@@ -111,6 +122,15 @@ def _traced(recorded: Recorded, trace: Trace) -> Response:
         hits=hits,
         usage=None if set(told.values()) == {None} else Usage(**told),  # type: ignore[arg-type]
         latency_ms=trace.took_ms,
+        metadata=_RETRIEVAL if recorded.answer is None else {},
+    )
+
+
+def holds_retrieval(sample: Sample) -> bool:
+    """Tell whether a sample says what was retrieved for it, be it nothing."""
+    recorded = sample.recorded
+    return recorded is not None and bool(
+        recorded.contexts or recorded.retrieved or recorded.retrieved_nothing
     )
 
 

@@ -8,12 +8,14 @@ import os
 import select
 import stat
 import sys
+import time
 import zlib
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Generic, Literal, TypeVar, cast
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -34,6 +36,7 @@ if sys.version_info < (3, 14):
 else:
     from compression import zstd
 
+T = TypeVar("T")
 Compression = Literal["gzip", "zstd"]
 
 _SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
@@ -454,3 +457,37 @@ def _not_regular(path: str | Path, mode: int) -> InputError:
 def _named(mode: int) -> str:
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
     return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+# Files that are asked for again and again are read once, as long as they are the same.
+
+_MOST_READ = 8
+# Within a tick of the file system's clock a file may change without a trace.
+_TICK_NS = 20_000_000
+
+
+class ReadOnce(Generic[T]):
+    """What was read of the latest files, by their paths; it holds while a file's size and times are the same.
+
+    Who is given it does not change it.
+    """
+
+    def __init__(self) -> None:
+        self._read: OrderedDict[tuple[Path, object], tuple[tuple[int, ...], T]] = OrderedDict()
+
+    def of(self, path: Path, read: Callable[[], T], *, key: object = None) -> T:
+        """Return what was read of the file under this key, or read it."""
+        try:
+            found = path.stat()
+        except OSError:
+            return read()
+        stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        kept = self._read.get((path, key))
+        if kept is not None and kept[0] == stamp:
+            return kept[1]
+        value = read()
+        if max(stamp[1:3]) < time.time_ns() - _TICK_NS:
+            self._read[path, key] = stamp, value
+            while len(self._read) > _MOST_READ:
+                self._read.popitem(last=False)
+        return value

@@ -6,7 +6,7 @@ compared byte by byte; so the figures are those of dictionaries of the same ids,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
@@ -56,6 +56,13 @@ class NotPlain(Exception):  # noqa: N818  # no error: another reader takes over
     """Columns cannot say this; the reader of lines can, or tells what is wrong."""
 
 
+def words_at(data: npt.NDArray[np.uint8], starts: Places) -> Words:
+    """Return the eight bytes from each place on, the first the lowest."""
+    every = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
+    found: Words = every[starts]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Ids:
     """Ids in a stretch of bytes that ends in :data:`PADDING`: where each begins and how long it is.
@@ -77,15 +84,31 @@ class Ids:
         data = np.frombuffer(joined + PADDING, dtype=np.uint8)
         return cls(data, np.cumsum(lengths) - lengths, lengths)
 
+    @classmethod
+    def joined(cls, several: Sequence[Ids]) -> Ids:
+        """Return ids of several stretches one after another, in one stretch of what they use."""
+        pieces, starts, offset = [], [], 0
+        for ids in several:
+            first = int(ids.starts.min(initial=len(ids.data)))
+            last = int((ids.starts + ids.lengths).max(initial=first))
+            pieces.append(ids.data[first:last])
+            starts.append(ids.starts + (offset - first))
+            offset += last - first
+        pieces.append(np.zeros(len(PADDING), dtype=np.uint8))
+        lengths = np.concatenate([ids.lengths for ids in several])
+        return cls(np.concatenate(pieces), np.concatenate(starts), lengths)
+
     def __len__(self) -> int:
         return len(self.starts)
 
     def __getitem__(self, rows: slice | Places | Booleans) -> Ids:
         return Ids(self.data, self.starts[rows], self.lengths[rows])
 
-    def bytes_of(self, row: int) -> bytes:
-        start = int(self.starts[row])
-        return self.data[start : start + int(self.lengths[row])].tobytes()
+    def texts(self) -> list[str]:
+        """Return the ids as text, which they have to be."""
+        data, ends = self.data.data, self.starts + self.lengths
+        pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
+        return [str(data[start:end], "utf-8") for start, end in pairs]
 
     def word(self, number: int = 0) -> Words:
         """Return a word of each id, the first byte the lowest, with zeros after its end."""
@@ -94,9 +117,9 @@ class Ids:
             # What begins after an id's end is nothing; where it is read from does not matter.
             starts = np.minimum(starts + WORD * number, len(self.data) - WORD)
             left = np.maximum(left - WORD * number, 0)
-        every = np.ndarray((len(self.data) - WORD + 1,), "<u8", self.data, strides=(1,))
-        found: Words = every[starts]
-        found &= MASKS[np.minimum(left, WORD)]
+        found = words_at(self.data, starts)
+        if left.min(initial=WORD) < WORD:
+            found &= MASKS[np.minimum(left, WORD)]
         return found
 
     @property
@@ -108,12 +131,10 @@ class Ids:
         """Return 64 bits of each id; of ids of up to eight bytes, no two the same."""
         hashes = self.word() * _SPREAD
         for number in range(1, self.words):
-            longer = self.lengths > WORD * number
-            rows = slice(None) if longer.all() else np.flatnonzero(longer)
-            part = hashes[rows]
-            part ^= part >> _HALF
-            part += self[rows].word(number)
-            hashes[rows] = part * _MIX
+            word = self.word(number)  # nothing, and adds nothing, where an id is shorter
+            word ^= word >> _HALF
+            word *= np.uint64((int(_MIX) + 2 * number * int(_SPREAD)) % (1 << 64))
+            hashes += word
         return hashes
 
     def equal(self, others: Ids) -> Booleans:
@@ -138,9 +159,10 @@ class Ids:
         return np.lexsort((*(~word if descending else word for word in words), *keys))
 
 
-def _keys(hashes: Words, queries: Places) -> Words:
-    """Return 64 bits of each query and document."""
-    keys = hashes ^ (queries.astype(np.uint64) * _SPREAD)
+def _keys(documents: Ids, queries: Places, counts: Places) -> Words:
+    """Return 64 bits of each document of each query, of which there are so many."""
+    keys = documents.hashes()
+    keys ^= np.repeat(queries.astype(np.uint64) * _SPREAD, counts)
     keys ^= keys >> _HALF
     keys *= _MIX
     return keys
@@ -160,15 +182,10 @@ class QrelColumns:
             raise NotPlain
         narrow = least >= 0 and most <= np.iinfo(np.int8).max
         self.grades: Integers = grades.astype(np.int8 if narrow else np.int32)
-        keys = _keys(documents.hashes(), np.repeat(np.arange(len(counts)), counts))
-        self._order = np.argsort(keys)
-        self._sorted = keys[self._order]
-        if (self._sorted[1:] == self._sorted[:-1]).any():
+        self._keys = _keys(documents, np.arange(len(counts)), counts)
+        in_order = np.sort(self._keys)
+        if (in_order[1:] == in_order[:-1]).any():
             raise NotPlain
-        slots = max(1, (_SLOTS * len(keys)).bit_length())
-        self._shift = np.uint64(64 - slots)
-        self._slots = np.zeros(1 << slots, dtype=np.bool_)
-        self._slots[keys >> self._shift] = True
 
     @classmethod
     def of(cls, qrels: Mapping[str, Mapping[str, int]]) -> QrelColumns:
@@ -183,21 +200,33 @@ class QrelColumns:
             raise NotPlain from None
         return cls(dict(zip(qrels, range(len(qrels)), strict=True)), counts, documents, grades)
 
-    def find(self, keys: Words, documents: Ids) -> tuple[Places, Integers]:
-        """Return the rows that hold a judged document, and their grades."""
-        rows = np.flatnonzero(self._slots[keys >> self._shift])
-        place = np.minimum(np.searchsorted(self._sorted, keys[rows]), len(self._sorted) - 1)
-        met = self._sorted[place] == keys[rows]
-        rows, judged = rows[met], self._order[place[met]]
+    def rows_of(self, queries: Places) -> Places:
+        """Return the rows of the judgements of some queries, one query after another."""
+        counts = self.counts[queries]
+        before = np.cumsum(counts) - counts
+        return np.repeat(self.starts[queries] - before, counts) + np.arange(int(counts.sum()))
+
+    def find(self, keys: Words, documents: Ids, queries: Places) -> tuple[Places, Integers]:
+        """Return the rows that hold a document judged for one of these queries, and their grades."""
+        judged = self.rows_of(queries)
+        own = self._keys[judged]
+        order = np.argsort(own)
+        judged, own = judged[order], own[order]
+        # Most documents fall through a small table; what does not is searched for, and compared byte by byte.
+        slots = max(1, (_SLOTS * len(own)).bit_length())
+        shift = np.uint64(64 - slots)
+        is_taken = np.zeros(1 << slots, dtype=np.bool_)
+        is_taken[(own >> shift).view(np.int64)] = True
+        rows = np.flatnonzero(is_taken[(keys >> shift).view(np.int64)])
+        place = np.minimum(np.searchsorted(own, keys[rows]), len(own) - 1)
+        met = own[place] == keys[rows]
+        rows, judged = rows[met], judged[place[met]]
         same = documents[rows].equal(self.documents[judged])
         return rows[same], self.grades[judged[same]]
 
     def table(self, queries: Places) -> Integers:
         """Return ``grades[n, query]`` of the judgements of some queries, padded as unjudged."""
-        counts = self.counts[queries]
-        before = np.cumsum(counts) - counts
-        rows = np.repeat(self.starts[queries] - before, counts) + np.arange(int(counts.sum()))
-        return grade_table(self.grades[rows], counts)
+        return grade_table(self.grades[self.rows_of(queries)], self.counts[queries])
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +249,9 @@ class RunColumns(Protocol):
     def blocks(self) -> Iterator[RunBlock]:
         """Yield the blocks; :class:`NotPlain` where columns cannot say what the run holds."""
 
-    def __contains__(self, query: object, /) -> bool:
-        """Tell whether a query was met when the run was read."""
+    @property
+    def queries(self) -> Set[str]:
+        """The queries that were met when the run was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +281,7 @@ def judge_columns(
         known = numbers[is_known]
         before = len(unjudged) + len(new)
         unjudged.update(new)
-        if seen[known].any() or len(np.unique(known)) < len(known) or len(unjudged) < before:
+        if seen[known].any() or len(set(known.tolist())) < len(known) or len(unjudged) < before:
             raise NotPlain
         seen[known] = True
         if new:
@@ -279,14 +309,16 @@ class _Judge:
         """Yield the queries of a block that are judged; ``numbers`` are theirs, or below 0."""
         size = len(self.qrels.counts)
         own = np.where(numbers < 0, size + np.arange(len(numbers)), numbers)
-        keys = _keys(block.documents.hashes(), np.repeat(own, block.counts))
+        keys = _keys(block.documents, own, block.counts)
         in_order = np.sort(keys)
         if (in_order[1:] == in_order[:-1]).any():
             raise NotPlain
-        rows, grades = self.qrels.find(keys, block.documents)
+        rows, grades = self.qrels.find(keys, block.documents, numbers[numbers >= 0])
+        ends = np.cumsum(block.counts)
+        query = np.searchsorted(ends, rows, side="right")
         ranks = _ranks(block, self.rules.ties)
-        query = np.searchsorted(np.cumsum(block.counts), rows, side="right")
-        found = _Judged(query, ranks[rows], grades)
+        in_file = rows - (ends - block.counts)[query]
+        found = _Judged(query, in_file if ranks is None else ranks[rows], grades)
         known = np.flatnonzero(numbers >= 0)
         retrieved = block.counts[known]
         if self.max_depth is not None:
@@ -332,23 +364,24 @@ class _Judge:
         return JudgedRankings(top, retrieved, *counts, level, first_hit)
 
 
-def _ranks(block: RunBlock, ties: Ties) -> Places:
-    """Return the rank of each row within its query, from 0; most runs come with falling scores."""
-    ends = np.cumsum(block.counts)
-    ranks = np.arange(len(block.scores)) - np.repeat(ends - block.counts, block.counts)
+def _ranks(block: RunBlock, ties: Ties) -> Places | None:
+    """Return the rank of each row within its query, from 0; ``None`` if all come with falling scores."""
     scores = as_compared(block.scores, ties)
+    ends = np.cumsum(block.counts)
     rises = rows_that_rise(scores, block.counts)
     if not rises.any():
-        return ranks
+        return None
+    ranks = np.arange(len(block.scores)) - np.repeat(ends - block.counts, block.counts)
     query = np.repeat(np.arange(len(block.counts)), block.counts)
     rows = np.flatnonzero(rises[query])
     order = rows[np.lexsort((-scores[rows], query[rows]))]
     is_tied = (scores[order[1:]] == scores[order[:-1]]) & (query[order[1:]] == query[order[:-1]])
     # The rows of a query stand together in both orders, and so its ranks are the same numbers.
     ranks[order] = ranks[rows]
-    tied = np.unique(query[order[1:]][is_tied])
-    if len(tied):
-        rows = np.flatnonzero(np.isin(query, tied))
+    if is_tied.any():
+        has_ties = np.zeros(len(block.counts), dtype=np.bool_)
+        has_ties[query[order[1:]][is_tied]] = True
+        tied, rows = np.flatnonzero(has_ties), np.flatnonzero(has_ties[query])
         documents = block.documents[rows]
         descending = ties == "trec_eval"
         order = rows[documents.in_order(-scores[rows], query[rows], descending=descending)]

@@ -297,9 +297,9 @@ def as_compared(scores: Floats, ties: Ties) -> Floats:
 def rows_that_rise(scores: Floats, lengths: npt.NDArray[np.int64]) -> Booleans:
     """Tell for each query whether some score is not below the one before it."""
     rises = np.zeros(len(scores) + 1, dtype=np.bool_)
-    rises[1:-1] = scores[1:] >= scores[:-1]
+    np.greater_equal(scores[1:], scores[:-1], out=rises[1:-1])
     rises[np.cumsum(lengths)] = False  # the first score of the next query is compared with nothing
-    return counted(rises[:-1], lengths) > 0
+    return counted(rises[:-1], lengths) > 0 if rises.any() else np.zeros(len(lengths), dtype=np.bool_)
 
 
 # Qrels and runs as arrays of integer document ids, brought together into blocks of judged rankings.

@@ -106,6 +106,10 @@ class Response:
         return not (self.text or "").strip()
 
 
+RECORDED, RETRIEVAL = "recorded", "retrieval"
+"""In a response's metadata: what was recorded is what a system retrieved, and no answer."""
+
+
 # The turns of a conversation with what the system answered in each.
 
 TURNS = "turns"

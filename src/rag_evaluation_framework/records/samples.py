@@ -218,8 +218,9 @@ class Sample:
             for text in (recorded.contexts or self.reference_contexts)[:_SHOWN_CONTEXTS]
         ]
         read = [labelled("contexts", element("ol", *contexts))] if contexts else []
+        steps = [] if self.trace is None else self.trace.html()
         head = element("p", f"Sample {short_text(self.name)}", class_="word")
-        return display(head, element("dl", *asked, *truth, *got, *read))
+        return display(head, element("dl", *asked, *truth, *got, *read, *steps))
 
     def _truth(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield what is known about the sample by its name: what is expected, which documents are needed."""

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rag_evaluation_framework.errors import UsageError, invalid, shown
+import msgspec
+
+from rag_evaluation_framework.errors import UsageError, counted, invalid, shown
+from rag_evaluation_framework.text.display import (
+    Html,
+    duration,
+    element,
+    labelled,
+    people_text,
+    short_text,
+)
 
 StepKind = Literal["retrieval", "rerank", "tool", "model", "embedding"]
 STEP_KINDS: tuple[StepKind, ...] = get_args(StepKind)
+_SHOWN_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +63,28 @@ class Step:
         if self.kind not in STEP_KINDS:
             raise invalid("kind", f"one of {', '.join(STEP_KINDS)}", self.kind)
 
+    @property
+    def said(self) -> str:
+        """What was done, in words: what was looked for and found, called with, or read and written."""
+        told = [self.name, "" if self.query is None else f"“{self.query}”"]
+        if self.arguments is not None:
+            given = self.arguments
+            told.append(
+                given if isinstance(given, str) else msgspec.json.encode(given, enc_hook=str).decode()
+            )
+        if self.found is not None:
+            told.append(counted(len(self.found), "document") if self.found else "nothing found")
+        tokens = {"in": self.input_tokens, "out": self.output_tokens}
+        told.append(", ".join(f"{counted(n, 'token')} {way}" for way, n in tokens.items() if n is not None))
+        return ", ".join(short_text(each, 80) for each in told if each)
+
+    @property
+    def told(self) -> str:
+        """The step in a line: its kind, what was done, how long it took, and what went wrong."""
+        time = "" if self.took_ms is None else f" ({duration(self.took_ms / 1000)})"
+        wrong = "" if self.error is None else f" went wrong: {short_text(self.error, 200)}"
+        return f"{self.kind}: {self.said}{time}{wrong}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
@@ -76,8 +109,67 @@ class Trace:
 
     def total(self, name: Literal["input_tokens", "output_tokens", "cost_usd"]) -> float | None:
         """Add up what the steps report under a name; ``None`` where none does."""
-        told = [value for step in self.steps if (value := getattr(step, name)) is not None]
-        return sum(told) if told else None
+        return total_of(self.steps, name)
+
+    @property
+    def by_kind(self) -> str:
+        """The time and the tokens of the steps of each kind, in words, and the time of the whole."""
+        used = [uses(kind, *_used(steps)) for kind in STEP_KINDS if (steps := self.of_kind(kind))]
+        whole = [] if self.took_ms is None else [f"{duration(self.took_ms / 1000)} in all"]
+        return "; ".join([*filter(None, [", ".join(used)]), *whole])
+
+    def html(self) -> list[Html]:
+        """Return the steps as lines of a list of labels, for a notebook; none without any."""
+        if not self.steps:
+            return []
+        listed = [element("li", people_text(step.told)) for step in self.steps[:_SHOWN_STEPS]]
+        more = len(self.steps) - len(listed)
+        rest = element("span", f"and {more:,} more", class_="dim") if more else ""
+        return [labelled("steps", element("ol", *listed), rest), labelled("by step", self.by_kind)]
+
+
+def total_of(steps: Iterable[Step], name: str) -> float | None:
+    """Add up what steps report under a name; ``None`` where none does."""
+    told = [value for step in steps if (value := getattr(step, name)) is not None]
+    return sum(told) if told else None
+
+
+def uses(kind: str, milliseconds: float | None, tokens: float | None) -> str:
+    """Say what the steps of a kind take: ``model 200 ms and 48 tokens``.
+
+    >>> uses("model", 200.0, 48), uses("tool", None, None)
+    ('model 200 ms and 48 tokens', 'tool')
+    """
+    told = [] if milliseconds is None else [duration(milliseconds / 1000)]
+    told += [] if tokens is None else [counted(round(tokens), "token")]
+    return f"{kind} {' and '.join(told)}".strip()
+
+
+def _used(steps: Sequence[Step]) -> tuple[float | None, float | None]:
+    """Return the milliseconds and the tokens that steps take together, as far as they are known."""
+    tokens = [
+        each for name in ("input_tokens", "output_tokens") if (each := total_of(steps, name)) is not None
+    ]
+    return total_of(steps, "took_ms"), sum(tokens) if tokens else None
+
+
+def median_uses(traces: Iterable[Trace]) -> str:
+    """Say what the steps of each kind take in the middle trace of those that have any; nothing without."""
+    used: dict[str, list[tuple[float | None, float | None]]] = {}
+    for trace in traces:
+        for kind in STEP_KINDS:
+            if steps := trace.of_kind(kind):
+                used.setdefault(kind, []).append(_used(steps))
+    told = []
+    for kind in filter(used.__contains__, STEP_KINDS):
+        times, tokens = ([each for each in one if each is not None] for one in zip(*used[kind], strict=True))
+        told.append(uses(kind, _middle(times), _middle(tokens)))
+    return ", ".join(told)
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    ordered, half = sorted(values), len(values) // 2
+    return (ordered[half] + ordered[-half - 1]) / 2 if ordered else None
 
 
 # Which traces of many are looked at.

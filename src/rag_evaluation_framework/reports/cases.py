@@ -21,6 +21,7 @@ from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.samples import ROWS
 from rag_evaluation_framework.records.scores import Blame, BlameKind
+from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports.screen import (
     DIM,
     NOTHING,
@@ -53,6 +54,7 @@ TO_DECLINE = "(to decline)"
 _LONGEST_NAME = 24
 _QUOTED = 46
 _NAMED = 20
+_STEPS = 20
 
 
 # What an answer is called, and what is told of it.
@@ -236,11 +238,15 @@ def needed_names(row: Row) -> list[str]:
     return list(dict.fromkeys(map(one_line, names)))
 
 
-def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places."""
+def rows_of_runs(evaluation: Evaluation, *, short: bool = False) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places.
+
+    ``short`` asks for no more than those that fall short.
+    """
     for name, part in evaluation.named_runs.items():
         kept = evaluation.documents.documents if part.kind == "golden" else ()
-        yield from ((name, row) for row in (_with_places(part, kept) if kept else part.rows))
+        rows = part.short_rows if short and not part.parts else part.rows
+        yield from ((name, row) for row in (_with_places(part, kept) if kept else rows))
 
 
 def _with_places(part: Evaluation, kept: Sequence[Document]) -> Iterator[Row]:
@@ -343,7 +349,7 @@ def _shortcomings(evaluation: Evaluation, kept: int) -> Shortcomings:
         name: {metric: each.higher_is_better for metric, each in part.metrics.items()}
         for name, part in evaluation.named_runs.items()
     }
-    for place, (name, row) in enumerate(rows_of_runs(evaluation)):
+    for place, (name, row) in enumerate(rows_of_runs(evaluation, short=True)):
         if not row.is_failing and not row.is_at_fault:
             continue
         of = 0 if row.is_failing else 1
@@ -493,6 +499,7 @@ def show_whole_case(
             screen.labelled("why", reason, indent=2, hang=13)
     _show_needed(screen, row, documents)
     _show_retrieved(screen, row, documents)
+    _show_steps(screen, row)
     if told := ", ".join(_scores(row, thresholds)):
         screen.labelled("scores", told, indent=2, hang=13)
 
@@ -519,7 +526,7 @@ def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
             found = documents.find(hit.span.doc_id)
             text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
             at = f"{hit.span.start}–{hit.span.end}  "
-        mark = "✓ needed  " if name in needed and _is_needed(row, hit) else ""
+        mark = "✓ needed  " if name in needed and is_needed(row, hit) else ""
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
         screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
@@ -527,7 +534,29 @@ def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
         screen.labelled("retrieved", nothing, indent=2, hang=13)
 
 
-def _is_needed(row: Row, hit: Hit | None) -> bool:
+def _show_steps(screen: Screen, row: Row) -> None:
+    """Add the steps of a trace in their order, and what those of each kind took."""
+    trace = None if row.sample is None else row.sample.trace
+    if trace is None or not trace.steps:
+        return
+    width = len(str(min(len(trace.steps), _STEPS)))
+    for number, step in enumerate(trace.steps[:_STEPS], start=1):
+        label = f"{'steps' if number == 1 else '':<11}{number:>{width}}"
+        screen.labelled(label, step.told, indent=2, hang=15 + width, lines=3)
+    if (more := len(trace.steps) - _STEPS) > 0:
+        screen.labelled("", f"{more:,} more", indent=2, hang=13)
+    screen.labelled("by step", trace.by_kind, indent=2, hang=13)
+
+
+def steps_sentence(rows: Iterable[Row]) -> str:
+    """Say what the steps of each kind take in the middle trace; nothing where there are no traces."""
+    told = median_uses(
+        row.sample.trace for row in rows if row.sample is not None and row.sample.trace is not None
+    )
+    return f"By step, in the middle trace: {told}." if told else ""
+
+
+def is_needed(row: Row, hit: Hit | None) -> bool:
     """Tell whether a hit of a document that is needed has characters that are, where they are known."""
     if hit is None or hit.span is None or row.sample is None:
         return True

@@ -17,7 +17,9 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
+from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import (
     check_of,
     named_run_notes,
@@ -55,13 +57,14 @@ def _evaluation(evaluation: Evaluation) -> str:
     verdict = verdict_of(evaluation)
     title = f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "Evaluation"
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
-    if told := [escaped(line, 1000) for line in explanation(evaluation)]:
+    if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
         parts.append("  \n".join(told))
     parts += _answers(evaluation)
     if line := wrong_though_passing(evaluation):
         parts.append(escaped(line, 1000))
     parts.append(_figures(evaluation))
     notes = [*not_scored_lines(evaluation), refusals_said(evaluation), *evaluation.warnings]
+    notes += [said for recall, said in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
     if told := [f"- {escaped(note, 1000)}" for note in notes if note is not None]:
         parts.append("\n".join(told))

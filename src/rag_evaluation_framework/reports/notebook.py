@@ -14,6 +14,7 @@ from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.reports.cases import (
     document_of,
     exchanges,
+    is_needed,
     kind_of,
     named_rows,
     names_listed,
@@ -33,6 +34,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.run_page import place
 from rag_evaluation_framework.reports.screen import (
     BAD,
@@ -294,7 +296,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     more = [f"and {len(found) - len(rows):,} more"] if len(found) > len(rows) else []
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
-        *_notes(list(explanation(evaluation))[:4]),
+        *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *(each for each in evaluation.warnings if "--allow-missing" not in each)][:4]),
         *_cases(evaluation),
@@ -382,7 +384,9 @@ def _case(row: Row, *, is_asked: bool) -> Html:
             lines.append(labelled("why", reason))
     if scores := ", ".join(f"{each.metric} {figure(each.value)}" for each in row.scores[:8]):
         lines.append(labelled("scores", scores))
-    return element("dl", *lines, _retrieved(row))
+    trace = None if row.sample is None else row.sample.trace
+    steps = [] if trace is None else trace.html()
+    return element("dl", *lines, _retrieved(row), *steps)
 
 
 def _moved_case(worse: WorseAnswer) -> Html:
@@ -401,7 +405,8 @@ def _retrieved(row: Row) -> Html | None:
         hit = hits[rank] if rank < len(hits) else None
         name = "" if hit is None else document_of(hit)
         text = (hit.text if hit is not None else None) or (texts[rank] if rank < len(texts) else "")
-        mark = element("span", "✓ needed ", class_="good") if name and name in needed else None
+        is_one = bool(name) and name in needed and is_needed(row, hit)
+        mark = element("span", "✓ needed ", class_="good") if is_one else None
         ranks.append(element("li", element("code", name), " ", mark, people_text(text, 300)))
     more = max(len(hits), len(texts)) - len(ranks)
     rest = element("span", f"and {more:,} more", class_="dim") if more else ""

@@ -11,7 +11,8 @@ from typing import TextIO
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.screen import bar, cells, cut, duration, money, one_line, shortened
+from rag_evaluation_framework.reports.screen import bar, cells, cut, money, one_line, shortened
+from rag_evaluation_framework.text.display import duration
 
 _ERASE_LINE = "\r\x1b[2K"
 _BAR_CELLS, _NAME_CELLS, _LEAST_NAME = 14, 24, 10

@@ -17,6 +17,21 @@ from rag_evaluation_framework.reports.screen import Screen, by, listed
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 _MOST_NAMED = 1000
+_TOOLS = {
+    "deepeval": "a file of deepeval",
+    "inspect": "a file of inspect_ai",
+    "langfuse": "an export of Langfuse",
+    "langsmith": "an export of LangSmith",
+    "langsmith-export": "an export of LangSmith",
+    "openai-evals": "a file of OpenAI evals",
+    "phoenix": "an export of Phoenix",
+    "promptfoo": "a file of promptfoo",
+    "ragas": "ragas 0.2+",
+    "ragas-0.1": "ragas 0.1",
+    "squad-rows": "SQuAD as Hugging Face has it",
+    "traces": "traces in OTLP JSON",
+}
+"""What the formats of other tools are called."""
 _NOT_COUNTED = {"refused": "declined", "dont_know": "does not know", "asks_back": "asks back"}
 
 
@@ -29,12 +44,28 @@ def reading_of_run(evaluation: Evaluation) -> RowReading:
 def show_reading(screen: Screen, reading: RowReading) -> None:
     """Add which field was taken for what, how many rows there are, and how to change it."""
     hang = len(reading.name) + 2
-    first, second = reading_lines(reading)
+    first, second = _reading_lines(reading)
     screen.say(f"{reading.name}: {first}", hang=hang)
     screen.say(second, indent=hang, hang=hang)
 
 
-def reading_lines(reading: RowReading) -> tuple[str, str]:
+def show_format(screen: Screen, name: str, format_: str, rows: int) -> None:
+    """Add whose format a file is read in, and how to change that."""
+    unit, change = ("sample", "") if format_ == "traces" else ("row", "; change with --map answer=FIELD")
+    told = f"{name}: read as {_TOOLS.get(format_, format_)}, {counted(rows, unit)}{change}"
+    screen.say(told, hang=len(name) + 2)
+
+
+def reading_sentences(evaluation: Evaluation) -> list[str]:
+    """Say the same where there is no screen; nothing of what is no rows, or was told which field is what."""
+    if "reading" not in evaluation.head.configuration:
+        return []
+    reading = reading_of_run(evaluation)
+    first, second = _reading_lines(reading)
+    return [f"{reading.name}: {first}; {second}"]
+
+
+def _reading_lines(reading: RowReading) -> tuple[str, str]:
     """Say which field was taken for what, and what else is known of the rows."""
     fields = reading.fields
     first = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)

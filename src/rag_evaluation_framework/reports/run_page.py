@@ -10,12 +10,19 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
-from rag_evaluation_framework.reports.cases import KINDS, named_rows, needed_names, rows_of_runs, why
+from rag_evaluation_framework.reports.cases import (
+    KINDS,
+    named_rows,
+    needed_names,
+    rows_of_runs,
+    steps_sentence,
+    why,
+)
 from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import (
     NOTHING,
     by,
-    duration,
     figure,
     interval_text,
     meaning,
@@ -33,6 +40,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.statistics.intervals import wilson_interval
+from rag_evaluation_framework.text.display import duration
 
 TONES = {"passed": "yes", "failed": "no", "undecided": "un", "not evaluated": "no", "incomplete": "un"}
 _SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Kind of question"}
@@ -66,6 +74,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
         "leads": [*explanation(evaluation), *filter(None, [wrong_though_passing(evaluation)])],
+        "reading": reading_sentences(evaluation),
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         **_blame(evaluation),
         **_slices(rows, number),
@@ -353,6 +362,7 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
         else "",
         "least": least,
         "most": most,
+        "steps": steps_sentence(row for _, row in rows),
     }
 
 
@@ -432,11 +442,28 @@ def _sample(
         "cited": texts.cited(row),
         "none": row.response.retrieved_nothing or None,
         "c": _claims(row),
+        **_steps(row),
         "turns": [
             {"n": turn.number, "q": turn.question, "e": turn.expected, "a": turn.answer} for turn in row.turns
         ],
     }
     return {key: value for key, value in written.items() if value not in (None, [], {}) or key == "m"}
+
+
+def _steps(row: Row) -> dict[str, Any]:
+    """Return the steps of a trace: what each did, how long, from where to where, and what went wrong."""
+    trace = None if row.sample is None else row.sample.trace
+    if trace is None or not trace.steps:
+        return {}
+    ends = [(step.started_ms or 0.0) + (step.took_ms or 0.0) for step in trace.steps]
+    whole = max([*ends, trace.took_ms or 0.0]) or 1.0
+    written = []
+    for step, end in zip(trace.steps, ends, strict=True):
+        stretch = [place(at, 0.0, whole) for at in (step.started_ms or 0.0, end)]
+        took = "" if step.took_ms is None else duration(step.took_ms / 1000)
+        known = None if step.started_ms is None else stretch
+        written.append([step.kind, step.said, took, known, step.error])
+    return {"st": written, "sb": trace.by_kind}
 
 
 def _rounded(value: float) -> float | int:

@@ -477,18 +477,6 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def duration(seconds: float) -> str:
-    """Write a time for people: ``141 ms``, ``2.4 s``, ``3 min 10 s``, ``2 h 5 min``."""
-    if seconds < 1:
-        return f"{round(seconds * 1000)} ms"
-    if seconds < 59.5:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
 def money(dollars: float | None) -> str:
     if dollars is None:
         return NOTHING

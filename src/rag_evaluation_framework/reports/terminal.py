@@ -22,6 +22,7 @@ from rag_evaluation_framework.reports.cases import (
     show_cases,
     show_more,
     show_question,
+    steps_sentence,
     unsupported_words,
 )
 from rag_evaluation_framework.reports.compared_answers import show_comparison
@@ -470,6 +471,8 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
             if each.p_adjusted is not None
         ]
         screen.labelled("tests", "; ".join(tests), indent=2, hang=hang)
+    if "traces" in evaluation.head.configuration and (told_of := steps_sentence(evaluation.rows)):
+        screen.labelled("steps", told_of, indent=2, hang=hang)
     if evaluation.kind == "golden":
         _golden_details(screen, evaluation)
 

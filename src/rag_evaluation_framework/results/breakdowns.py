@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,11 @@ def write_blames(path: Path, blames: Iterable[tuple[str, Blame]]) -> None:
     write_lines(path, ([sample_id, blame_fields(each)] for sample_id, each in blames))
 
 
-def read_blames(path: Path) -> Iterator[tuple[str, Blame]]:
-    """Yield what :func:`write_blames` wrote."""
+def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame]]:
+    """Yield what :func:`write_blames` wrote, of ``only`` some samples where they are named."""
     for _, (sample_id, written) in read_lines(path):
-        yield sample_id, read_blame(written)
+        if only is None or sample_id in only:
+            yield sample_id, read_blame(written)
 
 
 def blame_fields(blame: Blame) -> Any:

@@ -38,7 +38,8 @@ from rag_evaluation_framework.results.metric_calibration import (
     calibrate_metric,
     cannot_calibrate,
 )
-from rag_evaluation_framework.results.run_folder import RESULTS_FILE, RunFolder
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.text.display import short_repr
 
 # A run as calibration needs it: each metric's values by query, and the answers that were scored.

@@ -285,6 +285,11 @@ class Evaluation:
         return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
 
     @property
+    def is_ranking(self) -> bool:
+        """Whether it is of ranked runs, whose tables have a row for each query."""
+        return self.kind == "systems" and all(part.kind == "ranking" for part in self.parts.values())
+
+    @property
     def named_runs(self) -> dict[str, Evaluation]:
         """The runs that were begun, by part (of systems over several datasets by both), or itself."""
         if not self.parts:
@@ -326,6 +331,16 @@ class Evaluation:
         if self.parts:
             return (row for part in self.parts.values() for row in part.rows)
         return iter(self.read_rows())
+
+    @property
+    def short_rows(self) -> Iterator[Row]:
+        """The samples that do not pass, have an error or are at fault; all where that takes reading them."""
+        return iter(getattr(self.read_rows, "short", self.read_rows)())
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """What was asked, in the order of the data, as far as it is known: rows have the answers."""
+        return tuple(row.sample for row in self.rows if row.sample is not None)
 
     @cached_property
     def documents(self) -> KeptDocuments:
@@ -447,6 +462,8 @@ class Evaluation:
         is_table = plain_name(path).endswith((".csv", ".parquet"))
         if rendered != "results":
             write_text_atomically(path, self.render(rendered))
+        elif self.is_ranking and path.suffix == ".parquet":
+            self.render("results", path=path)
         elif (self.kind == "systems" and is_table) or (self._is_several and self.document is None):
             if plain_name(path).endswith(_OF_ONE_RUN):
                 got = f"{path}, which is for one run: save each of the parts by itself"

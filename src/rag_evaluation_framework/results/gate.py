@@ -7,19 +7,17 @@ failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, told_answers
-from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
-from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_summary, read_blames
-from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples
-from rag_evaluation_framework.results.summaries import Figure, Performance
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -379,70 +377,6 @@ def _is_empty(response: Response) -> bool:
 # A run summed up, with the share of its samples that pass.
 
 _REPEAT = re.compile(r"~[0-9]+\Z")
-
-
-def evaluation_of_run(
-    folder: RunFolder,
-    *,
-    samples: Samples | None,
-    thresholds: tuple[Threshold, ...],
-    outcome: RunOutcome,
-    kind: Kind,
-    total: int,
-    metrics: tuple[str, ...] = (),
-    directions: Mapping[str, bool] | None = None,
-    blamed_by: str | None = None,
-    performance: Performance | None = None,
-    **more: Any,
-) -> Evaluation:
-    """Sum up one dataset's run: its figures, the share that passes and, if it is ``blamed_by`` a method,
-    where its answers fail. ``metrics`` are all that it is scored by.
-    """
-    # A run whose head lists no metrics is scored by what its results have.
-    bounds = sample_bounds(thresholds, metrics)
-    passes = PassCounter(bounds)
-
-    def rows() -> Iterator[Row]:
-        return _rows(folder, samples, bounds, is_blamed=blamed_by is not None)
-
-    evaluation = summed_up(
-        folder.head,
-        passes.counted(rows_of_folder(folder)),
-        kind=kind,
-        outcome=outcome,
-        rows=rows,
-        total=total,
-        order=metrics,
-        directions=directions,
-        performance=performance,
-        thresholds=thresholds,
-        blame=_blame(folder, blamed_by),
-        folder=folder.path,
-        **more,
-    )
-    whole = with_pass_rate(evaluation, passes)
-    return averaged(whole, bounds) if folder.head.repeats > 1 else whole
-
-
-def _rows(
-    folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
-) -> Iterator[Row]:
-    """Yield the finished samples in the order of the dataset."""
-    blames = read_blames(folder.blame_path) if is_blamed else iter(())
-    for row in rows_of_folder(folder, samples):
-        yield replace(
-            row,
-            passes=sample_passes(row.result, bounds),
-            misses=missed_bounds(row.result, bounds),
-            blame=next((found for sample_id, found in blames if sample_id == row.id), None),
-        )
-
-
-def _blame(folder: RunFolder, method: str | None) -> BlameSummary | None:
-    if method is None or not folder.blame_path.is_file():
-        return None
-    written = read_blames(folder.blame_path)
-    return blame_summary((each for _, found in written for each in found.answers), method=method)
 
 
 def asked_id(sample_id: str) -> str:

@@ -37,7 +37,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import MAX_LINE_BYTES, open_stored
+from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
 from rag_evaluation_framework.files.atomic import sync_folder
 from rag_evaluation_framework.records.responses import Failure, Usage, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
@@ -264,8 +264,20 @@ def empty_index(total: int) -> JournalIndex:
     return JournalIndex(array("q", [_NOT_THERE]) * total)
 
 
+_INDEXES: ReadOnce[JournalIndex] = ReadOnce()
+LISTS: ReadOnce[int] = ReadOnce()
+"""How many samples are in the latest lists."""
+
+
 def read_index(path: Path, *, total: int) -> JournalIndex:
-    """Read a journal of a run over ``total`` samples once; one that does not exist is empty."""
+    """Return the index of the journal of a run over ``total`` samples; one that does not exist is empty.
+
+    The same index is returned while the file is the same: who is given it does not change it.
+    """
+    return _INDEXES.of(path, lambda: _read_index(path, total), key=total)
+
+
+def _read_index(path: Path, total: int) -> JournalIndex:
     index = empty_index(total)
     problems = FileProblems(str(path))
     with opened_journal(path) as file:

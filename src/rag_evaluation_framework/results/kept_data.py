@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def read_samples(path: Path) -> Iterator[Sample]:
             yield _sample(written)
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
             raise invalid("", "a sample of a run", written).located(str(path), number) from None
+
+
+def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
+    """Return the samples at some places of those that a run's folder keeps."""
+    path, last = folder / SAMPLES_FILE, max(places, default=-1)
+    if not path.is_file():
+        return {}
+    lines = islice(enumerate(read_lines(path, limits=_OWN)), last + 1)
+    return {place: _sample(written) for place, (_, written) in lines if place in places}
 
 
 def _sample(written: Mapping[str, Any]) -> Sample:

@@ -61,9 +61,10 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
-from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice, SampleResult
+from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.journal import (
+    LISTS,
     JournalEntry,
     JournalIndex,
     empty_index,
@@ -75,7 +76,6 @@ from rag_evaluation_framework.results.journal import (
 
 SAMPLES_FILE = "data.jsonl.zst"
 """The samples of a run as they were when it began."""
-
 
 Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
 """Samples in memory, or a function that begins reading them anew each time it is called."""
@@ -120,12 +120,25 @@ def _content(sample: Sample) -> bytes:
         ) from None
 
 
+class ContentHash:
+    """The SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
+
+    def __init__(self, samples: Samples = ()) -> None:
+        self._digest = hashlib.sha256()
+        for identifier, digits in _listed(samples):
+            self.add(identifier, digits)
+
+    def add(self, identifier: str, digits: str) -> None:
+        """Add the next sample."""
+        self._digest.update(msgspec.json.encode((identifier, digits)) + b"\n")
+
+    def __str__(self) -> str:
+        return f"sha256:{self._digest.hexdigest()}"
+
+
 def content_hash(samples: Samples) -> str:
-    """Return the SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
-    digest = hashlib.sha256()
-    for pair in _listed(samples):
-        digest.update(msgspec.json.encode(pair) + b"\n")
-    return f"sha256:{digest.hexdigest()}"
+    """Return the hash over all samples."""
+    return str(ContentHash(samples))
 
 
 def write_list(samples: Samples, path: Path) -> int:
@@ -450,8 +463,9 @@ class RunFolder:
         """
         if CELLS in self.head.configuration:
             return self._index_of_cells()
-        total = sum(1 for _ in read_list(self.samples_path)) if self.samples_path.exists() else 0
-        return read_index(self.journal_path, total=total)
+        path = self.samples_path
+        listed = LISTS.of(path, lambda: sum(1 for _ in read_list(path))) if path.exists() else 0
+        return read_index(self.journal_path, total=listed)
 
     def _index_of_cells(self) -> JournalIndex:
         configuration = self.head.configuration
@@ -571,30 +585,3 @@ def _read_head(path: Path) -> RunHead:
         raise invalid("", "the head of a run", written).located(str(path)) from None
     except InputError as error:
         raise error.located(str(path)) from None
-
-
-# The runs of one evaluation: one a dataset, tied together, so that one id resumes or compares them all. The
-# first run leads: its head lists the datasets and how their samples were chosen, and those of the others name
-# the leader.
-
-RESULTS_FILE = "golden.results.json"
-"""The name of the results of all splits in the folder of the first run of golden sets."""
-
-
-def group_fields(
-    choice: SampleChoice,
-    *,
-    datasets: tuple[str, ...],
-    metrics: tuple[str, ...] = (),
-    leader: RunHead | None = None,
-) -> dict[str, Any]:
-    """Return the fields of a head's configuration by which the runs of an evaluation are found again."""
-    selection = {
-        "tags": list(choice.tags),
-        "sample_size": choice.sample_size,
-        "allow_missing": choice.allow_missing,
-        "metrics": list(metrics),
-        **({"repeats": choice.repeats} if choice.repeats > 1 else {}),
-    }
-    fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
-    return fields if leader is None else {**fields, "evaluation": leader.run_id}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError
-from rag_evaluation_framework.records.runs import SampleChoice
+from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.results.kept_summaries import Summaries
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
@@ -161,3 +161,30 @@ class RunGroup:
         if not isinstance(written, dict):
             raise UsageError(f"run {self.leader.head.run_id} was not begun by an evaluation of a manifest")
         return written
+
+
+# The runs of one evaluation: one a dataset, tied together, so that one id resumes or compares them all. The
+# first run leads: its head lists the datasets and how their samples were chosen, and those of the others name
+# the leader.
+
+RESULTS_FILE = "golden.results.json"
+"""The name of the results of all splits in the folder of the first run of golden sets."""
+
+
+def group_fields(
+    choice: SampleChoice,
+    *,
+    datasets: tuple[str, ...],
+    metrics: tuple[str, ...] = (),
+    leader: RunHead | None = None,
+) -> dict[str, Any]:
+    """Return the fields of a head's configuration by which the runs of an evaluation are found again."""
+    selection = {
+        "tags": list(choice.tags),
+        "sample_size": choice.sample_size,
+        "allow_missing": choice.allow_missing,
+        "metrics": list(metrics),
+        **({"repeats": choice.repeats} if choice.repeats > 1 else {}),
+    }
+    fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
+    return fields if leader is None else {**fields, "evaluation": leader.run_id}

@@ -27,11 +27,9 @@ from rag_evaluation_framework.results.breakdowns import (
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
-from rag_evaluation_framework.results.gate import (
-    evaluation_of_run,
-)
 from rag_evaluation_framework.results.kept_data import kept_samples
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document

@@ -126,14 +126,17 @@ def summarise(
     *,
     n_skipped: int = 0,
     n_failed: int = 0,
+    interval: Interval | None = None,
     confidence: float = 0.95,
     interval_method: IntervalMethod = "auto",
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Figure:
-    """Summarise the scored values of one metric; the result does not depend on their order."""
-    interval = None
-    if len(values):
+    """Summarise the scored values of one metric; the result does not depend on their order.
+
+    ``interval`` is that of the mean where it is made already, for several metrics at once.
+    """
+    if interval is None and len(values):
         interval = mean_interval(
             values, method=interval_method, confidence=confidence, resamples=resamples, seed=seed
         )

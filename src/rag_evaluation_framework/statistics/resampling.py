@@ -324,7 +324,7 @@ def exact_mean(values: Numbers) -> float:
     Source: Shewchuk, Adaptive precision floating-point arithmetic, 1997 (``math.fsum``).
     """
     array = finite_array(values, "values")
-    return math.fsum(array) / len(array)
+    return math.fsum(array.tolist()) / len(array)
 
 
 def standard_deviation(values: Numbers) -> float:
@@ -332,8 +332,8 @@ def standard_deviation(values: Numbers) -> float:
     array = finite_array(values, "values")
     if len(array) < 2:
         raise UsageError(f"a standard deviation needs at least 2 values, got {len(array)}")
-    mean = math.fsum(array) / len(array)
-    return math.sqrt(math.fsum((array - mean) ** 2) / (len(array) - 1))
+    mean = math.fsum(array.tolist()) / len(array)
+    return math.sqrt(math.fsum(((array - mean) ** 2).tolist()) / (len(array) - 1))
 
 
 def whole_multiples(values: Floats) -> tuple[Floats, int]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import MAX_COST, ModelError, ModelOutageError, TargetError
-from rag_evaluation_framework.evaluation.scoring_workers import in_own_thread
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.models.structured import ask
@@ -27,6 +26,7 @@ from rag_evaluation_framework.synthesis.drafts import (
 from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown
 from rag_evaluation_framework.text.scripts import writes_another_script
 from rag_evaluation_framework.text.search import ExcerptFinder, Unlocated
+from rag_evaluation_framework.workers import in_own_thread
 
 # A language model as the system that a run asks: a sample's turns go in, a JSON value comes out.
 #

@@ -49,6 +49,18 @@ def short_text(text: str, characters: int = 80) -> str:
     return line if len(line) <= characters and len(text) <= 4 * characters else f"{line[: characters - 1]}…"
 
 
+def duration(seconds: float) -> str:
+    """Write a time for people: ``141 ms``, ``2.4 s``, ``3 min 10 s``, ``2 h 5 min``."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 class Html(str):
     """A piece of HTML, in which every text is escaped."""
 

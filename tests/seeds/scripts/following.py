@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rag_evaluation_framework.cli.agentspec import main as agentspec
 from rag_evaluation_framework.cli.main import main as rag_eval
 
 ROOT = Path(__file__).parents[3]
-_PROGRESS = re.compile(r": \d+/\d+, .*/s, ")
+_PROGRESS = re.compile(r"^[\w-]+: (?:done, )?[\d,]+ of [\d,]+(?:, | in ).*\d failed")
 PROGRAMS: dict[str, Callable[[list[str]], object]] = {"rag-eval": rag_eval, "agentspec": agentspec}
 
 
@@ -37,28 +37,39 @@ def write(path: str, content: Any) -> None:
     print(f"wrote {path}")
 
 
-def sh(line: str, *, first: int | None = None) -> str:
-    """Run a command line of the package or of its scripts; print it, what it says and how it ends.
-
-    ``first`` shows no more than so many lines of a long screen.
-    """
-    print(f"$ {line}")
+def ran(line: str, out: TextIO, err: TextIO) -> int:
+    """Run a command line of the package or of its scripts, wherever they are; return how it ends."""
     program, *arguments = shlex.split(line)
     if program == "python":
         program, *arguments = arguments
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    code, argv = 0, sys.argv
+    argv = sys.argv
     sys.argv = [program, *arguments]
     try:
-        with redirect_stdout(said), redirect_stderr(said):
+        with redirect_stdout(out), redirect_stderr(err):
             if program in PROGRAMS:
                 PROGRAMS[program](arguments)
             else:
                 runpy.run_path(str(ROOT / program), run_name="__main__")
     except SystemExit as end:
-        code = int(end.code or 0)
+        return int(end.code or 0)
     finally:
         sys.argv = argv
+    return 0
+
+
+def memory() -> io.TextIOWrapper:
+    """Return a stream that keeps what is written to it, as bytes in its buffer."""
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+
+
+def sh(line: str, *, first: int | None = None) -> str:
+    """Run a command line; print it, what it says and how it ends.
+
+    ``first`` shows no more than so many lines of a long screen.
+    """
+    print(f"$ {line}")
+    said = memory()
+    code = ran(line, said, said)
     text = said.buffer.getvalue().decode()  # type: ignore[attr-defined]
     # How fast it went is told while it runs, and differs each time.
     lines = [line for line in text.splitlines() if not _PROGRESS.search(line)]

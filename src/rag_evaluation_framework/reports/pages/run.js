@@ -194,13 +194,24 @@ function runView(view, root, number) {
           doubtful.length ? h('ol', { class: 'notes' }, doubtful.map((claim, i) => h('li', { id: 'note' + (i + 1) }, h('b', { class: 'alarm' }, `${i + 1} `), h('span', { dir: 'auto' }, reason(claim))))) : null),
         sample.e == null || sample.turns ? null : h('div', { class: 'blk' }, h('h2', {}, 'Answer expected'), h('p', { class: 'read', ...own(sample.e) }, sample.e)),
         h('div', { class: 'blk' }, h('h2', {}, 'Scores'), h('dl', { class: 'scores' }, view.metrics.map((name, i) => sample.m[i] == null && !sample.x?.[name] ? null : h('div', {}, h('dt', {}, name), h('dd', { class: isLow(name, sample.m[i]) ? 'alarm' : null, title: sample.x?.[name] }, f2(sample.m[i])))))),
-        h('div', { class: 'blk' }, h('h2', {}, 'Contexts, in the order they were read'), contexts(sample, needed))),
+        h('div', { class: 'blk' }, h('h2', {}, 'Contexts, in the order they were read'), contexts(sample, needed)),
+        sample.st ? h('div', { class: 'blk' }, h('h2', {}, 'Steps, in the order they began'), steps(sample)) : null),
       pane));
     if (chosen === undefined) pane.replaceChildren(h('h2', {}, 'In the documents'), h('p', { class: 'empty' }, view.notKept || 'No document is named by this sample.'));
     else showDocument(pane, inDocuments, read, needed);
     $('h1', page).focus({ preventScroll: true });
     scrollTo({ top: 0, behavior: 'instant' });
     document.title = `${sample.name} – rag-eval`;
+  }
+  /* What the system did on the way: each step with its time as a stretch of the whole, and what went wrong. */
+  function steps(sample) {
+    const line = ([from, to]) => s('svg', { class: 'span', 'aria-hidden': 'true' }, s('line', { class: 'grid', x1: '0%', x2: '100%', y1: 5, y2: 5 }),
+      s('rect', { x: from + '%', width: Math.max(0.6, to - from) + '%', y: 1, height: 8 }));
+    return [h('ol', { class: 'steps' }, sample.st.map(([kind, said, time, stretch, error]) => h('li', { class: error ? 'bad' : null },
+      h('p', { class: 'small' }, h('b', {}, kind), ' ', h('bdi', own(said), said), h('span', { class: 'dim end' }, time)),
+      stretch ? line(stretch) : null,
+      error ? h('p', { class: 'small alarm' }, 'went wrong: ', h('bdi', own(error), error)) : null))),
+    h('p', { class: 'small dim' }, sample.sb)];
   }
   function contexts(sample, needed) {
     if (!got(sample).length) return h('p', { class: 'empty' }, sample.none ? 'Nothing was retrieved.' : 'The system does not say what it retrieved.');

@@ -1,0 +1,117 @@
+"""The figures of a complete run are kept: what is shown from them is what would be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_lines import rag_eval_ended
+from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
+from rag_evaluation_framework.datasets import dialect
+from rag_evaluation_framework.results import journal, kept_data, run_evaluations
+from rag_evaluation_framework.results.run_folder import RunFolder
+
+METRICS = ["faithfulness", "answer_correctness"]
+
+
+def answer(question: str) -> dict[str, Any]:
+    number = int(question.split()[-1].rstrip("?"))
+    if number % 10 == 3:
+        raise ValueError("no answer to that")
+    said = f"Box {number} holds {number + (number % 4 == 1)} balls."
+    return {"answer": said, "contexts": [f"Box {number} holds {number} balls.", "Balls are red."]}
+
+
+def samples_at(path: Path, count: int = 40) -> Path:
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(count):
+            row = {"id": f"s{n}", "input": f"How many balls are in box {n}?", "expected": f"{n} balls"}
+            print(json.dumps({**row, "tags": [f"t{n % 3}"]}), file=file)
+    return path
+
+
+def run(folder: Path, **more: Any) -> Evaluation:
+    data = samples_at(folder / "boxes.jsonl")
+    wish: dict[str, Any] = {"gate": {"faithfulness": 0.5}, "options": Options(allow_missing=True)}
+    return evaluate(data, target=answer, metrics=METRICS, runs_directory=folder / "runs", **wish, **more)
+
+
+def told(evaluation: Evaluation) -> dict[str, Any]:
+    """Return everything that an evaluation shows."""
+    (part,) = evaluation.runs
+    return {
+        "figures": part.metrics,
+        "counts": part.counts,
+        "ids": part.columns.ids,
+        "values": {name: np.nan_to_num(each, nan=-1).tolist() for name, each in part.columns.values.items()},
+        "statuses": {name: each.tolist() for name, each in part.columns.statuses.items()},
+        "blame": part.blame,
+        "performance": part.performance.figures,
+        "screen": evaluation.render(),
+        "everything": evaluation.render(everything=True),
+        "markdown": evaluation.render("markdown"),
+        "rows": [(row.index, row.id, row.passes, row.misses, row.blame, row.scores) for row in part.rows],
+    }
+
+
+def folder_of(evaluation: Evaluation) -> Path:
+    assert evaluation.folder is not None
+    return evaluation.folder
+
+
+def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
+    made = run(tmp_path)
+    kept = folder_of(made) / run_evaluations.FIGURES_FILE
+    from_kept = told(load(folder_of(made)))  # type: ignore[arg-type]
+    kept.unlink()
+    assert told(load(folder_of(made))) == from_kept  # type: ignore[arg-type]
+    assert {name: from_kept[name] for name in ("figures", "counts", "blame", "screen")} == {
+        name: told(made)[name] for name in ("figures", "counts", "blame", "screen")
+    }
+    assert "4 without an answer" in from_kept["screen"]
+
+
+def test_a_resume_of_a_complete_run_reads_neither_samples_nor_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples_at(tmp_path / "boxes.jsonl")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "quiz.py").write_text(
+        "def answer(question):\n    return question.split()[-1][:-1] + ' balls'\n"
+    )
+    datasets = "datasets: [{name: boxes, path: boxes.jsonl}]"
+    manifest = f"spec:\n  evaluation:\n    {datasets}\n    metrics: [string_match]\n"
+    (tmp_path / "agent.yaml").write_text(manifest)
+    asked = ("evaluate", "agent.yaml", "--target", "quiz:answer")
+    first = rag_eval_ended(*asked, folder=tmp_path)
+    assert first.returncode == 0
+    (path,) = (tmp_path / "runs").iterdir()
+    before = {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"}
+    entries: list[bytes] = []
+    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or 1 / 0)
+    monkeypatch.setattr(kept_data, "_sample", lambda written: 1 / 0)
+    monkeypatch.setattr(dialect.RecordDialect, "stream", lambda *_: 1 / 0)
+    again = rag_eval_ended(*asked, "--resume", folder=tmp_path)
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+    assert entries == []
+    assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
+
+
+def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:
+    made = run(tmp_path)
+    folder = RunFolder.at(folder_of(made))
+    assert run_evaluations.are_figures_kept(folder)
+    lines = folder.journal_path.read_bytes().splitlines(keepends=True)
+    folder.journal_path.write_bytes(b"".join(reversed(lines)))
+    assert not run_evaluations.are_figures_kept(folder)
+    (folder.path / run_evaluations.FIGURES_FILE).write_text("{", encoding="utf-8")
+    assert not run_evaluations.are_figures_kept(folder)
+    assert load(folder.path).runs[0].metrics == made.runs[0].metrics  # type: ignore[union-attr]
+    samples_at(tmp_path / "boxes.jsonl", 41)
+    data = tmp_path / "boxes.jsonl"
+    with pytest.raises(UsageError, match="got 1 added"):
+        evaluate(data, target=answer, runs_directory=tmp_path / "runs", resume=folder.head.run_id)
