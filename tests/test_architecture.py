@@ -58,7 +58,9 @@ EXTRAS = {
     "chonkie",
     "chromadb",
     "cohere",
+    "faiss",
     "h5py",
+    "lancedb",
     "langchain_text_splitters",
     "onnxruntime",
     "psycopg",
@@ -112,7 +114,7 @@ THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
-LIMITS = {"files": 297, "lines": 90_000, "lines of tests": 61_500, "names at the door": 94}
+LIMITS = {"files": 299, "lines": 91_500, "lines of tests": 62_500, "names at the door": 94}
 
 
 def room_of(module: Path) -> str:

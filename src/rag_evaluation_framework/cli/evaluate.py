@@ -22,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     with_all,
 )
-from rag_evaluation_framework.cli.output import MAP
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME
 
 EXAMPLES = """\b
 Examples:
@@ -54,6 +54,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     MAP,
     *LIMITS,
     ALLOW_MISSING,
+    NO_BLAME,
     *GATE,
     click.option(
         "--out",

@@ -85,6 +85,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         runs_directory=given["runs_dir"],
         resume=given["resume"],
         options=options,
+        blame=given.get("blame", True),
         spending=given["spending"],
         prices=_prices(given),
         needs_target=True,

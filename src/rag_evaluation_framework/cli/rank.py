@@ -14,6 +14,7 @@ from rag_evaluation_framework.cli.options import (
     CONFIDENCE,
     DETAILS,
     EXISTING_FILE,
+    FILE,
     PAIRED_TEST,
     RESAMPLES,
     SEED,
@@ -102,6 +103,12 @@ _COMMON = (
 @CONFIDENCE
 @RESAMPLES
 @SEED
+@click.option(
+    "--out",
+    type=FILE,
+    metavar="FILE",
+    help="Also write the scores of every query to this .parquet or .arrow file, or the figures to .json.",
+)
 @click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
 @DETAILS
 @AS_JSON
@@ -115,6 +122,7 @@ def command(
     totals: bool,
     as_json: bool,
     details: bool,
+    out: Path | None,
     **options: Any,
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
@@ -122,7 +130,7 @@ def command(
     Shows each metric's mean with its interval and, of several runs, whether the others differ from the
     baseline: paired test, corrected for the number of tests, effect size, wins and losses. A difference is
     significant at 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON, plain or compressed
-    with gzip or Zstandard.
+    with gzip or Zstandard, and Parquet or Arrow with the columns query_id, doc_id and relevance or score.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.evaluate import evaluate
@@ -139,6 +147,8 @@ def command(
             seed=seed,
             options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
         )
+    if out is not None:
+        ranking.save(out)
     if not as_json:
         screen = new_screen()
         again = f"rag-eval rank {join(given_again({'details', 'width', 'color'}))}"

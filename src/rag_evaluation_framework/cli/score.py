@@ -22,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import MAP, print_json
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ Examples:
 )
 @SEED
 @WORKERS
+@NO_BLAME
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -172,6 +173,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
         options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
+        blame=given["blame"],
         spending=given["spending"],
     )
     with prepared(job) as suite:
@@ -228,6 +230,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             format=given["format_"],
             seed=given["seed"],
             workers=given["workers"],
+            blame=given["blame"],
             on_progress=progress,
         )
     _show(evaluation, as_json=given["as_json"], details=given["details"])

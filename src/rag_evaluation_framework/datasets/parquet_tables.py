@@ -249,7 +249,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 def column_names(path: str | Path) -> list[str]:
     """Return the names of the columns."""
-    names: list[str] = _opened(path, DEFAULT_LIMITS).schema_arrow.names
+    names: list[str] = open_parquet(path).schema_arrow.names
     return names
 
 
@@ -263,7 +263,7 @@ def read_rows(
     """Yield the 1-based number of each row, and the row as a record."""
     file = str(path)
     try:
-        table = _opened(path, limits)
+        table = open_parquet(path, limits)
         columns.check_required(table.schema_arrow.names)
         allowed = _allowed_bytes(Path(path).stat().st_size, limits)
         expanded = 0
@@ -325,27 +325,35 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def _opened(path: str | Path, limits: Limits) -> Any:
-    """Open a file after checking what its footer and its pages claim."""
+def open_parquet(path: str | Path, limits: Limits = DEFAULT_LIMITS, *, plain_as_texts: bool = False) -> Any:
+    """Open a file after checking what its footer and its pages claim.
+
+    Texts stay a dictionary until their row is read: expanded, a batch of those that repeat could be of any
+    size. With ``plain_as_texts`` those that are not stored as a dictionary are texts at once.
+    """
     pyarrow, parquet = _pyarrow()
     try:
         with open_stored(path) as file:
             check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
         metadata = parquet.read_metadata(path)
-        # Texts that repeat stay a dictionary until their row is read: expanded, a batch could be of any size.
-        columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
-        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+        texts = [
+            column.path
+            for index, column in enumerate(map(metadata.schema.column, range(metadata.num_columns)))
+            if column.physical_type == "BYTE_ARRAY"
+            and not (plain_as_texts and not any(group.column(index).has_dictionary_page for group in groups))
+        ]
         return parquet.ParquetFile(
             path, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER_BYTES
         )
     except InputError as error:
         raise error.located(str(path)) from None
     except pyarrow.ArrowException as error:
-        raise _damaged(error).located(str(path)) from None
+        raise damaged(error).located(str(path)) from None
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno:
             raise refused("read", path, error) from error
-        raise _damaged(error).located(str(path)) from None
+        raise damaged(error).located(str(path)) from None
 
 
 def _allowed_bytes(size: int, limits: Limits) -> int:
@@ -360,7 +368,7 @@ def _values(table: Any) -> Iterator[dict[str, Any]]:
             for index in range(batch.num_rows):
                 yield batch.slice(index, 1).to_pylist(maps_as_pydicts="strict")[0]
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
-        raise _damaged(error) from None
+        raise damaged(error) from None
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -406,6 +414,6 @@ def _kind(values: Sequence[Any]) -> str | None:
     return None
 
 
-def _damaged(error: Exception) -> InputError:
+def damaged(error: Exception) -> InputError:
     found = str(error).splitlines()[0] if str(error) else type(error).__name__
     return InputError([Issue("damaged-file", "a readable Parquet file", found)])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
+from rag_evaluation_framework.datasets.ranking_tables import read_table
 from rag_evaluation_framework.datasets.trec_tables import (
     BEIR_QRELS,
     BYTE_ORDER_MARK,
@@ -15,6 +16,7 @@ from rag_evaluation_framework.datasets.trec_tables import (
     Format,
     Table,
     finite_number,
+    is_table,
     told_format,
     whole_number,
 )
@@ -34,6 +36,7 @@ from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Tu
 # beir    tab-separated ``query-id corpus-id score``, header first     as json
 # json    ``{query: {document: grade}}`` or ``{query: [document]}``    ``{query: {document: score}}`` or
 #                                                                      ``{query: [document, best first]}``
+# table   Parquet or Arrow: ``query_id``, ``doc_id``, ``relevance``    the same with ``score``
 # ======  ===========================================================  ====================================
 #
 # Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line. As in
@@ -53,6 +56,8 @@ def read_qrels(
 ) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     file = str(path)
+    if format is None and is_table(Path(path)):
+        return read_table(Path(path), graded=True)
     with open_reading(path, pipe=True) as stream:
         told, lines = told_format(stream, file) if format is None else (format, stream)
         if told == "json":
@@ -78,6 +83,8 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
     """
     file = str(path)
+    if format is None and is_table(Path(path)):
+        return read_table(Path(path), graded=False)
     with open_reading(path, pipe=True) as stream:
         told, lines = told_format(stream, file) if format is None else (format, stream)
         if told == "json" or format == "beir":

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
-from rag_evaluation_framework.files.access import open_reading
+from rag_evaluation_framework.files.access import open_reading, open_stored
 from rag_evaluation_framework.metrics.judged_columns import (
     PADDING,
     WORD,
@@ -37,6 +37,18 @@ Format = Literal["trec", "beir", "json"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENT = b"#"
+
+
+# What Parquet files, Arrow files and Arrow streams begin with.
+PARQUET, ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARRO", b"\xff\xff\xff\xff"
+
+
+def is_table(path: Path) -> bool:
+    """Tell a Parquet or Arrow file by its first bytes."""
+    if not path.is_file():
+        return False
+    with open_stored(path) as file:
+        return file.read(4) in (PARQUET, ARROW_FILE, _ARROW_STREAM)
 
 
 def told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:

@@ -65,6 +65,10 @@ class FrameworkSystem:
     call: Call
     called: str | None = None
     """What results call it; by default its kind and class."""
+    exact: Call | None = None
+    """The same by comparing every vector, of an index that is approximate."""
+    effort: str | None = None
+    """The setting that says how far such an index looks."""
     later: Call | None = None
     """The same as a coroutine, for what cannot be asked otherwise."""
     takes_history: bool = False
@@ -493,6 +497,26 @@ class ExistingIndex:
             )
             raise InputError([Issue("foreign-texts", "an index of these documents", returned, str(self))])
         return found
+
+    @property
+    def effort(self) -> str | None:
+        """How far an approximate index looks, as ``ef_search=40``."""
+        return self.system.effort
+
+    def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:
+        """Return the share of the true k nearest that is found; nothing where the index cannot tell.
+
+        What is as near as the k-th counts as one of them.
+        """
+        if self.system.exact is None:
+            return None
+        by_all = replace(self.system, call=self.system.exact)
+        found = true = 0
+        for query in queries:
+            truth = [each["score"] for each in by_all.found(query, k)]
+            reached = [each["score"] >= truth[-1] for each in self.system.found(query, k)] if truth else []
+            found, true = found + sum(reached), true + len(truth)
+        return found / true if true else None
 
     @property
     def doubts(self) -> tuple[str, ...]:

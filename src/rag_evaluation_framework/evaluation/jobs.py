@@ -117,6 +117,8 @@ class Job:
     runs_directory: str | Path | None = None
     resume: str | None = None
     options: Options = field(default_factory=Options)
+    blame: bool = True
+    """Whether it is looked for where each answer fails."""
     spending: Spending | None = None
     """What everything may cost together; ``None`` is what a manifest says."""
     prices: Prices | None = None
@@ -224,6 +226,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
     read = (doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts)
     plan = replace(plan, warnings=(*plan.warnings, *read, *doubts))
+    if not job.blame:
+        plan = replace(plan, datasets=tuple([replace(each, tells_blame=False) for each in plan.datasets]))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = directory is not None or resumed is not None or is_live

@@ -332,6 +332,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
             **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
+            **({} if dataset.tells_blame else {"blame": False}),
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),

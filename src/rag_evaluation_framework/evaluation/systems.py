@@ -15,8 +15,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from rag_evaluation_framework.datasets.ranking_tables import TableRun, table_qrels
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
-from rag_evaluation_framework.datasets.trec_tables import Format, RunFile, read_qrel_columns
+from rag_evaluation_framework.datasets.trec_tables import Format, RunFile, is_table, read_qrel_columns
 from rag_evaluation_framework.errors import (
     InputError,
     Problems,
@@ -132,10 +133,11 @@ def _ranked_in_blocks(
     ranked: dict[str, _Ranked] = {}
     format_: Any = options.format
     with suppress(NotPlain, RagEvalError):
-        judgements = read_qrel_columns(qrels, format=format_)
+        judgements = table_qrels(qrels) if is_table(qrels) else read_qrel_columns(qrels, format=format_)
         for name, path in runs.items():
             with suppress(NotPlain, RagEvalError):
-                ranked[name] = _ranked(judgements, RunFile(path, format=format_), metrics, options)
+                run = TableRun(path) if is_table(path) else RunFile(path, format=format_)
+                ranked[name] = _ranked(judgements, run, metrics, options)
     return ranked
 
 

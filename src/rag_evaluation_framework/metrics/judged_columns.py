@@ -84,6 +84,20 @@ class Ids:
         data = np.frombuffer(joined + PADDING, dtype=np.uint8)
         return cls(data, np.cumsum(lengths) - lengths, lengths)
 
+    @classmethod
+    def joined(cls, several: Sequence[Ids]) -> Ids:
+        """Return ids of several stretches one after another, in one stretch of what they use."""
+        pieces, starts, offset = [], [], 0
+        for ids in several:
+            first = int(ids.starts.min(initial=len(ids.data)))
+            last = int((ids.starts + ids.lengths).max(initial=first))
+            pieces.append(ids.data[first:last])
+            starts.append(ids.starts + (offset - first))
+            offset += last - first
+        pieces.append(np.zeros(len(PADDING), dtype=np.uint8))
+        lengths = np.concatenate([ids.lengths for ids in several])
+        return cls(np.concatenate(pieces), np.concatenate(starts), lengths)
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -168,15 +182,10 @@ class QrelColumns:
             raise NotPlain
         narrow = least >= 0 and most <= np.iinfo(np.int8).max
         self.grades: Integers = grades.astype(np.int8 if narrow else np.int32)
-        keys = _keys(documents, np.arange(len(counts)), counts)
-        self._order = np.argsort(keys)
-        self._sorted = keys[self._order]
-        if (self._sorted[1:] == self._sorted[:-1]).any():
+        self._keys = _keys(documents, np.arange(len(counts)), counts)
+        in_order = np.sort(self._keys)
+        if (in_order[1:] == in_order[:-1]).any():
             raise NotPlain
-        slots = max(1, (_SLOTS * len(keys)).bit_length())
-        self._shift = np.uint64(64 - slots)
-        self._slots = np.zeros(1 << slots, dtype=np.bool_)
-        self._slots[(keys >> self._shift).view(np.int64)] = True
 
     @classmethod
     def of(cls, qrels: Mapping[str, Mapping[str, int]]) -> QrelColumns:
@@ -191,21 +200,33 @@ class QrelColumns:
             raise NotPlain from None
         return cls(dict(zip(qrels, range(len(qrels)), strict=True)), counts, documents, grades)
 
-    def find(self, keys: Words, documents: Ids) -> tuple[Places, Integers]:
-        """Return the rows that hold a judged document, and their grades."""
-        rows = np.flatnonzero(self._slots[(keys >> self._shift).view(np.int64)])
-        place = np.minimum(np.searchsorted(self._sorted, keys[rows]), len(self._sorted) - 1)
-        met = self._sorted[place] == keys[rows]
-        rows, judged = rows[met], self._order[place[met]]
+    def rows_of(self, queries: Places) -> Places:
+        """Return the rows of the judgements of some queries, one query after another."""
+        counts = self.counts[queries]
+        before = np.cumsum(counts) - counts
+        return np.repeat(self.starts[queries] - before, counts) + np.arange(int(counts.sum()))
+
+    def find(self, keys: Words, documents: Ids, queries: Places) -> tuple[Places, Integers]:
+        """Return the rows that hold a document judged for one of these queries, and their grades."""
+        judged = self.rows_of(queries)
+        own = self._keys[judged]
+        order = np.argsort(own)
+        judged, own = judged[order], own[order]
+        # Most documents fall through a small table; what does not is searched for, and compared byte by byte.
+        slots = max(1, (_SLOTS * len(own)).bit_length())
+        shift = np.uint64(64 - slots)
+        is_taken = np.zeros(1 << slots, dtype=np.bool_)
+        is_taken[(own >> shift).view(np.int64)] = True
+        rows = np.flatnonzero(is_taken[(keys >> shift).view(np.int64)])
+        place = np.minimum(np.searchsorted(own, keys[rows]), len(own) - 1)
+        met = own[place] == keys[rows]
+        rows, judged = rows[met], judged[place[met]]
         same = documents[rows].equal(self.documents[judged])
         return rows[same], self.grades[judged[same]]
 
     def table(self, queries: Places) -> Integers:
         """Return ``grades[n, query]`` of the judgements of some queries, padded as unjudged."""
-        counts = self.counts[queries]
-        before = np.cumsum(counts) - counts
-        rows = np.repeat(self.starts[queries] - before, counts) + np.arange(int(counts.sum()))
-        return grade_table(self.grades[rows], counts)
+        return grade_table(self.grades[self.rows_of(queries)], self.counts[queries])
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +313,7 @@ class _Judge:
         in_order = np.sort(keys)
         if (in_order[1:] == in_order[:-1]).any():
             raise NotPlain
-        rows, grades = self.qrels.find(keys, block.documents)
+        rows, grades = self.qrels.find(keys, block.documents, numbers[numbers >= 0])
         ends = np.cumsum(block.counts)
         query = np.searchsorted(ends, rows, side="right")
         ranks = _ranks(block, self.rules.ties)

@@ -285,6 +285,11 @@ class Evaluation:
         return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
 
     @property
+    def is_ranking(self) -> bool:
+        """Whether it is of ranked runs, whose tables have a row for each query."""
+        return self.kind == "systems" and all(part.kind == "ranking" for part in self.parts.values())
+
+    @property
     def named_runs(self) -> dict[str, Evaluation]:
         """The runs that were begun, by part (of systems over several datasets by both), or itself."""
         if not self.parts:
@@ -457,6 +462,8 @@ class Evaluation:
         is_table = plain_name(path).endswith((".csv", ".parquet"))
         if rendered != "results":
             write_text_atomically(path, self.render(rendered))
+        elif self.is_ranking and path.suffix == ".parquet":
+            self.render("results", path=path)
         elif (self.kind == "systems" and is_table) or (self._is_several and self.document is None):
             if plain_name(path).endswith(_OF_ONE_RUN):
                 got = f"{path}, which is for one run: save each of the parts by itself"

@@ -38,6 +38,7 @@ from typing import Any
 
 import msgspec
 
+from rag_evaluation_framework.datasets.ranking_tables import TABLE_ENDINGS, write_query_scores
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.files import strict_json
@@ -238,10 +239,16 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     """Return the results of a run as JSON, or write them to ``path`` atomically and return nothing.
 
     The name of the file asks for the format, by default JSON, which is streamed, compressed or not; YAML, CSV
-    and Parquet are made in memory.
+    and Parquet are made in memory. Of ranked runs, Parquet and Arrow have a row for each query.
     """
     if path is None:
         return b"".join(_pieces(evaluation)).decode()
+    if evaluation.is_ranking and Path(path).suffix in TABLE_ENDINGS:
+        scores = {name: part.columns for name, part in evaluation.parts.items()}
+        write_query_scores(
+            Path(path), {name: (columns.ids, columns.values) for name, columns in scores.items()}
+        )
+        return ""
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
         write_results(results_document(evaluation), path)
         return ""
