@@ -231,6 +231,8 @@ class DatasetPlan:
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
     reading: RowReading | None = None
+    tells_blame: bool = True
+    """Whether it is looked for where each answer fails, as far as that can be told."""
     counted: Counted = field(default_factory=Counted, hash=False)
     is_as_it_was: bool = False
     """Whether it is known to be what it was when the run that is resumed began."""
@@ -249,7 +251,7 @@ class DatasetPlan:
 
     @property
     def is_blamed(self) -> bool:
-        return are_blamed(self.scorers, is_golden=self.is_golden)
+        return self.tells_blame and are_blamed(self.scorers, is_golden=self.is_golden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
