@@ -67,6 +67,7 @@ EXTRAS = {
     "pyarrow",
     "pypdf",
     "qdrant_client",
+    "ray",
     "rs_bpe",
     "sentence_transformers",
     "tokenizers",
@@ -91,13 +92,17 @@ SLOW = {
     f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.judging.cited_texts",
     f"{NAME}.records.citations",
+    f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",
+    f"{NAME}.workers",
 }
 
 # What evaluates one kind of data or target, and the many modules it brings; the verb imports it when that is
 # given, so that ranking two files does not wait for what puts questions to agents.
 GEARS = {
+    f"{NAME}.datasets.catalogue",
     f"{NAME}.evaluation.golden_runs",
     f"{NAME}.evaluation.grid_runs",
     f"{NAME}.evaluation.jobs",

@@ -47,7 +47,6 @@ from rag_evaluation_framework.evaluation.expected_points import (
 )
 from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
 from rag_evaluation_framework.judging.answer_verdicts import (
-    NOT_ANSWERED,
     Reading,
     Told,
     class_of_answer,
@@ -78,7 +77,13 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
+from rag_evaluation_framework.records.scores import (
+    NOT_ANSWERED,
+    Blame,
+    BlameEvidence,
+    BlameKind,
+    SupportMethod,
+)
 
 
 def blame(

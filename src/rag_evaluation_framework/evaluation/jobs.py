@@ -18,7 +18,6 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from rag_evaluation_framework.datasets.catalogue import checked_entries
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
@@ -150,6 +149,7 @@ def prepared(job: Job) -> Iterator[Suite]:
     The models that were opened to judge are closed when the block ends, and no error tells a secret.
     """
     secrets = Secrets()
+    job.options.crew.reach()
     with secrets.masked_errors():
         manifest, gate = _gated(_manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
@@ -515,6 +515,8 @@ def _is_manifest(path: Path) -> bool:
 
 def catalogue_path(name: str) -> Path:
     """Return the file of a dataset that the catalogue of the project knows by this id."""
+    from rag_evaluation_framework.datasets.catalogue import checked_entries
+
     folder = Path("data", "evaluation")
     entries = checked_entries(folder) if folder.is_dir() else []
     found = [entry.path for entry in entries if entry.dataset_id == name]

@@ -27,7 +27,7 @@ from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.records.scores import NOT_ANSWERED, Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
@@ -52,13 +52,6 @@ _PART = re.compile(
 )
 _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 
-
-NOT_ANSWERED = {
-    "refused": "the answer refuses",
-    "dont_know": "the answer says that it does not know",
-    "asks_back": "the answer asks back",
-}
-"""The classes of answers that answer nothing, in words."""
 
 T = TypeVar("T")
 

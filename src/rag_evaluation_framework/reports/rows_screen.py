@@ -11,7 +11,7 @@ from itertools import islice
 
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.records.scores import NOT_ANSWERED
 from rag_evaluation_framework.reports.cases import names_listed, sample_name
 from rag_evaluation_framework.reports.screen import Screen, by, listed
 from rag_evaluation_framework.results.evaluations import Evaluation
