@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.components import INDEXES, component_from
 from rag_evaluation_framework.datasets.framework_results import QUESTIONS, read_result
@@ -38,10 +38,12 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 
 NEAREST = 5
 """How many an index is asked for where nothing else is said."""
@@ -448,6 +450,12 @@ _PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 _ENOUGH = 5
 
 
+def _searched(documents: Sequence[Document]) -> SearchedDocuments:
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
+
+    return SearchedDocuments(documents)
+
+
 class ExistingIndex:
     """Fulfils ``extensions.Retriever`` for an index that was made elsewhere; nothing is written to it.
 
@@ -457,7 +465,7 @@ class ExistingIndex:
 
     def __init__(self, system: FrameworkSystem) -> None:
         self.system = system
-        self._documents = SearchedDocuments(())
+        self._documents = _searched(())
         self._counts = {"texts": 0, "elsewhere": 0, "most": 0, "k": 0}
 
     def __str__(self) -> str:
@@ -473,7 +481,7 @@ class ExistingIndex:
         except (Exception, SystemExit) as error:  # anyone's index may raise anything
             message = error.message if isinstance(error, TargetError) else in_full(error)
             raise UsageError(f"index {self}: cannot be searched: {message}") from error
-        self._documents = SearchedDocuments([Document(each.doc_id, each.content) for each in chunks])
+        self._documents = _searched([Document(each.doc_id, each.content) for each in chunks])
         self._counts = dict.fromkeys(self._counts, 0)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
