@@ -67,6 +67,7 @@ EXTRAS = {
     "pyarrow",
     "pypdf",
     "qdrant_client",
+    "ray",
     "rs_bpe",
     "sentence_transformers",
     "tokenizers",
@@ -95,6 +96,7 @@ SLOW = {
     f"{NAME}.records.citations",
     f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",
+    f"{NAME}.workers",
 }
 
 # What evaluates one kind of data or target, and the many modules it brings; the verb imports it when that is

@@ -16,7 +16,6 @@ from rag_evaluation_framework.cli.options import (
     TARGET,
     LongCommand,
     Option,
-    check_run,
     metrics_option,
     scoring_of,
     scoring_options,
@@ -85,7 +84,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.cli.evaluation_output import evaluated
+    from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated
 
     choices = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
     check_run(given, {name: given[option] for name, option in choices})

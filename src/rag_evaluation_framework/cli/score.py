@@ -172,7 +172,13 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         seed=given["seed"],
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
-        options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
+        options=Options(
+            format=given["format_"],
+            traces=_traces_of(given),
+            workers=given["workers"],
+            engine=given["engine"],
+            address=given["address"],
+        ),
         blame=given["blame"],
         spending=given["spending"],
     )
@@ -212,6 +218,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.workers import Crew
 
     if not given["metrics"]:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
@@ -229,7 +236,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             dataset=given["dataset"],
             format=given["format_"],
             seed=given["seed"],
-            workers=given["workers"],
+            workers=Crew(given["workers"], given["engine"], given["address"]),
             blame=given["blame"],
             on_progress=progress,
         )

@@ -220,7 +220,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
             format=job.options.format,
             blame=job.blame,
             seed=job.seed,
-            workers=job.options.workers,
+            workers=job.options.crew,
             on_progress=on_progress,
         )
     return _gated(again, job.gate)

@@ -54,7 +54,7 @@ from rag_evaluation_framework.results.run_folder import (
     listed_samples,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -90,7 +90,7 @@ class _Rescoring:
 
 
 def _in_processes(
-    rows: Iterator[Row], work: _Rescoring, *, workers: int | None, total: int
+    rows: Iterator[Row], work: _Rescoring, *, workers: Workforce, total: int
 ) -> Iterator[tuple[Row, _Found]]:
     """Score rows in several processes where that is worth it, and yield them in order with what was found."""
     waiting: deque[Row] = deque()
@@ -200,7 +200,7 @@ class RescoredRows:
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
     def scored(
-        self, on_progress: OnProgress | None, *, workers: int | None, blame: bool = True
+        self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True
     ) -> Iterator[Row]:
         """Score the rows, blame them unless that is not wanted, and keep what is found.
 
@@ -241,7 +241,7 @@ def scored_again(
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
     seed: int = 0,
-    workers: int | None = 1,
+    workers: Workforce = 1,
     blame: bool = True,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
@@ -323,7 +323,7 @@ def _summed_up(
     kind: Kind,
     *,
     seed: int,
-    workers: int | None,
+    workers: Workforce,
     blame: bool,
     on_progress: OnProgress | None,
     kept: Any = None,

@@ -51,7 +51,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
     reranked,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
-from rag_evaluation_framework.workers import counted_workers
+from rag_evaluation_framework.workers import Workforce, crew_of
 
 DENSE = "dense"
 FUSED = "fused"
@@ -199,7 +199,7 @@ def swept_cells(
     grid: Grid,
     *,
     distinct: bool = False,
-    workers: int | None = 1,
+    workers: Workforce = 1,
     on_chunking: OnChunking | None = None,
 ) -> tuple[CellPipeline, ...]:
     """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
@@ -207,8 +207,7 @@ def swept_cells(
     ``queries`` are those of the whole sweep; a cell may be asked for them in any portions. Cells are asked
     one after another: an index is built when its first cell is, and makes room for the next one.
     """
-    workers = counted_workers(workers)
-    sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
+    sweep = _Sweep(corpus, queries, grid, distinct, crew_of(workers), on_chunking)
     cuts = [(_Cut(chunker, sweep), grid.retrievers) for chunker in grid.chunkers]
     cuts += [(_Cut(WholeDocuments(), sweep), grid.indexes)] if grid.indexes else []
     cells: list[CellPipeline] = []
@@ -231,7 +230,7 @@ class _Sweep:
     queries: Sequence[str]
     grid: Grid
     distinct: bool
-    workers: int
+    workers: Workforce
     on_chunking: OnChunking | None
     current: _Index | None = None
     number: int = 1
