@@ -297,7 +297,7 @@ class _Mutation:
             sys.settrace(watch)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             seconds[item] = time.process_time() - began
             if self.failed:
                 pytest.exit(f"{item.nodeid} fails without any mutant", 2)

@@ -87,7 +87,8 @@ def _five(found: Sequence[Item], place: int) -> list[str]:
 
 def same_shaped(length: int, first: int) -> str:
     """Return so many characters of sentences that differ in their numbers alone."""
-    sentences, size = [], 0
+    sentences: list[str] = []
+    size = 0
     while size < length:
         number = first + 7 * len(sentences)
         sentences.append(f"In {1500 + number % 500} the town of Aberfeld had {number:,} people.")
@@ -151,7 +152,7 @@ def numeric(folder: Path) -> None:
     path = folder / "numeric.jsonl"
     start = None
     for length in (20, *LENGTHS):
-        record = {
+        record: dict[str, object] = {
             "id": "1",
             "question": "How many people had Aberfeld?",
             "answer": same_shaped(length, 1000),

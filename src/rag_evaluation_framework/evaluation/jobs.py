@@ -466,6 +466,8 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
             f"dataset {entry.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
             "  Say by which metric to score: -m METRIC, or metrics=[…]"
         )
+    if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
+        raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
     datasets = (replace(entry, metrics=metrics),)
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
 

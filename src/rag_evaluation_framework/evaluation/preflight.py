@@ -41,9 +41,8 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.version import __version__

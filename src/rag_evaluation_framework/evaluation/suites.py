@@ -30,7 +30,6 @@ from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
     OnProgress,
@@ -44,6 +43,7 @@ from rag_evaluation_framework.records.runs import (
     evaluation_environment,
     package_versions,
 )
+from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.baselines import (
     Baseline,

@@ -47,10 +47,9 @@ from rag_evaluation_framework.records.responses import (
     History,
     Request,
     Response,
-    Usage,
     unread_field,
 )
-from rag_evaluation_framework.records.samples import Recorded, Sample
+from rag_evaluation_framework.records.samples import Recorded, Sample, Usage
 from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
@@ -103,6 +102,8 @@ class RecordedRows:
             retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
             hits=hits_of(recorded.retrieved),
             citations=recorded.citations,
+            usage=recorded.usage,
+            latency_ms=recorded.latency_ms,
         )
 
     async def close(self) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
-from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
+from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
+from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
