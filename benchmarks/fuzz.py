@@ -738,7 +738,8 @@ def main(files: int = FILES, seed: int = 0, names: tuple[str, ...] = ()) -> int:
 
 
 if __name__ == "__main__":
-    named = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else ()
+    given = dict(enumerate(sys.argv))
+    named = tuple(given[3].split(",")) if 3 in given else ()
     if unknown := sorted(set(named) - grammars().keys()):
         sys.exit(f"there is no grammar {', '.join(unknown)}; there are {', '.join(sorted(grammars()))}")
-    sys.exit(bool(main(*map(int, sys.argv[1:3]), names=named)))
+    sys.exit(bool(main(int(given.get(1, FILES)), int(given.get(2, 0)), named)))

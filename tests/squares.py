@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from rag_evaluation_framework.errors import invalid
 
 
 class Squares:
-    """Squares numbers and says where it did so; some of them make it fail or end its process."""
+    """Squares numbers and says where it did so; some of them make it fail or end its process.
 
-    def __init__(self, *, fails: int | None = None, ends: int | None = None) -> None:
-        self.fails, self.ends = fails, ends
+    Where it is given a folder, it leaves a mark there for each time that a number was begun.
+    """
+
+    def __init__(
+        self, *, fails: int | None = None, ends: int | None = None, marks: Path | None = None
+    ) -> None:
+        self.fails, self.ends, self.marks = fails, ends, marks
 
     def __call__(self, number: int) -> tuple[int, int]:
+        if self.marks is not None:
+            with (self.marks / str(number)).open("a") as file:
+                file.write("x")
         if number == self.fails:
             raise invalid("number", "one that can be squared", number)
         if number == self.ends:

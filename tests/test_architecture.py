@@ -58,13 +58,16 @@ EXTRAS = {
     "chonkie",
     "chromadb",
     "cohere",
+    "faiss",
     "h5py",
+    "lancedb",
     "langchain_text_splitters",
     "onnxruntime",
     "psycopg",
     "pyarrow",
     "pypdf",
     "qdrant_client",
+    "ray",
     "rs_bpe",
     "sentence_transformers",
     "tokenizers",
@@ -89,13 +92,17 @@ SLOW = {
     f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.judging.cited_texts",
     f"{NAME}.records.citations",
+    f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",
+    f"{NAME}.workers",
 }
 
 # What evaluates one kind of data or target, and the many modules it brings; the verb imports it when that is
 # given, so that ranking two files does not wait for what puts questions to agents.
 GEARS = {
+    f"{NAME}.datasets.catalogue",
     f"{NAME}.evaluation.golden_runs",
     f"{NAME}.evaluation.grid_runs",
     f"{NAME}.evaluation.jobs",
@@ -109,7 +116,7 @@ THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
-LIMITS = {"files": 297, "lines": 90_000, "lines of tests": 61_500, "names at the door": 94}
+LIMITS = {"files": 299, "lines": 91_500, "lines of tests": 62_500, "names at the door": 94}
 
 
 def room_of(module: Path) -> str:

@@ -47,7 +47,7 @@ OPENED_BY_HAND = {
     **dict.fromkeys(
         (
             "datasets/project.py",
-            "datasets/row_fields.py",
+            "datasets/row_parts.py",
             "datasets/schemas.py",
             "judging/answer_classes.py",
             "judging/declining.py",

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.components import TARGETS
@@ -95,6 +96,22 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
         list(in_order(Squares(ends=7), range(20), workers=2))
     workers_module._end_all()
     assert _children() == []
+
+
+def test_an_engine_is_refused_in_a_line_before_anything_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, runs = _rows(tmp_path / "rows.jsonl", 2), tmp_path / "runs"
+    monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
+    done = rag_eval_ended("score", str(data), "--runs-dir", str(runs), "--engine", "ray", folder=tmp_path)
+    needed = "the engine ray needs an extra: pip install 'rag-evaluation-framework[ray]'"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip().removeprefix("rag-eval: ") == needed
+    assert not runs.exists()
+    with pytest.raises(UsageError, match="address: it is that of a Ray cluster; expected the engine ray"):
+        Options(address="auto")
+    with pytest.raises(UsageError, match="engine: expected processes or ray, got 'dask'"):
+        Options(engine="dask")  # type: ignore[arg-type]
 
 
 def test_batches_are_sized_by_time() -> None:

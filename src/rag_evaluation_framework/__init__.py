@@ -87,7 +87,6 @@ _HOMES = {
         "Hit",
         "Request",
         "Response",
-        "Usage",
     ),
     "records.runs": ("Options",),
     "records.samples": (
@@ -105,6 +104,7 @@ _HOMES = {
         "TokenLevelGroundTruth",
         "TokenLevelRunOutput",
         "Turn",
+        "Usage",
     ),
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),

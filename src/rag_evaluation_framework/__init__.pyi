@@ -57,7 +57,6 @@ from rag_evaluation_framework.records.documents import QueryText as QueryText
 from rag_evaluation_framework.records.responses import Hit as Hit
 from rag_evaluation_framework.records.responses import Request as Request
 from rag_evaluation_framework.records.responses import Response as Response
-from rag_evaluation_framework.records.responses import Usage as Usage
 from rag_evaluation_framework.records.runs import Options as Options
 from rag_evaluation_framework.records.samples import ChunkLevelDatasetExample as ChunkLevelDatasetExample
 from rag_evaluation_framework.records.samples import ChunkLevelGroundTruth as ChunkLevelGroundTruth
@@ -73,6 +72,7 @@ from rag_evaluation_framework.records.samples import TokenLevelDatasetExample as
 from rag_evaluation_framework.records.samples import TokenLevelGroundTruth as TokenLevelGroundTruth
 from rag_evaluation_framework.records.samples import TokenLevelRunOutput as TokenLevelRunOutput
 from rag_evaluation_framework.records.samples import Turn as Turn
+from rag_evaluation_framework.records.samples import Usage as Usage
 from rag_evaluation_framework.records.scores import Score as Score
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
 from rag_evaluation_framework.results.changes import compare as compare

@@ -54,6 +54,8 @@ EMBEDDERS.register("sentence_transformers", f"{_ADAPTERS}sentence_transformers:S
 VECTOR_STORES: Registry[Callable[..., VectorStore]] = Registry("vector_store")
 VECTOR_STORES.register("chroma", f"{_ADAPTERS}chroma_store:ChromaVectorStore")
 VECTOR_STORES.register("exact", f"{_ROOM}stores:ExactVectorStore")
+VECTOR_STORES.register("faiss", f"{_ADAPTERS}embedded_stores:FaissStore")
+VECTOR_STORES.register("lancedb", f"{_ADAPTERS}embedded_stores:LanceDBStore")
 VECTOR_STORES.register("pgvector", f"{_ADAPTERS}pgvector_store:PgvectorStore")
 VECTOR_STORES.register("qdrant", f"{_ADAPTERS}qdrant_store:QdrantVectorStore")
 

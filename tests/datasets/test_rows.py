@@ -222,13 +222,69 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
     assert not Path("runs").exists()
 
 
+FARES, TIMES = {"text": "A single is 14.00.", "id": "fares"}, {"text": "Boats leave at 9.", "id": "times"}
+TOOK = {"question": "What is a single?", "answer": "A single is 14.00.", "chunks": [FARES, TIMES]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "figures"),
+    [
+        (
+            {"latency_s": 1.5, "prompt_tokens": 7.0, "total_tokens": "9", "cost": 0.25},
+            [1500.0, 9.0, 0.25, None],
+        ),
+        ({"duration (ms)": 20, "usage": {"input_tokens": 4, "output_tokens": 1}}, [20.0, 5.0, None, None]),
+        ({"usage": '{"prompt_tokens": 4, "completion_tokens": 1, "cost": 2}'}, [None, 5.0, 2.0, None]),
+        ({"citations": ["fares"]}, [None, None, None, 1.0]),
+        ({"cited": "fares; gone"}, [None, None, None, 0.5]),  # one that was not shown counts against
+        ({"cited": "1, 3"}, [None, None, None, 0.5]),
+        ({"citations": "[1][2]"}, [None, None, None, 1.0]),
+        ({"citations": [{"id": "times"}, {"context": 9}]}, [None, None, None, 0.5]),
+    ],
+)
+def test_what_an_answer_took_and_cites_is_read_and_scored(
+    columns: dict[str, Any], figures: list[float | None]
+) -> None:
+    metrics = ["latency", "tokens", "cost", "citation_validity"]
+    result = evaluate([{**TOOK, **columns}], metrics=metrics)
+    assert [result.metrics[name].value for name in metrics] == figures
+
+
+def test_a_time_without_a_unit_is_not_read_and_asked_for() -> None:
+    rows = [{**TOOK, "duration": 2.5}]
+    asked = 'is duration in seconds or milliseconds? Say so: map={"latency_s": "duration"} or '
+    assert f"not read: {asked}" in " ".join(str(evaluate(rows)).split())
+    with pytest.raises(UsageError) as caught:
+        evaluate(rows, metrics=["latency"])
+    assert asked in str(caught.value)
+    told = evaluate(rows, metrics=["latency"], map={"latency_s": "duration"})
+    assert told.metrics["latency"].value == 2500.0
+
+
+def test_a_missing_answer_is_missing_and_an_empty_one_is_wrong(tmp_path: Path) -> None:
+    row = {"question": "What is a single?", "reference": "14.00"}
+    answers = ("14.00", "", None)
+    result = evaluate([{**row, "answer": answer} for answer in answers])
+    figure = result.metrics["answer_correctness"]
+    assert (figure.n_scored, figure.n_failed, figure.value) == (2, 1, 0.5)
+    (missing,) = [each for each in result.rows if each.response.failure is not None]
+    assert missing.response.failure is not None
+    assert missing.response.failure.kind == "no-recorded-answer"
+    # A cell of a table cannot say that an answer was given and empty.
+    path = tmp_path / "rows.csv"
+    path.write_text("question,answer,reference\nq?,a,a\nr?,,b\n", encoding="utf-8")
+    figure = evaluate(path).metrics["answer_correctness"]
+    assert (figure.n_scored, figure.n_failed) == (1, 1)
+
+
 _values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=8),
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
 _known = """question query answer contexts chunks gold id tags sources scores context_1 relevant_documents
-metadata messages should_refuse reference_contexts a.b a[0] *"""
+metadata messages should_refuse reference_contexts citations usage prompt_tokens latency_s cost duration
+a.b a[0] *"""
 _names = some.text(max_size=3) | some.sampled_from(_known.split())
 
 

@@ -274,3 +274,17 @@ def test_what_is_not_text_is_an_error_of_input(folder: Path, content: bytes) -> 
     (folder / "agent.yaml").write_bytes(content)
     with pytest.raises(InputError, match=r"agent\.yaml"):
         evaluate("agent.yaml", target=says_yes)
+
+
+def test_where_answers_fail_is_looked_for_unless_that_is_not_wanted() -> None:
+    rows = [*ROWS, {**ROWS[0], "response": "In Rome, with 12 bears."}]
+    looked, unlooked = (evaluate(rows, metrics=["faithfulness"], blame=blame) for blame in (True, False))
+    assert unlooked.metrics["faithfulness"] == looked.metrics["faithfulness"]
+    assert looked.blame is not None
+    assert [row.blame for row in unlooked.rows] == [None] * 3
+    assert "; where they fail was not looked for (--no-blame)" in unlooked.render()
+    assert "--no-blame" not in looked.render()
+    again = evaluate(looked, metrics=["hallucination"], blame=False)
+    assert again.blame is None
+    assert "--no-blame" in again.render()
+    assert evaluate(again, metrics=["hallucination"]).blame == looked.blame

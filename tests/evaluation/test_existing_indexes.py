@@ -274,6 +274,54 @@ def test_a_table_is_read_by_its_names_types_and_index_and_never_written_to(
         existing_index(writes).index([])
 
 
+def test_an_approximate_index_tells_what_it_misses_of_the_nearest(
+    vectors: Any, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setenv("PGVECTOR_DSN", postgres)
+    table = _pgvector(postgres, vectors, "coarse")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "CREATE INDEX ON coarse USING ivfflat (embedding vector_cosine_ops) WITH (lists = 8)"
+        )
+    # The server would not use the index of so small a table.
+    monkeypatch.setenv("PGOPTIONS", "-c enable_seqscan=off")
+    recognise(HANDBOOK / "questions.eval.json").write(QUESTIONS, tmp_path / "questions.eval.json")
+    given = ["retrieval", "questions.eval.json", "-k", "5", "--chunker", str(CHUNKER)]
+    stores = (
+        "pgvector(index=ivfflat, lists=8, probes=1)",
+        "pgvector(index=ivfflat, lists=8, probes=8)",
+        "exact",
+    )
+    options = [word for store in stores for word in ("--store", store)]
+    done = rag_eval_ended(*given, *options, "--index", table, "--width", "140", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = (tmp_path / "runs").iterdir()
+    cells = json.loads((run / "results.json").read_text())["cells"]
+    told = {
+        cell["configuration"]["retriever"]: tuple(
+            map(cell["performance"].get, ("store_recall", "store_effort"))
+        )
+        for cell in cells
+    }
+    found = {name: recall for name, (recall, effort) in told.items() if effort == "probes=1"}
+    assert len(found) == 2  # that of the table, and ours
+    assert all(0 < recall < 0.99 for recall in found.values())
+    assert [each for name, each in told.items() if "probes=8" in name] == [(1.0, "probes=8")]
+    assert [each for name, each in told.items() if name.endswith("store=exact)")] == [(1.0, None)]
+    wanted = [
+        f"index itself misses {100 * (1 - recall):.0f} % of the nearest chunks with probes=1; more finds more"
+        for recall in found.values()
+    ]
+    exported = rag_eval_ended("export", run.name, "--to", "markdown", "-o", "sweep.md", folder=tmp_path)
+    page = rag_eval_ended("report", run.name, "--out", "sweep.html", folder=tmp_path)
+    assert (exported.returncode, page.returncode) == (0, 0), page.stderr
+    for text in (done.stdout, (tmp_path / "sweep.md").read_text(), (tmp_path / "sweep.html").read_text()):
+        assert [line for line in wanted if line not in text] == []
+        assert text.count("the index itself misses") >= 2
+    assert "recall of the index" in (tmp_path / "sweep.html").read_text()
+
+
 def test_of_several_places_of_a_text_the_index_may_name_its_own() -> None:
     document = next(iter(CORPUS))
     twice = PositionAwareChunk(CHUNKS[0].id, "ferry … ferry", document.id, 0, 13)

@@ -22,6 +22,7 @@ from rag_evaluation_framework.records.samples import (
     Relation,
     Sample,
     Turn,
+    Usage,
 )
 from rag_evaluation_framework.results import kept_data
 from rag_evaluation_framework.results.kept_data import keep_documents, kept_samples, read_documents
@@ -47,6 +48,8 @@ SAMPLES = (
             retrieved=({"id": "x", "score": 0.5},),
             citations=(ContextCitation(1), TokenSpanCitation("x.md", 0, 2, "words")),
             answer="an answer",
+            usage=Usage(input_tokens=3, cost_usd=0.5),
+            latency_ms=12.5,
         ),
         reference_contexts=("text",),
         relevant_documents={"x.md": 2},

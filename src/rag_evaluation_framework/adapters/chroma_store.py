@@ -72,6 +72,10 @@ class ChromaVectorStore(CollectionStore):
         given |= {} if self._path is None else {"path": self._path}
         return str(Specification("chroma", {**given, **self._settings}))
 
+    @property
+    def effort(self) -> str | None:
+        return f"ef_search={self._settings['ef_search']}"
+
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         with self._failures():
             self._open(vectors.shape[1])

@@ -17,6 +17,7 @@ from rag_evaluation_framework.errors import (
     MissingExtraError,
     StorageError,
     TargetError,
+    UnknownNameError,
     UsageError,
     shown,
 )
@@ -127,7 +128,36 @@ class VendorChunker(ABC):
         return str(Specification(self.name, {self.part: type(self.wrapped).__name__, **self._arguments}))
 
 
-# What stores of other packages share: a collection of their own, which goes when the store does.
+# What stores of other packages share: the settings of an index by its kind, and a collection of their own,
+# which goes when the store does.
+
+IndexSettings = Mapping[str, Mapping[str, tuple[int | None, int, int]]]
+"""The settings of each kind of index: the usual value, the least and the most."""
+
+
+def checked_index_settings(
+    store: str, index: str, known: IndexSettings, given: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """Return the settings of a kind of index; those of another are refused, and values it cannot have."""
+    if index not in known:
+        raise UnknownNameError(f"index of {store}", str(index), list(known))
+    wrong = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in known[index]:
+            kind = next(kind for kind, settings in known.items() if name in settings)
+            wrong.append(f"{name}: expected only with index={kind}, got index={index}")
+            continue
+        least, most = known[index][name][1:]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            wrong.append(f"{name}: expected a whole number from {least:,} to {most:,}, got {shown(value)}")
+    settings = {
+        name: usual if given[name] is None else given[name] for name, (usual, *_) in known[index].items()
+    }
+    if wrong:
+        raise UsageError("\n".join(f"{store}: {problem}" for problem in wrong))
+    return settings
 
 
 class CollectionStore(CandidateStore):

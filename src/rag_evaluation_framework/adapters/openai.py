@@ -54,8 +54,8 @@ from rag_evaluation_framework.models.clients import (
     usage_of,
 )
 from rag_evaluation_framework.models.spending import Prices, Spending
-from rag_evaluation_framework.records.responses import Request, Response, Usage
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.samples import Sample, Turn, Usage
 from rag_evaluation_framework.retrieval.embedders import check_texts, given_prefixes, prompts_for
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
 

@@ -20,9 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.adapters.extras import CollectionStore, require_extra
-from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex, FrameworkSystem
+from rag_evaluation_framework.adapters.extras import (
+    CollectionStore,
+    IndexSettings,
+    checked_index_settings,
+    require_extra,
+)
+from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.frameworks import NEAREST, Call, ExistingIndex, FrameworkSystem
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
@@ -33,13 +38,14 @@ DSN_VARIABLE = "PGVECTOR_DSN"
 
 _FEATURE = "PgvectorStore"
 _SECRET = ("password", "sslpassword", "oauth_client_secret")
-# What each kind of index can be told, the least and the most; without a usual value it follows from the rows.
-_SETTINGS: Mapping[str, Mapping[str, tuple[int | None, int, int]]] = {
+# pgvector's own usual values; without one it follows from the rows.
+_SETTINGS: IndexSettings = {
     "exact": {},
     "hnsw": {"m": (16, 2, 100), "ef_construction": (64, 4, 1000), "ef_search": (40, 1, 1000)},
     "ivfflat": {"lists": (None, 1, 32768), "probes": (None, 1, 32768)},
 }
 _ROWS_A_LIST = 1000
+_ROWS_FOR_WORKERS = 100_000
 _ROWS_AT_ONCE = 4096
 # The most numbers that an index takes, for vectors and for halves; a page of a table takes so many bytes.
 _INDEXED = {"vector": 2000, "halfvec": 4000}
@@ -73,7 +79,10 @@ class PgvectorStore(CollectionStore):
         given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
         given |= {"lists": lists, "probes": probes}
         self._dsn, self._index = dsn, index
-        self._settings = _checked_settings(index, given)
+        self._settings = checked_index_settings("pgvector", index, _SETTINGS, given)
+        if index == "hnsw" and (self._settings["ef_construction"] or 0) < 2 * (self._settings["m"] or 0):
+            found = self._settings["ef_construction"]
+            raise UsageError(f"pgvector: ef_construction: expected at least twice m, got {found}")
         self._type = "halfvec" if halfvec else "vector"
         self._indexed = 0
 
@@ -109,15 +118,26 @@ class PgvectorStore(CollectionStore):
     def _searching(self) -> dict[str, str]:
         """Return the settings of a search: the index is used however small the table is."""
         if self._index == "exact":
-            return {}
+            # To start workers for every query costs as much as it takes to search so few rows.
+            is_small = len(self._occurrences) < _ROWS_FOR_WORKERS
+            return {"max_parallel_workers_per_gather": "0"} if is_small else {}
         used = {"enable_seqscan": "off"}
         # An index that finds fewer than are asked for looks further, where pgvector knows how to (0.8).
         order = {"hnsw": "strict_order", "ivfflat": "relaxed_order"}[self._index]
         further = {f"{self._index}.iterative_scan": order} if self._client.version >= (0, 8) else {}
         if self._index == "hnsw":
             return {**used, **further, "hnsw.ef_search": str(self._settings["ef_search"])}
-        probes = self._settings["probes"] or isqrt(self._lists(self._indexed))
-        return {**used, **further, "ivfflat.probes": str(probes)}
+        return {**used, **further, "ivfflat.probes": str(self._probes)}
+
+    @property
+    def effort(self) -> str | None:
+        if self._index == "hnsw":
+            return f"ef_search={self._settings['ef_search']}"
+        return f"probes={self._probes}" if self._index == "ivfflat" else None
+
+    @property
+    def _probes(self) -> int:
+        return self._settings["probes"] or isqrt(self._lists(self._indexed))
 
     def _lists(self, rows: int) -> int:
         """Return how many lists so many rows have: as pgvector advises, where nothing is said."""
@@ -165,32 +185,6 @@ class PgvectorStore(CollectionStore):
 
 def _table_name(collection: str) -> str:
     return collection.replace("-", "_")
-
-
-def _checked_settings(index: str, given: Mapping[str, int | None]) -> dict[str, int | None]:
-    """Return the settings of a kind of index; those of another are refused, and values it cannot have."""
-    if index not in _SETTINGS:
-        raise UnknownNameError("index of pgvector", str(index), list(_SETTINGS))
-    known, wrong = _SETTINGS[index], []
-    for name, value in given.items():
-        if value is None:
-            continue
-        if name not in known:
-            kind = next(kind for kind, settings in _SETTINGS.items() if name in settings)
-            wrong.append(f"{name}: expected only with index={kind}, got index={index}")
-        elif (
-            isinstance(value, bool)
-            or not isinstance(value, int)
-            or not known[name][1] <= value <= known[name][2]
-        ):
-            least, most = known[name][1:]
-            wrong.append(f"{name}: expected a whole number from {least:,} to {most:,}, got {shown(value)}")
-    settings = {name: usual if given[name] is None else given[name] for name, (usual, _, _) in known.items()}
-    if not wrong and index == "hnsw" and (settings["ef_construction"] or 0) < 2 * (settings["m"] or 0):
-        wrong.append(f"ef_construction: expected at least twice m, got {settings['ef_construction']}")
-    if wrong:
-        raise UsageError("\n".join(f"pgvector: {problem}" for problem in wrong))
-    return settings
 
 
 # One connection, and what is asked of it.
@@ -379,12 +373,15 @@ def existing_table(
     settings = {"hnsw.ef_search": ef_search, "ivfflat.probes": probes}
     used = {name: str(value) for name, value in settings.items() if value is not None}
 
-    def nearest(question: str, _: Any, k: int | None) -> Any:
-        query = embedded(embedder, [question], role="query")[0].tolist()
-        try:
-            return opened.nearest(query, k or NEAREST, used)
-        except _raised() as error:
-            raise TargetError("store-failed", str(error).partition("\n")[0]) from error
+    def searched(settings: Mapping[str, str]) -> Call:
+        def nearest(question: str, _: Any, k: int | None) -> Any:
+            query = embedded(embedder, [question], role="query")[0].tolist()
+            try:
+                return opened.nearest(query, k or NEAREST, settings)
+            except _raised() as error:
+                raise TargetError("store-failed", str(error).partition("\n")[0]) from error
+
+        return nearest
 
     told: dict[str, Any] = {
         "table": table,
@@ -394,7 +391,15 @@ def existing_table(
     told |= {"where": where, "ef_search": ef_search, "probes": probes, "embedder": component_text(embedder)}
     called = Specification("pgvector", {name: value for name, value in told.items() if value is not None})
     return ExistingIndex(
-        FrameworkSystem(kind="pgvector", given=opened, call=nearest, called=str(called), answers=False)
+        FrameworkSystem(
+            kind="pgvector",
+            given=opened,
+            call=searched(used),
+            called=str(called),
+            answers=False,
+            exact=searched({"enable_indexscan": "off"}) if opened.index else None,
+            effort=opened.effort(used),
+        )
     )
 
 
@@ -415,7 +420,7 @@ class _Table:
         types = self._types(place)
         columns = _columns(table, types, named)
         self._kept = [part for part in columns if part != "vector"]
-        distance = distance or self._distance(columns["vector"])
+        self.index, distance = self._indexed(columns["vector"], distance)
         self.told: dict[str, str] = {
             part: columns[part] for part in ("vector", "text", "document") if part in columns
         }
@@ -454,15 +459,29 @@ class _Table:
             raise UnknownNameError(f"table with vectors at {place}", ".".join(self._name), names)
         return dict(found)
 
-    def _distance(self, column: str) -> str:
-        """Return the distance that an index of the column is made for; cosine where there is none."""
+    def _indexed(self, column: str, distance: str | None) -> tuple[str | None, str]:
+        """Return the kind of the column's index, for this distance or any, and its distance; else cosine."""
         found = self._server.run(
-            "SELECT opcname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey) "
-            "JOIN pg_opclass ON pg_opclass.oid = ANY (indclass) WHERE indrelid = to_regclass(%s) "
-            "AND attname = %s AND opcname ~ '^(vector|halfvec)_(cosine|ip|l2)_ops$'",
+            "SELECT amname, split_part(opcname, '_', 2) FROM pg_index "
+            "JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey) "
+            "JOIN pg_opclass ON pg_opclass.oid = ANY (indclass) JOIN pg_am ON pg_am.oid = opcmethod "
+            "WHERE indrelid = to_regclass(%s) AND attname = %s "
+            "AND opcname ~ '^(vector|halfvec)_(cosine|ip|l2)_ops$'",
             values=[self._server.quoted(self._name), column],
         )
-        return str(found[0][0]).split("_")[1] if found else "cosine"
+        fits = [(kind, near) for kind, near in found if distance in (None, near)]
+        return fits[0] if fits else (None, distance or "cosine")
+
+    def effort(self, settings: Mapping[str, str]) -> str | None:
+        """Return how far the table's index looks: as told for the search, else as the server has it."""
+        name = {"hnsw": "hnsw.ef_search", "ivfflat": "ivfflat.probes"}.get(self.index or "")
+        if name is None:
+            return None
+        told = settings.get(name)
+        if told is None:  # pgvector knows its settings once a vector was read in this session
+            self._server.run("SELECT '[1]'::vector")
+            told = self._server.run("SELECT current_setting(%s, true)", values=[name])[0][0]
+        return f"{name.partition('.')[2]}={told}" if told else name.partition(".")[2]
 
 
 def _context(row: Mapping[str, Any], far: float) -> dict[str, Any]:

@@ -16,13 +16,12 @@ from rag_evaluation_framework.cli.options import (
     TARGET,
     LongCommand,
     Option,
-    check_run,
     metrics_option,
     scoring_of,
     scoring_options,
     with_all,
 )
-from rag_evaluation_framework.cli.output import MAP
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME
 
 EXAMPLES = """\b
 Examples:
@@ -54,6 +53,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     MAP,
     *LIMITS,
     ALLOW_MISSING,
+    NO_BLAME,
     *GATE,
     click.option(
         "--out",
@@ -84,7 +84,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.cli.evaluation_output import evaluated
+    from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated
 
     choices = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
     check_run(given, {name: given[option] for name, option in choices})

@@ -505,7 +505,7 @@ def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 
 def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
     """Return the cost in US dollars: from the price given, else what the endpoint reported."""
-    from rag_evaluation_framework.records.responses import Usage
+    from rag_evaluation_framework.records.samples import Usage
 
     usage = evaluation.performance.figures.get("api_usage", {})
     if prices is None:

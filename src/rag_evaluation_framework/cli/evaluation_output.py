@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.options import LATEST, mend_journals, new_screen, show
+from rag_evaluation_framework.cli.options import LATEST, check_resumed_alone, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import (
     MAX_COST,
@@ -50,6 +50,18 @@ _DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undec
 """The options that are fields of the gate; those not given are as the manifest has them."""
 
 
+def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
+    if given["url"] is not None and given["target"] is not None:
+        raise UsageError("expected --url or --target, got both")
+    for option in ("max_drop", "max_regressions", "on_undecided"):
+        if given[option] is not None and given["baseline"] is None:
+            raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
+    chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    chosen["--repeats"] = given["repeats"]
+    check_resumed_alone(given["resume"], chosen)
+
+
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
     if given["resume"] == LATEST:
@@ -65,6 +77,8 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         repeats=given["repeats"],
         history=given.get("history", "own"),
         workers=given["workers"],
+        engine=given["engine"],
+        address=given["address"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
     if given["waive"]:
@@ -85,6 +99,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         runs_directory=given["runs_dir"],
         resume=given["resume"],
         options=options,
+        blame=given.get("blame", True),
         spending=given["spending"],
         prices=_prices(given),
         needs_target=True,

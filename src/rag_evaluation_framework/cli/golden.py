@@ -16,7 +16,6 @@ from rag_evaluation_framework.cli.options import (
     TARGET,
     LongCommand,
     Option,
-    check_run,
     scoring_of,
     scoring_options,
     with_all,
@@ -94,7 +93,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.cli.evaluation_output import evaluated
+    from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated
     from rag_evaluation_framework.evaluation.golden_runs import golden_manifest
 
     check_run(given, {"--split": given["datasets"]})

@@ -113,12 +113,6 @@ concurrency = partial(
     default=16,
     help="Maximum number of requests at the same time.",
 )
-WORKERS = click.option(
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Processes that work at the same time; the number changes no result.  [default: all cores but one]",
-)
 metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
@@ -133,19 +127,19 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
     return decorated
 
 
+_WORKERS = "Processes that work at the same time; the number changes no result.  [default: all cores but one]"
+_ENGINE = "Who works: processes of this machine, or workers of a Ray cluster."
+_ADDRESS = "Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]"
+WORKERS = with_all(
+    (
+        click.option("--workers", type=click.IntRange(1), metavar="N", help=_WORKERS),
+        click.option("--engine", type=click.Choice(["processes", "ray"]), default="processes", help=_ENGINE),
+        click.option("--address", metavar="ADDRESS", help=_ADDRESS),
+    )
+)
+
+
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
-
-
-def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
-    """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
-    if given["url"] is not None and given["target"] is not None:
-        raise UsageError("expected --url or --target, got both")
-    for option in ("max_drop", "max_regressions", "on_undecided"):
-        if given[option] is not None and given["baseline"] is None:
-            raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
-    chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
-    chosen["--repeats"] = given["repeats"]
-    check_resumed_alone(given["resume"], chosen)
 
 
 ASK_DAMAGED = click.option(
@@ -521,12 +515,13 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Requests": (
         *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
         *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
+        *("engine", "address"),
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
         *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
-    "Statistics": ("resamples", "test", "paired_test", "level"),
+    "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
     "Files": (
         *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
     ),

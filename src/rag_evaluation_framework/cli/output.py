@@ -28,6 +28,13 @@ class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the
         return part.strip(), field.strip()
 
 
+NO_BLAME = click.option(
+    "--no-blame",
+    "blame",
+    flag_value=False,
+    default=True,
+    help="Do not look for where each answer fails: in retrieval, in generation, or not at all.",
+)
 MAP = click.option(
     "--map",
     "mapped",

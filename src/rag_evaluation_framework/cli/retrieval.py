@@ -170,6 +170,8 @@ def command(
     config: Path | None,
     test: Any,
     workers: int | None,
+    engine: Any,
+    address: str | None,
     runs_dir: Path,
     resume: str | None,
     ask_damaged: bool,
@@ -193,7 +195,7 @@ def command(
 
     mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
-    options = Options(level=asked.get("level"), test=test, workers=workers)
+    options = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
     sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []
     if as_json:

@@ -22,7 +22,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import MAP, print_json
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ Examples:
 )
 @SEED
 @WORKERS
+@NO_BLAME
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -171,7 +172,14 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         seed=given["seed"],
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
-        options=Options(format=given["format_"], traces=_traces_of(given), workers=given["workers"]),
+        options=Options(
+            format=given["format_"],
+            traces=_traces_of(given),
+            workers=given["workers"],
+            engine=given["engine"],
+            address=given["address"],
+        ),
+        blame=given["blame"],
         spending=given["spending"],
     )
     with prepared(job) as suite:
@@ -210,6 +218,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.workers import Crew
 
     if not given["metrics"]:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
@@ -227,7 +236,8 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             dataset=given["dataset"],
             format=given["format_"],
             seed=given["seed"],
-            workers=given["workers"],
+            workers=Crew(given["workers"], given["engine"], given["address"]),
+            blame=given["blame"],
             on_progress=progress,
         )
     _show(evaluation, as_json=given["as_json"], details=given["details"])

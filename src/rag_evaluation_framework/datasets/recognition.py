@@ -112,7 +112,7 @@ def recognise(
         named = _nearest(path)
     if named is not None:
         return DIALECTS.get(named)
-    expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
+    expected = "a dataset in a known format (rag-eval list dialects), or rows with a question"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
 
 
@@ -447,7 +447,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         nearest = named or (nearest_format(preview.record) if preview and is_record else None)
         if nearest is None:
             _check_syntax(path)
-            expected = f"a file in one of the formats {', '.join(formats())}"
+            expected = "a file in a known format (rag-eval list dialects)"
             raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
         return nearest
 

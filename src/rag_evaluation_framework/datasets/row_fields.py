@@ -10,31 +10,29 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
+from rag_evaluation_framework.datasets.row_parts import (
+    NAME_ONLY,
+    OF_USAGE,
+    PARTS,
+    as_number,
+    cited_name,
+    decoded,
+    flat,
+    is_citation,
+    normal,
+    part_named,
+    segments,
+    table,
+    usage_fields,
+)
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 from rag_evaluation_framework.files.strict_json import JsonPath
 
-PARTS = (
-    "question",
-    "reference",
-    "answer",
-    "contexts",
-    "id",
-    "relevant_documents",
-    "relevant_chunk_ids",
-    "reference_contexts",
-    "sources",
-    "scores",
-    "tags",
-    "category",
-    "refusal",
-)
-"""What a row may hold, in the order in which it is looked for."""
-
+_TIMES = ("latency_ms", "latency_s")
+_NUMBERS = (*OF_USAGE, *_TIMES)
 _OF_TEXTS = ("contexts", "reference_contexts")
 SHOWN = ("question", "answer", "contexts", "reference")
 
@@ -43,7 +41,6 @@ _MESSAGE = ("message.content", "choices[0].message.content", "choices[0].text", 
 _DEPTH = 3
 _DIGITS = 6
 _NUMBERED = re.compile(r"(.*?)[ _.\-]?\[?([0-9]+)\]?")
-_NAME_ONLY = re.compile(r"[A-Za-z0-9_./:#@%+\-]{1,200}")
 _SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
 _LISTED = 12
 
@@ -58,12 +55,20 @@ class RowReading:
     answers: int | None = None
     references: int | None = None
     in_memory: bool = False
+    unitless: str | None = None
+    """The field that looks like a time and does not say in which unit, so that it is not read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a run records of it."""
         counts = {"rows": self.rows, "answers": self.answers, "references": self.references}
         told = {"name": self.name, "fields": dict(self.fields), **counts, "in_memory": self.in_memory}
+        told["unitless"] = self.unitless
         return {name: value for name, value in told.items() if value not in (None, False)}
+
+    @property
+    def unit_asked(self) -> str | None:
+        """The question in which unit a time is, where one is not read for want of it."""
+        return self.unitless and _unit_asked(self.unitless, in_memory=self.in_memory)
 
     @classmethod
     def from_dict(cls, recorded: Any) -> RowReading | None:
@@ -72,48 +77,6 @@ class RowReading:
             return None
         known = {name: recorded[name] for name in cls.__slots__ if name in recorded}
         return cls(**{"name": "", **known})
-
-
-def normal(name: str) -> str:
-    """Return a name as it is compared.
-
-    >>> normal("Actual Output"), normal("retrievedContexts"), normal("user-input")
-    ('actual_output', 'retrieved_contexts', 'user_input')
-    """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
-    return re.sub(r"[\s\-/]+", "_", parted).strip(":?：？").casefold()
-
-
-class _Table(NamedTuple):
-    """The names that people use, as :func:`normal` writes them."""
-
-    ranks: Mapping[str, Mapping[str, int]]
-    """Of each part its names, the surest with the lowest number."""
-    part_of: Mapping[str, str]
-    texts: tuple[str, ...]
-    sources: tuple[str, ...]
-    scores: tuple[str, ...]
-    numbered: frozenset[str]
-    inner: frozenset[str]
-    aside: frozenset[str]
-
-
-@cache
-def _table() -> _Table:
-    from rag_evaluation_framework.files.yaml_documents import decode  # only who reads rows waits for it
-
-    data = decode(files(__package__).joinpath("data", "row_fields.yaml").read_bytes())
-    parts = {part: data["parts"][part].split() for part in PARTS}
-    part_of = {name: part for part in reversed(PARTS) for name in parts[part]}
-    ranks = {part: {name: rank for rank, name in enumerate(names)} for part, names in parts.items()}
-    texts, sources, scores = (tuple(data[name].split()) for name in ("texts", "sources", "scores"))
-    numbered, inner, aside = (frozenset(data[name].split()) for name in ("numbered", "inner", "aside"))
-    return _Table(ranks, part_of, texts, sources, scores, numbered, inner, aside)
-
-
-def part_named(name: str) -> str | None:
-    """Return the part of a row that people call so."""
-    return _table().part_of.get(normal(name))
 
 
 class Place:
@@ -174,7 +137,7 @@ def reading_of(
     A part that is given as nothing is not read. Rows without a question, or without an answer where one is
     needed, are refused with what they have.
     """
-    asked = _given(given or {}, rows, name)
+    asked = _given(given or {}, rows, name, in_memory=in_memory)
     places = _places(rows)
     found = {part: place for part, place in asked.items() if place}
     for part in PARTS:
@@ -185,24 +148,34 @@ def reading_of(
         found["answer"] = f"{found['question']}[-1].content"
     found |= {part: _texts_at(found[part], rows) for part in _OF_TEXTS if part in found}
     if "contexts" in found:
-        for part, names in (("sources", _table().sources), ("scores", _table().scores)):
+        for part, names in (("sources", table().sources), ("scores", table().scores)):
             if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
                 found[part] = inner
+    _settle_usage(found, asked, rows)
     needs_answer = needs_answer and "answer" not in asked and not _is_retrieval(found, rows)
     wanted = ["question", *(["answer"] if needs_answer else [])]
     if missing := [part for part in wanted if part not in found]:
         raise _which(missing, found, rows, name, in_memory=in_memory)
     fields = {part: found[part] for part in PARTS if part in found}
-    return RowReading(name, fields, in_memory=in_memory)
+    is_timed = any(part in fields or part in asked for part in _TIMES)
+    unitless = None if is_timed else next(filter(None, map(_time_without_unit, places.items())), None)
+    return RowReading(name, fields, in_memory=in_memory, unitless=unitless)
 
 
 def _given(
-    given: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]], name: str
+    given: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]], name: str, *, in_memory: bool
 ) -> dict[str, str | None]:
     """Return the map by the names of parts; a part and a field that are not there are refused."""
     asked: dict[str, str | None] = {}
     for written, place in given.items():
         part = written if written in PARTS else part_named(str(written))
+        if part is None and normal(str(written)) in table().times:
+            if not place:
+                asked |= dict.fromkeys(_TIMES)
+                continue
+            part = part_named(segments(str(place))[-1])
+            if part not in _TIMES:
+                raise UsageError(f"{name}: {_unit_asked(str(place), in_memory=in_memory)}")
         if part is None:
             raise UnknownNameError("part of a row", str(written), PARTS)
         if not isinstance(place, str | None):
@@ -249,30 +222,26 @@ def _guessed(part: str, places: Mapping[str, list[Any]], taken: Mapping[str, str
         if (rank := _rank(part, place)) is None:
             continue
         if where := _readable(part, place, values):
-            depth = len(_segments(place)) + sum(each in _table().aside for each in _segments(place)[:-1])
+            depth = len(segments(place)) + sum(each in table().aside for each in segments(place)[:-1])
             candidates.append((depth, rank, order, where))
     if part == "contexts":
         candidates += _numbered_columns(places)
     return min(candidates)[-1] if candidates else None
 
 
-def _segments(place: str) -> list[str]:
-    return [normal(each) for each in re.findall(r"""[^.\[\]"']+""", place)] or [normal(place)]
-
-
 def _rank(part: str, place: str) -> int | None:
     """Return how sure the name of a place is for a part: that of its last step, within what it stands in."""
-    *outer, last = [normal(place)] if "." not in place and "[" not in place else _segments(place)
-    roles = [_table().part_of.get(each) for each in outer]
+    *outer, last = [normal(place)] if "." not in place and "[" not in place else segments(place)
+    roles = [table().part_of.get(each) for each in outer]
     if "reference" in roles:
         mine = {"reference": "answer", "reference_contexts": "contexts"}.get(part)
         if mine is None:
             return None
-        ranks = _table().ranks[mine]
-        return ranks.get(last, 50 if mine == "answer" and last in _table().inner else None)
-    if part in ("answer", "question") and part in roles and last in _table().inner:
-        return _table().ranks[part].get(last, 50)
-    return _table().ranks[part].get(last)
+        ranks = table().ranks[mine]
+        return ranks.get(last, 50 if mine == "answer" and last in table().inner else None)
+    if part in ("answer", "question") and part in roles and last in table().inner:
+        return table().ranks[part].get(last, 50)
+    return table().ranks[part].get(last)
 
 
 def _readable(part: str, place: str, values: list[Any]) -> str | None:
@@ -289,9 +258,21 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
         fits = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
     elif part == "refusal":
         fits = all(truth_value(value) is not None for value in values)
+    elif part in _NUMBERS:
+        fits = _mostly(as_number(value) is not None for value in values)
+    elif part == "usage":
+        fits = any(isinstance(value, dict) and usage_fields(value) for value in map(decoded, values))
+    elif part == "citations":
+        fits = _mostly(map(is_citation, flat(map(decoded, values))))
     else:
         fits = part != "category" or all(isinstance(value, str) for value in values)
     return place if fits else None
+
+
+def _mostly(told: Iterable[bool]) -> bool:
+    """Tell whether more of the values than not are of a kind: what the others are is reported of each."""
+    known = list(told)
+    return sum(known) * 2 > len(known)
 
 
 def _readable_text(part: str, place: str, values: list[Any]) -> str | None:
@@ -312,24 +293,20 @@ def _readable_text(part: str, place: str, values: list[Any]) -> str | None:
 
 def _are_contexts(place: str, values: list[Any]) -> bool:
     """Tell texts, or objects that hold one, from the names of files and the ids of documents."""
-    items = _flat(_flat(values))  # of several searches at once a list for each
+    items = flat(flat(values))  # of several searches at once a list for each
     texts = [item for item in items if isinstance(item, str) and item.strip()]
     if any(isinstance(item, dict) and _has_text(item) for item in items):
         return True
     if texts:
-        return not all(map(_NAME_ONLY.fullmatch, texts))
+        return not all(map(NAME_ONLY.fullmatch, texts))
     return not items and normal(place) != "sources"  # lists that are all empty: nothing was retrieved
-
-
-def _flat(values: Iterable[Any]) -> list[Any]:
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _numbered_columns(places: Mapping[str, list[Any]]) -> Iterator[tuple[int, int, int, str]]:
     """Yield ``context_*`` where there are columns of that name with a number each."""
     for order, place in enumerate(places):
         match = _NUMBERED.fullmatch(place)
-        if match and normal(match[1]).rstrip("_") in _table().numbered:
+        if match and normal(match[1]).rstrip("_") in table().numbered:
             start, end = match.span(2)
             yield 1, 90, order, f"{place[:start]}*{place[end:]}"
             return
@@ -346,7 +323,7 @@ def _settle_answer(
     if "answer" in asked or "reference" in asked or "reference" in found or "answer" not in found:
         return
     told = found["answer"]
-    if _segments(told)[-1] not in ("answer", "answers", "答案"):
+    if segments(told)[-1] not in ("answer", "answers", "答案"):
         return
     others = {place: values for place, values in places.items() if place != told}
     if other := _guessed("answer", others, found):
@@ -367,11 +344,33 @@ def _is_retrieval(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     return "contexts" in found and not _likely(["answer"], found, rows)
 
 
+def _settle_usage(
+    found: dict[str, str], asked: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Leave out what was guessed and is said already, or cannot be understood without another field."""
+    for part in OF_USAGE:
+        if part not in asked and "usage" in found and found.get(part, "").startswith(f"{found['usage']}."):
+            del found[part]
+    if "latency_ms" in found and "latency_s" in found:
+        del found["latency_s" if "latency_s" not in asked else "latency_ms"]
+    if "citations" in found and "citations" not in asked and not {"contexts", "sources"} <= found.keys():
+        cited = flat(decoded(Place(found["citations"]).find(row)) for row in rows)
+        if any((name := cited_name(item)) is not None and not name.isdigit() for item in cited):
+            del found["citations"]  # names of what is not here
+
+
+def _time_without_unit(place_and_values: tuple[str, list[Any]]) -> str | None:
+    """Return a place that is called like a time and holds numbers, without a unit in its name."""
+    place, values = place_and_values
+    is_time = segments(place)[-1] in table().times
+    return place if is_time and _mostly(as_number(value) is not None for value in values) else None
+
+
 # Texts, sources and scores in lists of objects.
 
 
 def _has_text(item: Mapping[str, Any]) -> bool:
-    return _inner_place([item], _table().texts) is not None
+    return _inner_place([item], table().texts) is not None
 
 
 def _inner_place(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str | None:
@@ -379,10 +378,10 @@ def _inner_place(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> st
     ranks = {name: rank for rank, name in enumerate(names)}
     found = []
     for order, (place, values) in enumerate(_places(items).items()):
-        segments = _segments(place)
-        rank = ranks.get(segments[-1])
+        names_in = segments(place)
+        rank = ranks.get(names_in[-1])
         if rank is not None and any(isinstance(value, str | int | float) for value in values):
-            found.append((len(segments), rank, order, place))
+            found.append((len(names_in), rank, order, place))
     return min(found)[-1] if found else None
 
 
@@ -396,7 +395,7 @@ def _texts_at(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the place of the texts in a list of contexts: ``chunks[*].content`` if they are objects."""
     if "[*]" in place or not (items := _items(place, rows)):
         return place
-    inner = _inner_place(items, _table().texts)
+    inner = _inner_place(items, table().texts)
     return place if inner is None else _joined(place, inner)
 
 
@@ -436,6 +435,14 @@ def truth_value(value: Any) -> bool | None:
 
 
 # What to say where a part was not found.
+
+
+def _unit_asked(place: str, *, in_memory: bool) -> str:
+    if in_memory:
+        ways = f'map={{"latency_s": "{place}"}} or map={{"latency_ms": "{place}"}}'
+    else:
+        ways = " or ".join(f"--map {_argument(part, place)}" for part in reversed(_TIMES))
+    return f"is {place} in seconds or milliseconds? Say so: {ways}"
 
 
 def _fields_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,21 @@ from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import UNNAMED, ContentIds
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, truth_value
+from rag_evaluation_framework.datasets.row_parts import (
+    OF_USAGE,
+    TOKENS,
+    amount,
+    as_number,
+    cited,
+    decoded,
+    usage_fields,
+    usage_of,
+)
 from rag_evaluation_framework.datasets.row_sources import Row
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, invalid, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
+from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.samples import (
     ROWS,
     Origin,
@@ -26,6 +36,7 @@ from rag_evaluation_framework.records.samples import (
     Role,
     Sample,
     Turn,
+    Usage,
     read_expected,
 )
 
@@ -87,9 +98,30 @@ class _RowReader:
                 found[part] = _READERS[part](self, place, place.find(row))
             except InputError as error:
                 issues.extend(error.issues)
+        for part, read in (("citations", self._cited), ("usage", self._used)):
+            try:
+                found[part] = read(found)
+            except InputError as error:
+                issues.extend(error.issues)
         if issues:
             raise InputError(issues)
         return self._made(found, row)
+
+    def _cited(self, found: Mapping[str, Any]) -> tuple[Citation, ...]:
+        """Return what the answer cites, among the contexts that have a source each."""
+        if not found.get("citations"):
+            return ()
+        texts, sources = (found.get("contexts") or ((),))[0], found.get("sources") or ()
+        is_known = {"contexts", "sources"} <= self._places.keys() and len(sources) == len(texts)
+        return cited(self._places["citations"].text, found["citations"], sources if is_known else None)
+
+    def _used(self, found: Mapping[str, Any]) -> Usage | None:
+        """Return what the answer took, of fields of their own before those of an object."""
+        told = {part: found[part] for part in OF_USAGE if found.get(part) is not None}
+        where = next(
+            (self._places[part].text for part in ("total_tokens", "usage") if part in self._places), ""
+        )
+        return usage_of({**(found.get("usage") or {}), **told}, where)
 
     def _made(self, found: Mapping[str, Any], row: Row) -> Sample:
         turns, last = found["question"]
@@ -112,6 +144,9 @@ class _RowReader:
                 retrieved=retrieved,
                 answer=answer,
                 retrieved_nothing=is_empty and not retrieved,
+                citations=found["citations"],
+                usage=found["usage"],
+                latency_ms=found.get("latency_ms", found.get("latency_s")),
             )
             if is_told
             else None,
@@ -243,6 +278,42 @@ class _RowReader:
             raise invalid(place.text, "yes or no, true or false", value, code="wrong-type")
         return bool(said)
 
+    def _citations(self, place: Place, value: Any) -> list[Any]:
+        if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
+            return self._several(value)
+        read = _structured(value) if isinstance(value, str) else value
+        if isinstance(value, str) and read is None:  # such as [1][2], and no list
+            return [value]
+        items = read if isinstance(read, list) else [] if read is None else [read]
+        return [place.within(item) if isinstance(item, dict) else item for item in items]
+
+    def _usage(self, place: Place, value: Any) -> dict[str, float | None]:
+        told = decoded(value)
+        if told is None or told == "":
+            return {}
+        if not isinstance(told, dict):
+            raise invalid(place.text, "an object with tokens or cost", value, code="wrong-type")
+        issues: list[Issue] = []
+        found: dict[str, float | None] = {}
+        for part, name in usage_fields(told).items():
+            try:
+                found[part] = amount(f"{place.text}.{name}", told[name], is_count=part in TOKENS)
+            except InputError as error:
+                issues.extend(error.issues)
+        if issues:
+            raise InputError(issues)
+        return found
+
+    def _count(self, place: Place, value: Any) -> float | None:
+        return amount(place.text, value, is_count=True)
+
+    def _amount(self, place: Place, value: Any) -> float | None:
+        return amount(place.text, value)
+
+    def _seconds(self, place: Place, value: Any) -> float | None:
+        seconds = amount(place.text, value)
+        return None if seconds is None else round(seconds * 1000, 6)
+
     def _category(self, place: Place, value: Any) -> str | None:
         return _text(place.text, value) or None
 
@@ -261,6 +332,12 @@ _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
     "tags": _RowReader._names,
     "category": _RowReader._category,
     "refusal": _RowReader._refusal,
+    "citations": _RowReader._citations,
+    "usage": _RowReader._usage,
+    **dict.fromkeys(TOKENS, _RowReader._count),
+    "cost": _RowReader._amount,
+    "latency_ms": _RowReader._amount,
+    "latency_s": _RowReader._seconds,
 }
 
 
@@ -295,10 +372,7 @@ def _name(where: str, value: Any) -> str:
 def _number(where: str, value: Any) -> float | None:
     if value is None or value == "":
         return None
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = float(value)
-    number = strict_json.finite_number(value)
+    number = as_number(value)
     if number is None:
         raise invalid(where, "a number", value, code="wrong-type")
     return number

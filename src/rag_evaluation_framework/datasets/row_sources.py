@@ -15,7 +15,7 @@ from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.framework_results import plain_object
 from rag_evaluation_framework.datasets.recognition import archive_names
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
-from rag_evaluation_framework.datasets.row_fields import part_named
+from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,

@@ -25,11 +25,8 @@ from rag_evaluation_framework.datasets.recognition import (
     recognise,
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, named_layout
-from rag_evaluation_framework.datasets.row_fields import (
-    RowReading,
-    part_named,
-    reading_of,
-)
+from rag_evaluation_framework.datasets.row_fields import RowReading, reading_of
+from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.datasets.row_samples import samples_of
 from rag_evaluation_framework.datasets.row_sources import (
     Row,

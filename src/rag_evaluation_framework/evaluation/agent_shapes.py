@@ -14,7 +14,8 @@ from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage, UsageTotals
+from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, UsageTotals
+from rag_evaluation_framework.records.samples import Usage
 
 # What common servers are sent and reply.
 

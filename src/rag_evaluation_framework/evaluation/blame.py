@@ -47,7 +47,6 @@ from rag_evaluation_framework.evaluation.expected_points import (
 )
 from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
 from rag_evaluation_framework.judging.answer_verdicts import (
-    NOT_ANSWERED,
     Reading,
     Told,
     class_of_answer,
@@ -59,6 +58,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 )
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import without_parameters
@@ -77,7 +77,13 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
+from rag_evaluation_framework.records.scores import (
+    NOT_ANSWERED,
+    Blame,
+    BlameEvidence,
+    BlameKind,
+    SupportMethod,
+)
 
 
 def blame(
@@ -87,13 +93,14 @@ def blame(
     *,
     documents: CitableTexts | None = None,
     doubtful: Mapping[tuple[int, int], str | None] | None = None,
+    is_answer: bool = False,
 ) -> Blame:
     """Find out where an answer failed. ``documents`` are those that spans and citations name.
 
     ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
-    the passage that comes closest.
+    the passage that comes closest. ``is_answer`` where it is known that the answer does not decline.
     """
-    case = _Case(sample, response, support, documents, doubtful)
+    case = _Case(sample, response, support, documents, doubtful, is_answer)
     return case.blame_by_turn() if is_conversation(sample) else case.blame()
 
 
@@ -106,6 +113,7 @@ class _Case:
     support: SupportMethod
     documents: CitableTexts | None
     doubtful: Mapping[tuple[int, int], str | None] | None = None
+    is_answer: bool = False
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -126,7 +134,9 @@ class _Case:
         cases = dict.fromkeys(expected_turns(self.sample), self)
         for turn in answered:
             sample, response = turn.as_sample(self.sample), turn.as_response(self.response)
-            cases[turn.number] = replace(self, sample=sample, response=response, turn=turn, doubtful=None)
+            cases[turn.number] = replace(
+                self, sample=sample, response=response, turn=turn, doubtful=None, is_answer=False
+            )
         return {number: case.blame() for number, case in cases.items()}
 
     def blame(self) -> Blame:
@@ -157,7 +167,7 @@ class _Case:
     @cached_property
     def told(self) -> Told:
         """What the answer tells beside the parts that decline or ask back."""
-        return told_in(self.sample, self.answer)
+        return Told(self.answer) if self.is_answer else told_in(self.sample, self.answer)
 
     @cached_property
     def wanted(self) -> ExpectedPoints:
@@ -200,7 +210,7 @@ class _Case:
         return Blame("unknown", ONLY_RETRIEVED) if is_retrieval and found.kind == "not_used" else found
 
     def _of_answer(self) -> Blame:
-        kind = class_of_answer(self.sample, self.answer).kind
+        kind = "answered" if self.is_answer else class_of_answer(self.sample, self.answer).kind
         if expects_refusal(self.sample) or may_be_declined(self.sample):
             return self._where_declining_is_right(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
@@ -231,6 +241,9 @@ class _Case:
         """The claims that what was retrieved does not support; none where that is not known."""
         if not self.texts and not self.response.retrieved_nothing:
             return []
+        if self.doubtful is not None and self.is_answer:
+            said = said_in(self.answer)
+            return [Point(said[slice(*at)], "unsupported", found) for at, found in self.doubtful.items()]
         reading = Reading(self.sample, replace(self.response, contexts=self.texts), self.support)
         if self.doubtful is None:
             return [point_of(each) for each in reading.by_contexts if not each.is_supported]
@@ -404,16 +417,24 @@ BLAMED_BY = LexicalSupport.name
 
 def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None) -> Blame:
     """Find out where an answer of a run failed; what its metrics say of its claims is not said otherwise."""
-    doubtful = None
+    doubtful, is_answer = None, False
     for score in result.scores:
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
             claims = score.details["claims"]
+            is_answer = bool(claims) and score.method == BLAMED_BY  # what declines makes no claims
             doubtful = {
                 (each["start"], each["end"]): _passage(each, result.response.contexts)
                 for each in claims
                 if each["label"] != "supported"
             }
-    return blame(sample, result.response, LexicalSupport(), documents=documents, doubtful=doubtful)
+    return blame(
+        sample,
+        result.response,
+        LexicalSupport(),
+        documents=documents,
+        doubtful=doubtful,
+        is_answer=is_answer,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ class RunLoop:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
         scoring, left = Scoring(tuple(self._scorers)), self._total - self.done
         waiting: deque[tuple[list[_Answered], Future[list[tuple[Score, ...]]]]] = deque()
-        with Workers(scoring, self._options.workers, total=left) as pool:
+        with Workers(scoring, self._options.crew, total=left) as pool:
             while batch := list(islice(self._samples, pool.batch_size)):
                 try:
                     answered = [await self._answered(each) for each in batch]

@@ -45,6 +45,7 @@ def evaluate(
     judge: JudgeLike | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
     documents: Corpus | str | Path | None = None,
+    blame: bool = True,
     tags: str | Iterable[str] = (),
     sample_size: int | None = None,
     seed: int = 0,
@@ -61,7 +62,8 @@ def evaluate(
     ``module:function``, a function, a file of answers, a component's text, a target object, or ``None`` where
     the rows hold the answers; several by name are compared with the first. Run files against qrels are ranked
     side by side; a grid of retrieval pipelines is swept over ``documents``, each cell a run. Without
-    ``metrics`` the data are scored by what they can bear. ``max_cost`` is the most that may be spent on
+    ``metrics`` the data are scored by what they can bear. With ``blame=False`` nobody looks for where each
+    answer fails. ``max_cost`` is the most that may be spent on
     priced models, in US dollars: no call is made that could pass it, and the run is then incomplete. Works
     inside a running event loop too; Ctrl-C returns an evaluation that is incomplete and can be resumed.
     """
@@ -91,6 +93,7 @@ def evaluate(
         seed=seed,
         spending=None if max_cost is None else _capped(max_cost),
         options=options,
+        blame=blame,
         **for_answers,
     )
     return _evaluated(job, on_progress)
@@ -215,8 +218,9 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
             job.metrics or tuple(evaluation.metrics),
             methods,
             format=job.options.format,
+            blame=job.blame,
             seed=job.seed,
-            workers=job.options.workers,
+            workers=job.options.crew,
             on_progress=on_progress,
         )
     return _gated(again, job.gate)

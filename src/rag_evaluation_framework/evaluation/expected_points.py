@@ -98,7 +98,7 @@ def expected_points(
     return min(claims, key=lambda each: (each.lacking, len(each.absent(each.points, texts))))
 
 
-def statements_of(text: str) -> list[Claim]:
+def statements_of(text: str) -> Sequence[Claim]:
     """Return the claims of a text; one that is no sentence, such as a name, is a claim as a whole."""
     claims = claims_of(text)
     bare = text.strip()

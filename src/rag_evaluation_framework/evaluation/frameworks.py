@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.components import INDEXES, component_from
 from rag_evaluation_framework.datasets.framework_results import QUESTIONS, read_result
@@ -38,10 +38,12 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 
 NEAREST = 5
 """How many an index is asked for where nothing else is said."""
@@ -63,6 +65,10 @@ class FrameworkSystem:
     call: Call
     called: str | None = None
     """What results call it; by default its kind and class."""
+    exact: Call | None = None
+    """The same by comparing every vector, of an index that is approximate."""
+    effort: str | None = None
+    """The setting that says how far such an index looks."""
     later: Call | None = None
     """The same as a coroutine, for what cannot be asked otherwise."""
     takes_history: bool = False
@@ -444,6 +450,12 @@ _PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 _ENOUGH = 5
 
 
+def _searched(documents: Sequence[Document]) -> SearchedDocuments:
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
+
+    return SearchedDocuments(documents)
+
+
 class ExistingIndex:
     """Fulfils ``extensions.Retriever`` for an index that was made elsewhere; nothing is written to it.
 
@@ -453,7 +465,7 @@ class ExistingIndex:
 
     def __init__(self, system: FrameworkSystem) -> None:
         self.system = system
-        self._documents = SearchedDocuments(())
+        self._documents = _searched(())
         self._counts = {"texts": 0, "elsewhere": 0, "most": 0, "k": 0}
 
     def __str__(self) -> str:
@@ -469,7 +481,7 @@ class ExistingIndex:
         except (Exception, SystemExit) as error:  # anyone's index may raise anything
             message = error.message if isinstance(error, TargetError) else in_full(error)
             raise UsageError(f"index {self}: cannot be searched: {message}") from error
-        self._documents = SearchedDocuments([Document(each.doc_id, each.content) for each in chunks])
+        self._documents = _searched([Document(each.doc_id, each.content) for each in chunks])
         self._counts = dict.fromkeys(self._counts, 0)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
@@ -485,6 +497,26 @@ class ExistingIndex:
             )
             raise InputError([Issue("foreign-texts", "an index of these documents", returned, str(self))])
         return found
+
+    @property
+    def effort(self) -> str | None:
+        """How far an approximate index looks, as ``ef_search=40``."""
+        return self.system.effort
+
+    def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:
+        """Return the share of the true k nearest that is found; nothing where the index cannot tell.
+
+        What is as near as the k-th counts as one of them.
+        """
+        if self.system.exact is None:
+            return None
+        by_all = replace(self.system, call=self.system.exact)
+        found = true = 0
+        for query in queries:
+            truth = [each["score"] for each in by_all.found(query, k)]
+            reached = [each["score"] >= truth[-1] for each in self.system.found(query, k)] if truth else []
+            found, true = found + sum(reached), true + len(truth)
+        return found / true if true else None
 
     @property
     def doubts(self) -> tuple[str, ...]:

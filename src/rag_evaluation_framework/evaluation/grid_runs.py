@@ -216,7 +216,7 @@ class _Sweep:
             [sample.question for sample in dataset.samples],
             grid,
             distinct=level.level == "chunk",
-            workers=options.workers,
+            workers=options.crew,
             on_chunking=self._check,
         )
 

@@ -18,7 +18,6 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from rag_evaluation_framework.datasets.catalogue import checked_entries
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
@@ -118,6 +117,8 @@ class Job:
     runs_directory: str | Path | None = None
     resume: str | None = None
     options: Options = field(default_factory=Options)
+    blame: bool = True
+    """Whether it is looked for where each answer fails."""
     spending: Spending | None = None
     """What everything may cost together; ``None`` is what a manifest says."""
     prices: Prices | None = None
@@ -148,6 +149,7 @@ def prepared(job: Job) -> Iterator[Suite]:
     The models that were opened to judge are closed when the block ends, and no error tells a secret.
     """
     secrets = Secrets()
+    job.options.crew.reach()
     with secrets.masked_errors():
         manifest, gate = _gated(_manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
@@ -225,6 +227,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
     read = (doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts)
     plan = replace(plan, warnings=(*plan.warnings, *read, *doubts))
+    if not job.blame:
+        plan = replace(plan, datasets=tuple([replace(each, tells_blame=False) for each in plan.datasets]))
     refuse_secrets(plan, secrets)
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = directory is not None or resumed is not None or is_live
@@ -462,6 +466,8 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
             f"dataset {entry.name}: no row has contexts or a reference: nothing can be scored unasked.\n"
             "  Say by which metric to score: -m METRIC, or metrics=[…]"
         )
+    if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
+        raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
     datasets = (replace(entry, metrics=metrics),)
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
 
@@ -509,6 +515,8 @@ def _is_manifest(path: Path) -> bool:
 
 def catalogue_path(name: str) -> Path:
     """Return the file of a dataset that the catalogue of the project knows by this id."""
+    from rag_evaluation_framework.datasets.catalogue import checked_entries
+
     folder = Path("data", "evaluation")
     entries = checked_entries(folder) if folder.is_dir() else []
     found = [entry.path for entry in entries if entry.dataset_id == name]

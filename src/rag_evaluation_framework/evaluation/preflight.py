@@ -41,9 +41,8 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import SampleChoice
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.version import __version__
@@ -231,6 +230,8 @@ class DatasetPlan:
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
     reading: RowReading | None = None
+    tells_blame: bool = True
+    """Whether it is looked for where each answer fails, as far as that can be told."""
     counted: Counted = field(default_factory=Counted, hash=False)
     is_as_it_was: bool = False
     """Whether it is known to be what it was when the run that is resumed began."""
@@ -249,7 +250,7 @@ class DatasetPlan:
 
     @property
     def is_blamed(self) -> bool:
-        return are_blamed(self.scorers, is_golden=self.is_golden)
+        return self.tells_blame and are_blamed(self.scorers, is_golden=self.is_golden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,12 +30,13 @@ from rag_evaluation_framework.evaluation.scoring import (
 from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     blame_fields,
+    blame_of_all,
     blame_summary,
     read_blame,
 )
@@ -53,7 +54,7 @@ from rag_evaluation_framework.results.run_folder import (
     listed_samples,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -89,7 +90,7 @@ class _Rescoring:
 
 
 def _in_processes(
-    rows: Iterator[Row], work: _Rescoring, *, workers: int | None, total: int
+    rows: Iterator[Row], work: _Rescoring, *, workers: Workforce, total: int
 ) -> Iterator[tuple[Row, _Found]]:
     """Score rows in several processes where that is worth it, and yield them in order with what was found."""
     waiting: deque[Row] = deque()
@@ -198,13 +199,16 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def scored(self, on_progress: OnProgress | None, *, workers: int | None) -> Iterator[Row]:
-        """Score the rows, and keep what is found.
+    def scored(
+        self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True
+    ) -> Iterator[Row]:
+        """Score the rows, blame them unless that is not wanted, and keep what is found.
 
         If a scorer is slow, such as a judge, threads wait for it, and ``on_progress`` is called with the
         dataset's id after each row and at least once a second; else so many ``workers`` score.
         """
         check_scorers(self.scorers)
+        self._are_blamed = self._are_blamed and blame
         total, began = self.folder.counts.done, time.monotonic()
 
         def tell(done: int, failed: int) -> None:
@@ -237,7 +241,8 @@ def scored_again(
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
     seed: int = 0,
-    workers: int | None = 1,
+    workers: Workforce = 1,
+    blame: bool = True,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
     """Score the answers of an evaluation by other metrics; nobody is asked, and the run does not change.
@@ -247,13 +252,17 @@ def scored_again(
     if isinstance(evaluation, RunFolder):
         if dataset is None and (samples := _samples_of_traces(evaluation)):
             rows = RescoredRows(evaluation, samples, scorers_for(metrics, methods), methods)
-            return _summed_up(rows, "answers", seed=seed, workers=workers, on_progress=on_progress)
+            return _summed_up(
+                rows, "answers", seed=seed, workers=workers, blame=blame, on_progress=on_progress
+            )
         path = Path(dataset) if dataset is not None else recorded_dataset(evaluation)
         rows = RescoredRows.of_dataset(evaluation, path, metrics, methods, format=format)
-        return _summed_up(rows, "answers", seed=seed, workers=workers, on_progress=on_progress)
+        return _summed_up(rows, "answers", seed=seed, workers=workers, blame=blame, on_progress=on_progress)
     if evaluation.parts:
         parts = {
-            name: scored_again(part, metrics, methods, seed=seed, workers=workers, on_progress=on_progress)
+            name: scored_again(
+                part, metrics, methods, seed=seed, workers=workers, blame=blame, on_progress=on_progress
+            )
             for name, part in evaluation.parts.items()
             if part.is_begun
         }
@@ -270,7 +279,13 @@ def scored_again(
         path = Path(dataset) if dataset is not None else recorded_dataset(folder)
         rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
     return _summed_up(
-        rows, evaluation.kind, seed=seed, workers=workers, on_progress=on_progress, kept=evaluation.kept
+        rows,
+        evaluation.kind,
+        seed=seed,
+        workers=workers,
+        blame=blame,
+        on_progress=on_progress,
+        kept=evaluation.kept,
     )
 
 
@@ -282,9 +297,13 @@ def _samples_of_traces(folder: RunFolder) -> Samples | None:
 def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:
     """Return an evaluation with its parts scored again; the figures of a single one are the whole's."""
     (only,) = parts.values() if len(parts) == 1 else (None,)
+    blames = [part.blame for part in parts.values() if part.blame is not None]
+    wanted = all("blame" not in part.head.configuration for part in parts.values())
     return replace(
         evaluation,
         parts=parts,
+        head=_with_blame(evaluation.head, wanted=wanted),
+        blame=blame_of_all(blames) if blames else None,
         metrics={} if only is None else only.metrics,
         columns=NO_COLUMNS if only is None else only.columns,
         verdict=None,
@@ -293,18 +312,25 @@ def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evalua
     )
 
 
+def _with_blame(head: RunHead, *, wanted: bool) -> RunHead:
+    """Return a head that says whether it was looked for where answers fail."""
+    told = {name: value for name, value in head.configuration.items() if name != "blame"}
+    return replace(head, configuration=told if wanted else {**told, "blame": False})
+
+
 def _summed_up(
     rows: RescoredRows,
     kind: Kind,
     *,
     seed: int,
-    workers: int | None,
+    workers: Workforce,
+    blame: bool,
     on_progress: OnProgress | None,
     kept: Any = None,
 ) -> Evaluation:
     scored = summed_up(
-        rescored_head(rows.folder, rows.scorers, rows.methods),
-        rows.scored(on_progress, workers=workers),
+        _with_blame(rescored_head(rows.folder, rows.scorers, rows.methods), wanted=blame),
+        rows.scored(on_progress, workers=workers, blame=blame),
         kind=kind,
         outcome=rows.folder.counts.outcome,
         rows=rows,

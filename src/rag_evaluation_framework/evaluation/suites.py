@@ -30,7 +30,6 @@ from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
     OnProgress,
@@ -44,6 +43,7 @@ from rag_evaluation_framework.records.runs import (
     evaluation_environment,
     package_versions,
 )
+from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.baselines import (
     Baseline,
@@ -76,7 +76,7 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, TargetSpending
@@ -231,7 +231,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             are_unchanged=dataset.is_as_it_was,
         )
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.workers)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -256,7 +256,7 @@ def evaluation_of(
     folder: RunFolder,
     outcome: RunOutcome,
     performance: Performance,
-    workers: int | None = 1,
+    workers: Workforce = 1,
 ) -> Evaluation:
     """Sum up one dataset's run."""
     return evaluation_of_run(
@@ -282,7 +282,7 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> str | None:
+def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed:
         return None
@@ -302,7 +302,7 @@ def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
     return (kept_samples(folder.path) if is_file else None) or dataset.selection
 
 
-def _blames(dataset: DatasetPlan, folder: RunFolder, workers: int | None) -> Iterator[tuple[str, Blame]]:
+def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[tuple[str, Blame]]:
     rows = rows_of_folder(folder, _samples_of(dataset, folder))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
     blaming = BLAME.get("blaming")(dataset.methods)
@@ -332,6 +332,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
             **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
+            **({} if dataset.tells_blame else {"blame": False}),
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),

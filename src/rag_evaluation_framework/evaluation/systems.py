@@ -32,13 +32,10 @@ from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.qrels import Qrels, Run
 from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking, ranking_totals
 from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
-from rag_evaluation_framework.results.comparison import Comparison, compare_systems
+from rag_evaluation_framework.results.comparison import RULES, Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
 from rag_evaluation_framework.statistics.intervals import mean_intervals
-
-RULES = "rules"
-"""What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
 
 DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
 

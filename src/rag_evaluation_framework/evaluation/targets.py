@@ -47,10 +47,9 @@ from rag_evaluation_framework.records.responses import (
     History,
     Request,
     Response,
-    Usage,
     unread_field,
 )
-from rag_evaluation_framework.records.samples import Recorded, Sample
+from rag_evaluation_framework.records.samples import Recorded, Sample, Usage
 from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
@@ -85,7 +84,10 @@ class RecordedRows:
 
     async def answer(self, request: Request) -> Response:
         """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
-        sample = request.sample
+        return self.held_by(request.sample)
+
+    def held_by(self, sample: Sample) -> Response:
+        """Return the answer that a sample holds; :class:`TargetError` where it holds none."""
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
             return _traced(recorded, sample.trace)
@@ -100,6 +102,8 @@ class RecordedRows:
             retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
             hits=hits_of(recorded.retrieved),
             citations=recorded.citations,
+            usage=recorded.usage,
+            latency_ms=recorded.latency_ms,
         )
 
     async def close(self) -> None:

@@ -59,12 +59,6 @@ a an and are as at be but by can for from has have in is it not of on or s that 
 _FREQUENT_WORDS = frozenset(_FREQUENT.split())
 
 
-def words_in(text: str) -> set[str]:
-    """Return what a cue may hold of a folded text: words, Chinese characters, and pairs of neighbours."""
-    words = _CUE_WORD.findall(text)
-    return {*words, *map(" ".join, pairwise(words))}
-
-
 def cue_of(shape: Shape) -> Cue | None:
     """Return words of which every text of the shape has one; ``None`` if there are no such words."""
     own = {text: _rarest_word(text) for text in shape}
@@ -183,7 +177,8 @@ def _rarest_word(text: str) -> Cue | None:
 
 @cache
 def _rarest_whole_word(text: str) -> str | None:
-    return min(sorted(words_in(_HALF_WORD.sub("", text))), key=_share, default=None)
+    words = _CUE_WORD.findall(_HALF_WORD.sub("", text))  # and Chinese characters
+    return min(sorted({*words, *map(" ".join, pairwise(words))}), key=_share, default=None)
 
 
 def _share(word: str) -> float:
@@ -245,11 +240,14 @@ class AnswerPatterns:
     patterns: tuple[AnswerPattern, ...]
     besides: Mapping[str, Expression]
     by_cue: Mapping[str | None, set[Expression]]
+    of_pairs: frozenset[str]
+    """The first words of the cues that are pairs."""
 
     def worth_trying(self, text: str) -> set[Expression]:
         """Return the expressions whose cue is in a folded text, and those that have none."""
-        found = [self.by_cue[word] for word in (None, *words_in(text)) if word in self.by_cue]
-        return set().union(*found)
+        words = _CUE_WORD.findall(text)
+        found = {None, *words, *(f"{one} {other}" for one, other in pairwise(words) if one in self.of_pairs)}
+        return set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found])
 
 
 def answer_patterns() -> AnswerPatterns:
@@ -275,6 +273,7 @@ def _read_patterns() -> AnswerPatterns:
         patterns,
         {name: Expression(lines.replace("\n", "|"), phrases) for name, lines in data["besides"].items()},
         dict(by_cue),
+        frozenset(cue.partition(" ")[0] for cue in by_cue if cue is not None and " " in cue),
     )
 
 
@@ -505,7 +504,7 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> tuple[AnswerClass, bool]:
     """Return the class by the first pattern that holds; and whether one did not, since an answer is given."""
     ruled_out: set[AnswerKind] = set()
     for pattern in answer_patterns().patterns:
-        if pattern.kind in ruled_out:
+        if pattern.kind in ruled_out or not answer.may_match(pattern):
             continue
         found = answer.matches(pattern)
         if not found or not _may_answer(pattern, asked):
@@ -544,17 +543,17 @@ class _FoldedAnswer:
         begin += _QUOTED.match(folded, begin) is not None
         self.text = folded[begin:]
         self.places = places[begin:]
-        self._quotations = [each.span() for each in _QUOTATION.finditer(self.text)]
-        self._titles = [each.span() for each in _TITLE.finditer(self.text)]
         is_read_whole = len(text.rstrip()) <= _READ
         self.is_brief = is_read_whole and len(self.text) <= _BRIEF
         opening = _OPENING + _READ_ON
         self._parts: dict[Where, tuple[int, int]] = {"opening": (0, opening)}
-        self._tried_in_opening = self._tried = answer_patterns().worth_trying(self.text[:opening])
+        tried = answer_patterns().worth_trying(self.text[:opening])
+        self._tried: dict[Where, set[Expression]] = {"opening": tried}
         if is_read_whole:
-            self._parts |= self._other_parts()
+            others = self._other_parts()
             if len(self.text) > opening:
-                self._tried = answer_patterns().worth_trying(self.text)
+                tried = answer_patterns().worth_trying(self.text)
+            self._parts, self._tried = self._parts | others, self._tried | dict.fromkeys(others, tried)
 
     def _other_parts(self) -> dict[Where, tuple[int, int]]:
         """Return where the parts begin and end that only count in an answer that was read to its end."""
@@ -566,12 +565,14 @@ class _FoldedAnswer:
             parts["ending"] = (max(length - _ENDING, 0), length)
         return parts
 
+    def may_match(self, pattern: AnswerPattern) -> bool:
+        """Tell whether the answer has the part where a pattern counts, and words without which it is not."""
+        tried = self._tried.get(pattern.where)
+        return tried is not None and not tried.isdisjoint(pattern.expressions)
+
     def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
-        """Find the pattern in the part of the answer where it counts, in the order of the text."""
-        part = self._parts.get(pattern.where)
-        tried = self._tried_in_opening if pattern.where == "opening" else self._tried
-        if part is None or tried.isdisjoint(pattern.expressions):
-            return []
+        """Find a pattern that may match where it counts, in the order of the text."""
+        part, tried = self._parts[pattern.where], self._tried[pattern.where]
         expressions = [each.compiled for each in pattern.expressions if each in tried]
         if pattern.where == "whole":
             return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
@@ -586,8 +587,8 @@ class _FoldedAnswer:
 
     def quotes(self, match: re.Match[str]) -> bool:
         """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
-        begins_quoted = any(start < match.start() < end for start, end in self._quotations)
-        return begins_quoted or any(start < match.end() < end for start, end in self._titles)
+        quoted = any(each.start() < match.start() < each.end() for each in _QUOTATION.finditer(self.text))
+        return quoted or any(each.start() < match.end() < each.end() for each in _TITLE.finditer(self.text))
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Return where characters stand in the text as it was given."""

@@ -22,11 +22,12 @@ from rag_evaluation_framework.judging.answer_classes import (
 )
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.records.scores import NOT_ANSWERED, Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
@@ -52,18 +53,9 @@ _PART = re.compile(
 _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 
 
-NOT_ANSWERED = {
-    "refused": "the answer refuses",
-    "dont_know": "the answer says that it does not know",
-    "asks_back": "the answer asks back",
-}
-"""The classes of answers that answer nothing, in words."""
-
 T = TypeVar("T")
 
 # An answer with several references is read once for all of them.
-_claims_in = lru_cache(maxsize=_REMEMBERED)(claims_of)
-_claims_of_key = lru_cache(maxsize=_REMEMBERED)(claims_of_key)
 class_offline = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 """Returns the class of an answer to a question; several metrics of one answer find it once."""
 class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_by_patterns)
@@ -186,22 +178,22 @@ class Reading:
         return judge_answer_class(self.support.judge, self.sample.question, self.response.text or "")
 
     @found_once
-    def claims(self) -> list[Claim]:
+    def claims(self) -> Sequence[Claim]:
         """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
         if self.response.is_empty or self.answer_class.kind != "answered":
             return []
-        claims = _claims_in(self.answer)
+        claims = claims_of(self.answer)
         if self._seems_to_answer:
             return claims
         # It is an answer all the same: only the sentences that decline are not claims.
         return [claim for claim in claims if self._is_answer(claim.text)] or claims
 
     @property
-    def said(self) -> list[Claim]:
+    def said(self) -> Sequence[Claim]:
         """The claims of the answer, or all that it says where that is as short as what is expected may be."""
         if self.claims or self.response.is_empty or self.answer_class.kind != "answered":
             return self.claims
-        return _claims_of_key(self.answer)
+        return claims_of_key(self.answer)
 
     @property
     def no_claims_because(self) -> str:
@@ -211,11 +203,11 @@ class Reading:
         return NOT_ANSWERED.get(self.answer_class.kind, "the answer claims nothing")
 
     @found_once
-    def reference_claims(self) -> list[Claim]:
+    def reference_claims(self) -> Sequence[Claim]:
         """The claims of the reference; where it declines, and the answer does too, it makes none."""
         if self.answer_class.kind in DECLINED and reference_declines(self.sample):
             return []
-        return _claims_of_key(self.reference)
+        return claims_of_key(self.reference)
 
     @found_once
     def by_contexts(self) -> list[ClaimVerdict]:
@@ -247,7 +239,7 @@ class Reading:
         if self.reference_claims:
             match = self.match_by_words
         else:
-            claims = (_claims_of_key(text) for text in (self.answer, self.reference))
+            claims = (claims_of_key(text) for text in (self.answer, self.reference))
             match = _WORDS.get("match")(*([claim.text for claim in each] for each in claims))
         found: float = _WORDS.get("similarity")(match.correctness)
         return found
@@ -279,13 +271,18 @@ class Reading:
         return self._decided(truth, self.response.contexts)
 
     @property
-    def sought_claims(self) -> list[Claim]:
+    def sought_claims(self) -> Sequence[Claim]:
         """What useful contexts support: the claims of the reference, or of the answer where it makes none."""
         return self.reference_claims or self.claims
 
     @found_once
     def useful_contexts(self) -> list[bool]:
         """Whether each context supports one of the claims that are sought."""
+        if isinstance(self.support, LexicalSupport):  # nobody is asked, so that the first will do
+            sought, asked = self.sought_claims, self.sample.question
+            return [
+                self.support.supports_any(sought, [each], question=asked) for each in self.response.contexts
+            ]
         return [
             any(verdict.is_supported for verdict in self._decided(self.sought_claims, [context]))
             for context in self.response.contexts

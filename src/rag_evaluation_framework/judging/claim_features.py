@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -28,13 +28,14 @@ from rag_evaluation_framework.text.tokens import (
 )
 from rag_evaluation_framework.text.vocabulary import DENIAL
 
-# Which units of the evidence have a key: the bits of a number, so that units are compared all at
-# once.
+# Which units of the evidence have a key: the bytes of a number, so that units are compared all at once. The
+# sum of such numbers has in each byte how many of the keys that unit has.
 
-# Units of one block have their bits in one number. Of a long text there are several blocks, for the numbers
+# Units of one block have their bytes in one number. Of a long text there are several blocks, for the numbers
 # of all its keys together would grow with the square of its length.
-_BLOCK = 256
+_BLOCK = 32
 _ENOUGH_PAIRED = 16
+_MOST_SUMMED = 255  # how many keys a byte counts
 
 Block = Mapping[str, int]
 
@@ -44,7 +45,7 @@ def key_blocks(units: Iterable[Iterable[Words]]) -> tuple[Block, ...]:
 
     >>> from rag_evaluation_framework.text.tokens import words_in
     >>> key_blocks([words_in("Rome is old."), words_in("Rome has a port.")])
-    ({'rome': 3, 'old': 1, 'port': 2},)
+    ({'rome': 257, 'old': 1, 'port': 256},)
     """
     blocks: list[dict[str, int]] = []
     for number, words in enumerate(units):
@@ -52,13 +53,9 @@ def key_blocks(units: Iterable[Iterable[Words]]) -> tuple[Block, ...]:
         if place == 0:
             block: dict[str, int] = {}
             blocks.append(block)
-        bit = 1 << place
-        for word in words:
-            for key in word.keys:
-                if key in block:
-                    block[key] |= bit
-                else:
-                    block[key] = bit
+        unit = 1 << 8 * place
+        for key in keys_of(words):
+            block[key] = block[key] | unit if key in block else unit
     return tuple(blocks)
 
 
@@ -70,12 +67,13 @@ class KeyPlaces(dict[str, int]):
     """
 
     def __init__(self, texts: Iterable[tuple[int, Sequence[Block]]]) -> None:
-        self._firsts = [0]
+        self.firsts = [0]
+        """The place of the first unit of each text, and how many there are."""
         self._blocks: list[tuple[int, Block]] = []
         for count, blocks in texts:
-            first = self._firsts[-1]
-            self._blocks += [(first + number * _BLOCK, block) for number, block in enumerate(blocks)]
-            self._firsts.append(first + count)
+            first = self.firsts[-1]
+            self._blocks += [(8 * (first + number * _BLOCK), block) for number, block in enumerate(blocks)]
+            self.firsts.append(first + count)
 
     def __missing__(self, key: str) -> int:
         places = 0
@@ -85,81 +83,74 @@ class KeyPlaces(dict[str, int]):
         self[key] = places
         return places
 
-    def with_most(self, keys: Collection[str]) -> tuple[int, list[tuple[int, int]]]:
+    def with_most(self, keys: Collection[str]) -> tuple[int, int]:
         """Return how many of the keys two units have together at most, and the units with most alone.
 
-        What both units have counts once. A unit is told by the number of its text, and by its own in that;
-        there is none where no key stands anywhere.
+        What both units have counts once. There is no unit where no key stands anywhere.
         """
-        digits = self._counts(keys)
-        count, units = _highest(digits)
-        closest = [self._unit(place) for place in _bits(units)]
-        return self._most_of_two(keys, digits, count, units), closest
+        held = [self[key] for key in keys]
+        counts = self.counts(held)
+        count = max(counts, default=0)
+        if not count:
+            return 0, 0
+        units = _places(counts, count)
+        found = len(held) - held.count(0)
+        if count == found:
+            return count, units
+        return self._most_of_two(held, counts, found), units
 
-    def _most_of_two(self, keys: Collection[str], digits: Sequence[int], count: int, units: int) -> int:
+    def _most_of_two(self, held: Sequence[int], counts: Sequence[int], found: int) -> int:
         """Look for two units with most together: for the one with more, from the highest count down.
 
         Where very many units have different keys, those that are far behind are not looked at.
         """
-        found = sum([self[key] > 0 for key in keys])
-        most, left, looked_at = count, -1, 0
-        # Of two units with more than was found, the one with more has this count or less.
-        while most < min(found, 2 * count) and looked_at < _ENOUGH_PAIRED:
-            left &= ~units
-            for alike in self._alike(units, keys):
+        most = looked_at = 0
+        for count in sorted(set(counts), reverse=True):
+            most = max(most, count)
+            # Of two units with more than was found, the one with more has this count or less.
+            highest = min(found, 2 * count)
+            if most >= highest or looked_at >= _ENOUGH_PAIRED:
+                break
+            for alike in _alike(_places(counts, count), held):
                 looked_at += 1
-                others = [key for key in keys if not self[key] & alike]
-                most = max(most, count + _highest(self._counts(others))[0])
-            count, units = _highest(digits, left)
+                others = [each for each in held if not each & alike]
+                most = max(most, count + max(self.counts(others)))
+                if most >= highest:
+                    break
         return most
 
-    def _alike(self, units: int, keys: Iterable[str]) -> Iterator[int]:
-        """Yield the units in groups that have the same of the keys."""
-        while units:
-            alike, first = units, units & -units
-            for key in keys:
-                alike &= self[key] if self[key] & first else ~self[key]
-            yield alike
-            units ^= alike
+    def counts(self, held: Sequence[int]) -> Sequence[int]:
+        """Return how many of some keys every unit has, by the places of each."""
+        size = self.firsts[-1]
+        if len(held) <= _MOST_SUMMED:
+            return sum(held).to_bytes(size, "little")
+        parts = [held[first : first + _MOST_SUMMED] for first in range(0, len(held), _MOST_SUMMED)]
+        return list(map(sum, zip(*map(self.counts, parts), strict=True)))
 
-    def _counts(self, keys: Iterable[str]) -> list[int]:
-        """Return how many keys every unit has, in binary: the lowest digits of all of them first."""
-        digits = [0]
-        for key in keys:
-            carried, power = self[key], 0
-            while carried:
-                if power == len(digits):
-                    digits.append(0)
-                digits[power], carried = digits[power] ^ carried, digits[power] & carried
-                power += 1
-        return digits
+    def units(self, places: int) -> list[tuple[int, int]]:
+        """Return the units at some places, each by the number of its text and its own in that."""
+        flags = places.to_bytes(self.firsts[-1], "little")
+        return [self.unit(place) for place, is_there in enumerate(flags) if is_there]
 
-    def count(self, unit: tuple[int, int], keys: Iterable[str]) -> int:
-        """Return how many of the keys a unit has."""
-        text, number = unit
-        place = self._firsts[text] + number
-        return sum([self[key] >> place & 1 for key in keys])
-
-    def _unit(self, place: int) -> tuple[int, int]:
-        text = bisect_right(self._firsts, place) - 1
-        return text, place - self._firsts[text]
+    def unit(self, place: int) -> tuple[int, int]:
+        """Return the unit at a place."""
+        text = bisect_right(self.firsts, place) - 1
+        return text, place - self.firsts[text]
 
 
-def _bits(number: int) -> Iterator[int]:
-    while number:
-        lowest = number & -number
-        yield lowest.bit_length() - 1
-        number ^= lowest
+def _places(counts: Sequence[int], count: int) -> int:
+    """Return the places of the units that have so many."""
+    return int.from_bytes(bytes([each == count for each in counts]), "little")
 
 
-def _highest(digits: Sequence[int], units: int = -1) -> tuple[int, int]:
-    """Return the highest count that any of the units has, and those that have it, unless it is 0."""
-    count = 0
-    for power in reversed(range(len(digits))):
-        if units & digits[power]:
-            units &= digits[power]
-            count += 1 << power
-    return count, units if count else 0
+def _alike(units: int, held: Sequence[int]) -> Iterator[int]:
+    """Yield the units in groups that have the same keys."""
+    while units:
+        alike, first = units, units & -units
+        for each in held:
+            alike &= each if each & first else ~each
+        yield alike
+        units ^= alike
 
 
 # Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and
@@ -311,13 +302,26 @@ class ClaimFeatures(NamedTuple):
     """Whether it says something that a record denies or leaves open."""
 
 
+class _Said(NamedTuple):
+    """What a claim says, in reading order."""
+
+    keys: Sequence[str]
+    distinct: frozenset[str]
+    forms: Sequence[str]
+    numbers: Sequence[Quantity]
+    readings: Sequence[frozenset[Number]]
+    """What each of the numbers may be compared as."""
+
+
 @lru_cache(maxsize=_KEPT_CLAIMS)
-def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Quantity]]:
-    """Return the keys, the forms and the numbers of a claim, in reading order."""
+def _said(claim: str) -> _Said:
     words = words_in(claim)
-    forms = tuple(forms_of(words))
+    forms, keys = tuple(forms_of(words)), tuple(keys_of(words))
     numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
-    return tuple(keys_of(words)), forms, numbers
+    return _Said(keys, frozenset(keys), forms, numbers, [frozenset(readings(each)) for each in numbers])
+
+
+_tokens = lru_cache(maxsize=_KEPT_CLAIMS)(content_tokens)
 
 
 class _Asked(NamedTuple):
@@ -359,77 +363,87 @@ class EvidenceBody:
             for matter in record.withheld
             if not all(self._places[key] for key in matter)
         ]
+        self._closest: dict[int, HeldUnit] = {}
+        self._found: dict[str, ClaimFeatures] = {}
 
     def features(self, claim: str) -> ClaimFeatures:
-        """Compare one claim with the evidence."""
+        """Compare one claim with the evidence, once."""
+        found = self._found.get(claim)
+        if found is None:
+            found = self._found[claim] = self._features(claim)
+        return found
+
+    def _features(self, claim: str) -> ClaimFeatures:
+        said, places = _said(claim), self._places
+        keys, distinct, forms, numbers = said.keys, said.distinct, said.forms, said.numbers
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
-        places = self._places
-        keys, forms, numbers = _claim_words(claim)
-        asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
-        given = asked.keys | denied
+        asked = self._question if self._has_news(said) else _NOTHING_ASKED
+        given = asked.keys | denied if denied else asked.keys
         tokens: Sequence[Token] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
-            tokens = without_junctures(content_tokens(claim), known)
+            tokens = without_junctures(_tokens(claim), known)
             keys = [token.text for token in tokens]
-        distinct = frozenset(keys)
+            distinct = frozenset(keys)
         held = [places[key] for key in keys]
-        unknown = {key for key, units in zip(keys, held, strict=True) if not units and key not in given}
+        unknown = {key for key in distinct if not places[key] and key not in given}
         new: Sequence[Token] = ()
         if unknown:
-            new = [each for each in tokens if each.text in unknown] or content_tokens(claim, unknown)
+            new = [each for each in tokens or _tokens(claim) if each.text in unknown]
         new_numbers = [
             each
-            for each in numbers
-            if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
+            for each, read in zip(numbers, said.readings, strict=True)
+            if self._numbers.isdisjoint(read) and asked.numbers.isdisjoint(read)
         ]
         chinese = [token.text for token in tokens if HAN_CHARACTER.match(token.text)]
+        closest, covered = 0, 0.0
         if distinct:
             closest, covered = self._coverage(distinct, given)
         elif numbers:
-            closest, covered = [], 1.0 - len(new_numbers) / len(numbers)
+            covered = 1.0 - len(new_numbers) / len(numbers)
         else:
-            closest, covered = [], float(self._has_words(claim, forms))
+            covered = float(self._has_words(claim, forms))
+        known_forms, asked_forms = self._forms, asked.forms
         return ClaimFeatures(
             keys=keys,
             new=new,
             new_names=sum([token.start > 0 and claim[token.start].isupper() for token in new]),
             words=len(forms) + 2 * len(chinese),
-            new_forms=sum([form not in self._forms and form not in asked.forms for form in forms])
+            new_forms=sum([form not in known_forms and form not in asked_forms for form in forms])
             + sum([key in unknown for key in chinese]),
             numbers=numbers,
             new_numbers=new_numbers,
             has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
             pairs=max(len(keys) - 1, 0),
             parted_pairs=sum([not one & other for one, other in pairwise(held)]),
-            closest=min(closest, key=self._order) if len(closest) > 1 else next(iter(closest), None),
+            closest=self._first(closest) if closest else None,
             covered=covered,
-            is_of_record=self._is_of_record(closest),
+            is_of_record=bool(self._records) and self._is_of_record(closest),
             is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
 
-    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float]:
+    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[int, float]:
         """Return the units closest to the keys, and what share two units have with what is given."""
         sought = keys - given
         of_two, closest = self._places.with_most(sought or keys)
         return closest, 1.0 - (len(sought) - of_two) / len(keys) if sought else 1.0
 
-    def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
+    def _is_of_record(self, closest: int) -> bool:
         if not closest:
-            return len(self._records) == len(self.texts) > 0
-        return bool(self._records) and any(self.texts[number].record for number, _ in closest)
+            return len(self._records) == len(self.texts)
+        return any(self.texts[number].record for number, _ in self._places.units(closest))
 
     def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
         """Tell whether a claim that denies nothing has all words of something that a record withholds."""
         return any(matter <= keys for matter in self._withheld) and not DENIAL.search(claim)
 
-    def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
+    def _has_news(self, said: _Said) -> bool:
         """Tell whether the evidence has something of a claim that the question does not have."""
-        asked = self._question
-        if any(self._places[key] for key in keys if key not in asked.keys):
-            return True
-        told = (frozenset(readings(each)) - asked.numbers for each in numbers)
-        return any(not self._numbers.isdisjoint(each) for each in told)
+        places, asked = self._places, self._question
+        for key in said.keys:
+            if places[key] and key not in asked.keys:
+                return True
+        return any(not self._numbers.isdisjoint(read - asked.numbers) for read in said.readings)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
         """Tell whether the evidence has the very words of a claim, or the characters of one without words."""
@@ -445,6 +459,14 @@ class EvidenceBody:
         start, end = text.units[place]
         return Evidence(number, start, end, text.text[start:end])
 
+    def _first(self, closest: int) -> HeldUnit:
+        """Return the first of several units; sentences of the same shape are as close to many claims."""
+        if closest & (closest - 1) == 0:
+            return self._places.unit(closest.bit_length() // 8)
+        if closest not in self._closest:
+            self._closest[closest] = min(self._places.units(closest), key=self._order)
+        return self._closest[closest]
+
     def _order(self, unit: HeldUnit) -> tuple[int, int, str, int]:
         """Units with more of the question come first, then shorter ones, then the text decides.
 
@@ -453,4 +475,11 @@ class EvidenceBody:
         number, place = unit
         text = self.texts[number]
         start, end = text.units[place]
-        return -self._places.count(unit, self._question.keys), end - start, text.text[start:end], number
+        asked = self._asked_counts[self._places.firsts[number] + place]
+        return -asked, end - start, text.text[start:end], number
+
+    @cached_property
+    def _asked_counts(self) -> Sequence[int]:
+        """How many words of the question each unit has."""
+        places = self._places
+        return places.counts([places[key] for key in self._question.keys])

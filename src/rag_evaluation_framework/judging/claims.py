@@ -11,7 +11,8 @@ said takes the claims of ``said_in(text)``, which stand at the same places.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from rag_evaluation_framework.records.citations import FILE_SUFFIX, without_citations
 from rag_evaluation_framework.records.scores import Claim
@@ -51,6 +52,8 @@ _NUMBERED_SOURCE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NOT_LINE_END = re.compile(r"[^\n]")
+# What an answer or its reference says and claims is asked for by several metrics and by blame.
+_KEPT = 64
 
 # What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
 _LEADING = re.compile(
@@ -65,6 +68,7 @@ _LEADING = re.compile(
 )
 
 
+@lru_cache(maxsize=_KEPT)
 def said_in(answer: str) -> str:
     """Return what an answer says, with spaces where it cites.
 
@@ -126,6 +130,7 @@ _MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,
 _LETTER = re.compile(r"[^\W_]")
 _HAN = re.compile(rf"[{HAN}]")
 _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
+_OF_TABLE_RULES = ("|", ":", "-")
 _UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
@@ -144,21 +149,25 @@ _CHINESE_COURTESY = re.compile(
 )
 
 
-def claims_of(text: str) -> list[Claim]:
+@lru_cache(maxsize=_KEPT)
+def claims_of(text: str) -> Sequence[Claim]:
     """Return the claims of a text in reading order.
 
     >>> [claim.text for claim in claims_of("Hello! Rome is old; it was never a port. Is it? [1]")]
     ['Rome is old; it was never a port.']
     """
     said = said_in(text)
-    return [
-        Claim(text[start:end], start, end)
-        for first, last in _outside_code(said)
-        for start, end in _claims_between(said, first, last)
-    ]
+    return tuple(
+        [
+            Claim(text[start:end], start, end)
+            for first, last in _outside_code(said)
+            for start, end in _claims_between(said, first, last)
+        ]
+    )
 
 
-def claims_of_key(text: str) -> list[Claim]:
+@lru_cache(maxsize=_KEPT)
+def claims_of_key(text: str) -> Sequence[Claim]:
     """Return the claims of an expected answer; one of grammar alone, such as "The Who", is one as a whole.
 
     A bare yes or no, and a question, claims nothing here either.
@@ -167,7 +176,7 @@ def claims_of_key(text: str) -> list[Claim]:
     if claims or not _LETTER.search(bare) or _BARE_REPLY.match(bare) or _ENDS_AS_QUESTION.search(bare):
         return claims
     start = text.index(bare)
-    return [Claim(bare, start, start + len(bare))]
+    return (Claim(bare, start, start + len(bare)),)
 
 
 def _outside_code(text: str) -> Iterator[tuple[int, int]]:
@@ -183,7 +192,8 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
     spans = sentence_spans(part)
     for number, (start, end) in enumerate(spans):
         lead = _LEAD.match(part, start, end)
-        if _UNDERLINED.match(part, start, end) and (lead is None or lead.end() == start):
+        is_bare = lead is None or lead.end() == start
+        if is_bare and "\n" in part[start:end] and _UNDERLINED.match(part, start, end):
             continue  # a heading; below an item stands a rule
         if lead is not None and (lead.end() < end or len(spans) > 1):  # an answer may be "(b)" alone
             start = lead.end()
@@ -198,12 +208,12 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
 
 
 def _states_something(sentence: str) -> bool:
-    bare = _MARKER.sub("", sentence).strip()
-    if bare.startswith("#") or _TABLE_RULE.match(bare):
+    bare = (_MARKER.sub("", sentence) if any(mark in sentence for mark in "[【［") else sentence).strip()
+    if bare.startswith("#") or (bare.startswith(_OF_TABLE_RULES) and _TABLE_RULE.match(bare)):
         return False
     if ("?" in bare or "？" in bare) and _ENDS_AS_QUESTION.search(bare):
         return False
-    if len(bare) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.search(bare):
+    if len(bare) <= _LONGEST_ANNOUNCEMENT and (":" in bare or "：" in bare) and _ANNOUNCEMENT.search(bare):
         return False
     return _has_content(bare) and not _BARE_REPLY.match(bare)
 
@@ -213,11 +223,12 @@ def _has_content(sentence: str) -> bool:
 
     A letter alone is a choice.
     """
-    if _HAN.search(sentence) and _CHINESE_COURTESY.fullmatch(comparable(sentence)):
+    if not sentence.isascii() and _HAN.search(sentence) and _CHINESE_COURTESY.fullmatch(comparable(sentence)):
         return False
     words = words_in(sentence)
-    if any(word.keys and COURTESIES.isdisjoint(word.forms) for word in words):
-        return True
+    for word in words:
+        if word.keys and COURTESIES.isdisjoint(word.forms):
+            return True
     forms = {form for word in words for form in word.forms}
     if not COURTESIES.isdisjoint(forms):  # "I don't know" says something of the world, if only of oneself
         denies = any(form in NEGATIONS or form.endswith("n't") for form in forms)

@@ -19,7 +19,7 @@ from rag_evaluation_framework.models.chat import FAILURES_OF_THE_ANSWER, ChatMod
 from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
 from rag_evaluation_framework.models.spending import Spending, counted_in, total_usage
 from rag_evaluation_framework.models.structured import ask
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Usage
 
 # Makes one verdict out of several: the label of more than half of the votes, the median of numbers.
 #

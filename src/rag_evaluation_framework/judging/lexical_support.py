@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
@@ -21,6 +21,8 @@ from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 
 # The longest claim that the weights were fitted on: beyond it, length must not speak for a claim any further.
 _LONGEST_CLAIM = 45
+# As many as the metrics of a few answers ask about.
+_KEPT_BODIES = 32
 # Odds are kept within e^±15, so that no probability is exactly 0 or 1.
 _FURTHEST = 15.0
 
@@ -125,13 +127,19 @@ class LexicalSupport:
 
         Words of the question count as given beside something that the evidence has.
         """
-        body = EvidenceBody([evidence_text(text) for text in evidence], question)
+        body = _body(tuple(evidence), question)
         return [self._verdict(claim, body) for claim in claims]
 
+    def supports_any(self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = "") -> bool:
+        """Tell whether the evidence supports one of the claims at least; the others are not looked at."""
+        body = _body(tuple(evidence), question)
+        return any(
+            self._probability(body.features(_told(claim))) >= self._model.threshold for claim in claims
+        )
+
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
-        said = without_citations(claim.text)
-        features = body.features(said)
-        supported = 1.0 - probability(self._model.claim_odds(features))
+        features = body.features(_told(claim))
+        supported = self._probability(features)
         return ClaimVerdict(
             claim=claim,
             label="supported" if supported >= self._model.threshold else "unsupported",
@@ -139,6 +147,20 @@ class LexicalSupport:
             evidence=None if features.closest is None else body.evidence(features.closest),
             new_tokens=tuple(_new_tokens(claim, features)),
         )
+
+    def _probability(self, features: ClaimFeatures) -> float:
+        return 1.0 - probability(self._model.claim_odds(features))
+
+
+def _told(claim: Claim) -> str:
+    text = claim.text
+    return without_citations(text) if "[" in text or "(" in text or not text.isascii() else text
+
+
+@lru_cache(maxsize=_KEPT_BODIES)
+def _body(evidence: tuple[str, ...], question: str) -> EvidenceBody:
+    """Put evidence together; the metrics of an answer, and blame, ask about the same texts."""
+    return EvidenceBody([evidence_text(text) for text in evidence], question)
 
 
 def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:

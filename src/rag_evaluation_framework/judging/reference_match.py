@@ -51,8 +51,24 @@ _MONTHS = _DATA["months"].split()
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
-_FRACTIONS = [(re.compile(pattern, re.IGNORECASE), written) for pattern, written in _DATA["fractions"]]
-_REWRITTEN = [(re.compile(pattern), written) for pattern, written in _DATA["rewritten"]]
+# What a text must have for a pattern that has this to match: to look for it is faster.
+_CUES = {
+    "quarter": "quarter",
+    "third": "third",
+    "half": "half",
+    "半": "半",
+    "/h": "/h",
+    r":\d": ":",
+    "or (": "or ",
+}
+
+
+def _cue(pattern: str) -> str:
+    return next((cue for part, cue in _CUES.items() if part in pattern), "")
+
+
+_FRACTIONS = [(_cue(each), re.compile(each, re.IGNORECASE), written) for each, written in _DATA["fractions"]]
+_REWRITTEN = [(_cue(each), re.compile(each), written) for each, written in _DATA["rewritten"]]
 # A Chinese digit by itself: 六镑; 两三 is a guess.
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -276,14 +292,18 @@ def _sentence(text: str) -> _Sentence:
 
 def _even(text: str) -> str:
     """Return a text without accents, its numbers and dates written in one way."""
-    text = _ISO_DATE.sub(_written_date, text)
-    for pattern, written in _FRACTIONS:
-        text = pattern.sub(written, text)
+    if "-" in text:
+        text = _ISO_DATE.sub(_written_date, text)
+    small = text.lower()
+    for cue, pattern, written in _FRACTIONS:
+        if cue in small:
+            text = pattern.sub(written, text)
     if not text.isascii():
         text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
     even = even_text(text).replace("&", " and ")
-    for pattern, written in _REWRITTEN:
-        even = pattern.sub(written, even)
+    for cue, pattern, written in _REWRITTEN:
+        if cue in even:
+            even = pattern.sub(written, even)
     return even if even.isascii() else _DIGIT.sub(lambda found: str(CHINESE_DIGITS[found[0]]), even)
 
 

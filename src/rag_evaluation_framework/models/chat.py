@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Usage
 
 # What a language model is to this package: messages in, a completion out.
 #

@@ -11,7 +11,7 @@ from rag_evaluation_framework.errors import ModelError, UsageError, described, i
 from rag_evaluation_framework.extensions import LanguageModel
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_schema
 from rag_evaluation_framework.models.spending import Prices
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Usage
 
 # OpenAI's chat completions as its compatible servers take and give them: request bodies, and their
 # replies.

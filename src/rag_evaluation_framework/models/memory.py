@@ -22,7 +22,7 @@ from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.models.spending import Spending, counted_in
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Usage
 
 FILE_NAME = "completions.sqlite3"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import MAX_COST, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Usage
 
 _TOKENS_PER_PRICE = 1_000_000
 # Sums of prices miss what they are by a last digit.

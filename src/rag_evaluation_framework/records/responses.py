@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.documents import CharacterSpan
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.samples import Sample, Turn, Usage
 from rag_evaluation_framework.text.display import short_repr
 
 if TYPE_CHECKING:
@@ -51,15 +51,6 @@ class Hit:
     def __post_init__(self) -> None:
         if self.score is not None and not isfinite(self.score):
             raise invalid("score", "a finite number", self.score)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What an answer cost, as far as the system reports it."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

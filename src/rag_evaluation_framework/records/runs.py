@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
-from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
+from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
+from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         TokenSpanCitation,
     )
     from rag_evaluation_framework.records.steps import TraceChoice
+    from rag_evaluation_framework.workers import Crew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,7 @@ class Options:
     the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
     the numbers of queries and documents. ``level`` is that of retrieval pipelines. ``workers`` is how many
     processes score recorded answers and cut documents, ``None`` one a core less one; it changes no result.
+    With the ``engine`` ``ray`` they are workers of the cluster at ``address``, or of one started here.
     Means of systems side by side have an ``interval`` and differences a paired ``test``, both at the level
     ``confidence``. ``traces`` says which traces of a file or a folder are read.
     """
@@ -199,6 +202,8 @@ class Options:
     totals: bool = False
     level: Literal["token", "chunk", "document"] | None = None
     workers: int | None = None
+    engine: Literal["processes", "ray"] = "processes"
+    address: str | None = None
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
     confidence: float = 0.95
@@ -217,6 +222,15 @@ class Options:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+        if self.engine != "processes" or self.address is not None:
+            _ = self.crew  # which refuses what cannot be
+
+    @property
+    def crew(self) -> Crew:
+        """Who scores recorded answers and cuts documents."""
+        from rag_evaluation_framework.workers import Crew
+
+        return Crew(self.workers, self.engine, self.address)
 
     @property
     def parameters(self) -> dict[str, Any]:

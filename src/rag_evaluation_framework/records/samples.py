@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import fsum
+from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -105,11 +105,21 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What an answer cost, as far as the system reports it."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     """What a system did when the dataset was made: the contexts it used, and what it said of them.
 
-    ``answer`` is what it answered, if the file says so. ``retrieved_nothing`` is set where the file has an
-    empty list of contexts, which says more than none at all.
+    ``answer`` is what it answered, if the file says so; ``usage`` and ``latency_ms`` what that took.
+    ``retrieved_nothing`` is set where the file has an empty list of contexts, which says more than none at
+    all.
     """
 
     contexts: tuple[str, ...] = ()
@@ -119,12 +129,16 @@ class Recorded:
     prompt: str | None = None
     answer: str | None = None
     retrieved_nothing: bool = False
+    usage: Usage | None = None
+    latency_ms: float | None = None
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.retrieved_nothing and self.contexts:
             raise invalid("retrieved_nothing", "no contexts beside it", len(self.contexts))
+        if self.latency_ms is not None and not 0 <= self.latency_ms < inf:
+            raise invalid("latency_ms", "a number of at least 0", self.latency_ms)
         if self.sources and len(self.sources) != len(self.contexts):
             raise invalid(
                 "sources", f"one for each of the {counted(len(self.contexts), 'context')}", len(self.sources)

@@ -20,6 +20,13 @@ ENDPOINT_ERROR = "endpoint_error"
 NO_CONTEXTS = "no contexts: neither the system nor the dataset gave any"
 """Why a score is skipped that applies, and would be there had the system said what it retrieved."""
 
+NOT_ANSWERED = {
+    "refused": "the answer refuses",
+    "dont_know": "the answer says that it does not know",
+    "asks_back": "the answer asks back",
+}
+"""The classes of answers that answer nothing, in words."""
+
 TIMING_METHOD = "timing"
 """The method of scores that measure time, such as the latency."""
 

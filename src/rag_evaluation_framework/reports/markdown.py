@@ -19,6 +19,7 @@ from rag_evaluation_framework.reports.compared_answers import (
 )
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
+from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import (
     check_of,
     named_run_notes,
@@ -63,6 +64,7 @@ def _evaluation(evaluation: Evaluation) -> str:
         parts.append(escaped(line, 1000))
     parts.append(_figures(evaluation))
     notes = [*not_scored_lines(evaluation), refusals_said(evaluation), *evaluation.warnings]
+    notes += [said for recall, said in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
     if told := [f"- {escaped(note, 1000)}" for note in notes if note is not None]:
         parts.append("\n".join(told))

@@ -14,8 +14,7 @@ from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths,
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.models.spending import Prices, Spending
-from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample
+from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample, Usage
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BAR,

@@ -11,7 +11,7 @@ from itertools import islice
 
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.records.scores import NOT_ANSWERED
 from rag_evaluation_framework.reports.cases import names_listed, sample_name
 from rag_evaluation_framework.reports.screen import Screen, by, listed
 from rag_evaluation_framework.results.evaluations import Evaluation
@@ -32,6 +32,7 @@ _TOOLS = {
     "traces": "traces in OTLP JSON",
 }
 """What the formats of other tools are called."""
+_CALLED = {"latency_ms": "latency (milliseconds)", "latency_s": "latency (seconds)"}
 _NOT_COUNTED = {"refused": "declined", "dont_know": "does not know", "asks_back": "asks back"}
 
 
@@ -76,10 +77,11 @@ def _reading_lines(reading: RowReading) -> tuple[str, str]:
         if "reference" in fields:
             told.append(f"{_some(reading.references, reading.rows)} with a reference")
     others = [part for part in fields if part not in (*SHOWN, "id")]
-    told += [f"{part.replace('_', ' ')} in {fields[part]}" for part in others]
+    told += [f"{_CALLED.get(part) or part.replace('_', ' ')} in {fields[part]}" for part in others]
     part = "answer" if "answer" in fields else "question"
     change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
-    return first, "; ".join(filter(None, (", ".join(told), f"change with {change}")))
+    asked = reading.unit_asked and f"not read: {reading.unit_asked}"
+    return first, "; ".join(filter(None, (", ".join(told), asked, f"change with {change}")))
 
 
 def _some(count: int | None, total: int) -> str:

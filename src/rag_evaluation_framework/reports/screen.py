@@ -304,6 +304,8 @@ _NOT_LAST = frozenset("（《「『【“‘([{")
 
 def cells(text: str) -> int:
     """Count the terminal cells that a text takes."""
+    if text.isascii() and text.isprintable():
+        return len(text)
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -311,9 +313,12 @@ def cells(text: str) -> int:
 
 def graphemes(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int, int]]:
     """Return what a reader sees as one character: where it begins and ends, and its cells."""
+    part = text[start:end]
+    if part.isascii() and part.isprintable():
+        return [(place, place + 1, 1) for place in range(start, start + len(part))]
     from rich.cells import split_graphemes
 
-    found, _ = split_graphemes(text[start:end])
+    found, _ = split_graphemes(part)
     return [(start + first, start + last, size) for first, last, size in found]
 
 

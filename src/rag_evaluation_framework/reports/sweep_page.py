@@ -9,7 +9,12 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.cases import document_of, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.screen import NOTHING, one_line
-from rag_evaluation_framework.reports.sweep_screen import SweepAdvice, found_by_none, sweep_advice
+from rag_evaluation_framework.reports.sweep_screen import (
+    SweepAdvice,
+    found_by_none,
+    index_recalls,
+    sweep_advice,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 
@@ -51,7 +56,7 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
         "word": "",
         "tone": "",
         "sentence": first,
-        "leads": others,
+        "leads": [*others, *(sentence for recall, sentence in index_recalls(sweep) if recall < 1)],
         "rank_by": rank_by,
         "rank_word": _WORDS.get(rank_by, rank_by).capitalize(),
         "has_curves": len(ks) > 1,
@@ -103,6 +108,9 @@ def _heat(
         (name, [_value(part, name) for part in parts], _is_up(parts, name), True) for name in metrics
     ]
     columns.append(("characters read", [cell["read"] for cell in group], False, False))
+    recalls = [part.performance.figures.get("store_recall") for part in parts]
+    if any("store_effort" in part.performance.figures for part in parts):
+        columns.append(("recall of the index", recalls, True, True))
     chunks = [part.head.configuration.get("chunks") for part in parts]
     columns.append(("chunks", chunks, False, False))
     tests = {} if sweep.comparison is None else {each.contender: each for each in sweep.comparison.metrics}
@@ -208,6 +216,9 @@ def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
         if each.interval
     )
     yield "Intervals", f"{'; '.join(made)}; seed {head.seed}"
+    for recall, sentence in index_recalls(sweep):
+        if recall == 1:
+            yield "Index", sentence
     for warning in sweep.warnings:
         yield "Warning", warning
     if head.dataset_hash:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
@@ -43,6 +44,8 @@ from rag_evaluation_framework.results.summaries import Figure
 _NEAR = 0.01
 _READ_ROWS = 200
 _SHOWN_ROWS = 12
+# An index that finds so much of the nearest is not what a combination fails by.
+_FINDS_ALL = 0.99
 _PARTS = ("chunker", "retriever", "reranker")
 _NEEDED = {"span_recall": "the needed text", "chunk_recall": "the needed passages"}
 _USEFUL = ("span_precision", "chunk_precision")
@@ -390,13 +393,9 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
     if configuration["moved_spans"]:
         moved = counted(configuration["moved_spans"], "relevant span was", "relevant spans were")
         yield f"{moved} found elsewhere: documents have changed"
-    recalls = {
-        cell.head.configuration["retriever"]: cell.performance.figures.get("store_recall")
-        for cell in sweep.parts.values()
-    }
-    for retriever, recall in recalls.items():
-        if recall is not None and recall < 1:
-            yield f"{one_line(retriever)}: its store found {recall:.2%} of the true nearest chunks"
+    for recall, sentence in index_recalls(sweep):
+        if recall < 1 or details:
+            yield sentence
     if _has_costs(sweep):
         spent = "how much was spent is not known"
         if "spent_usd" in sweep.performance.figures:
@@ -415,6 +414,35 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
             f"correction over {len(tests):,}; the best was chosen on these same questions"
         )
     yield "seconds: chunking, embedding, indexing and searching were done once for those that share them"
+
+
+def index_recalls(sweep: Evaluation) -> list[tuple[float, str]]:
+    """Return what each index finds of the true nearest, apart from all else, and a sentence that says it.
+
+    Of an index that several combinations have, the worst counts; one that searches everything is left out.
+    """
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in sweep.parts.values():
+        if cell.performance.figures.get("store_recall") is not None:
+            found.setdefault(cell.head.configuration["retriever"], []).append(cell.performance.figures)
+    told = []
+    for retriever, measured in found.items():
+        worst = min(measured, key=lambda each: float(each["store_recall"]))
+        recall, effort = float(worst["store_recall"]), worst.get("store_effort")
+        if recall == 1 and effort is None:
+            continue
+        of = f"{short_name(retriever, list(found))}: the" if len(found) > 1 else "The"
+        sentence = f"{of} index finds {_percent(recall)} of the nearest chunks"
+        if recall < _FINDS_ALL:
+            advice = f" with {effort}; more finds more" if effort else ""
+            sentence = f"{of} index itself misses {_percent(1 - recall)} of the nearest chunks{advice}"
+        told.append((recall, sentence))
+    return told
+
+
+def _percent(share: float) -> str:
+    """Write a share so that what is not all is not shown as all."""
+    return f"{100 * share:.0f} %" if share in (0, 1) or 0.01 <= share < 0.99 else f"{100 * share:.2f} %"
 
 
 def found_by_none(sweep: Evaluation) -> list[str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
@@ -71,7 +70,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     worse_answers,
     wrong_though_passing,
 )
-from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.summaries import Figure, Unscored

@@ -92,7 +92,8 @@ def _without_gate(evaluation: Evaluation) -> str:
     )
     if blame is None or not blame.told:
         of = part_of(counts.finished, counts.total, "answer") if counts.total != counts.finished else ""
-        return (of or counted(asked, "answer")) + lacking
+        unsought = "; where they fail was not looked for (--no-blame)" if is_unblamed(evaluation) else ""
+        return (of or counted(asked, "answer")) + lacking + unsought
     faults = {
         KINDS[each.kind]: each.count
         for each in blame.shares
@@ -108,6 +109,11 @@ def _without_gate(evaluation: Evaluation) -> str:
         )
     said = part_of(wrong, blame.total, "answer", "is", "are")
     return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
+
+
+def is_unblamed(evaluation: Evaluation) -> bool:
+    """Tell whether nobody looked for where the answers fail, because that was not wanted."""
+    return evaluation.blame is None and evaluation.head.configuration.get("blame") is False
 
 
 def holds_rows(evaluation: Evaluation) -> bool:

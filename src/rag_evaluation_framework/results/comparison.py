@@ -30,6 +30,9 @@ from rag_evaluation_framework.statistics.paired import (
 )
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
+RULES = "rules"
+"""What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
+
 PairedTest = Literal["randomisation", "t", "wilcoxon"]
 PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")
 

@@ -39,7 +39,7 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Sto
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
 from rag_evaluation_framework.files.atomic import sync_folder
-from rag_evaluation_framework.records.responses import Failure, Usage, UsageTotals, may_be_mended
+from rag_evaluation_framework.records.responses import Failure, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
     RunCounts,
     SampleResult,
@@ -49,6 +49,7 @@ from rag_evaluation_framework.records.runs import (
     timing_fields,
     timing_from,
 )
+from rag_evaluation_framework.records.samples import Usage
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'

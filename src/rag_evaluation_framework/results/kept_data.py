@@ -34,6 +34,7 @@ from rag_evaluation_framework.records.samples import (
     Relation,
     Sample,
     Turn,
+    Usage,
 )
 from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.results.run_folder import (
@@ -128,7 +129,9 @@ def _sample(written: Mapping[str, Any]) -> Sample:
 
 def _recorded(written: Mapping[str, Any]) -> Recorded:
     several = {name: tuple(written[name]) for name in ("contexts", "sources", "retrieved")}
-    return Recorded(**{**written, **several, "citations": tuple(map(_citation, written["citations"]))})
+    several["citations"] = tuple(map(_citation, written["citations"]))
+    usage = written.get("usage")
+    return Recorded(**{**written, **several, "usage": None if usage is None else Usage(**usage)})
 
 
 def _citation(written: Mapping[str, Any]) -> Any:

@@ -113,6 +113,11 @@ def _content(sample: Sample) -> bytes:
         name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
     }
     try:
+        if sample.recorded is not None:
+            written = msgspec.json.encode(sample.recorded, enc_hook=_plain, order="deterministic")[:-1]
+            for empty in (b',"latency_ms":null', b',"usage":null'):
+                written = written.removesuffix(empty)
+            content["recorded"] = msgspec.Raw(written + b"}")
         return msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise invalid("", "a sample that can be written as JSON", str(error)).located(

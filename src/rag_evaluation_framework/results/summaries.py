@@ -279,11 +279,20 @@ class PerformanceTotals:
 
 def latency_stats(latencies: Iterable[float]) -> dict[str, float]:
     """Return the mean, percentiles (interpolated) and ends of latencies in milliseconds."""
-    values = np.array(latencies, dtype=np.float64)
-    p50, p95, p99 = np.percentile(values, [50, 95, 99]).tolist()
+    values = np.sort(np.array(latencies, dtype=np.float64))
+    p50, p95, p99 = (_percentile(values, share) for share in (0.5, 0.95, 0.99))
     figures = {"mean": exact_mean(values), "p50": p50, "p95": p95, "p99": p99}
     figures |= {"min": float(values.min()), "max": float(values.max())}
     return {**{name: round(value, 3) for name, value in figures.items()}, "n": len(values)}
+
+
+def _percentile(ordered: npt.NDArray[np.float64], share: float) -> float:
+    """Return what numpy's ``percentile`` does, which takes longer to load what it needs than to compute."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    below, above = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)])
+    part = place - low
+    return below + (above - below) * part if part < 0.5 else above - (above - below) * (1 - part)
 
 
 # What a whole run amounts to: one pass over its results, in a few bytes a score.

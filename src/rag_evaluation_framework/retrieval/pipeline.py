@@ -27,7 +27,7 @@ from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part
 from rag_evaluation_framework.retrieval.stores import check_k
-from rag_evaluation_framework.workers import in_order
+from rag_evaluation_framework.workers import Workforce, counted_workers, crew_of, in_order
 
 _MOST_AT_ONCE = 16
 """A reranker that waits for a server is asked by so many threads at most."""
@@ -65,7 +65,7 @@ class WholeDocuments:
 
 
 def chunk_corpus(
-    corpus: Corpus, chunker: Chunker | PositionAwareChunker, *, distinct: bool = False, workers: int = 1
+    corpus: Corpus, chunker: Chunker | PositionAwareChunker, *, distinct: bool = False, workers: Workforce = 1
 ) -> Chunking:
     """Cut every document. ``distinct`` is for the chunk level: there, a text is one chunk wherever it stands.
 
@@ -152,7 +152,7 @@ class RetrievalPipeline:
         reranker: Reranker | None = None,
         fetch_k: int | None = None,
         distinct: bool = False,
-        workers: int = 1,
+        workers: Workforce = 1,
     ) -> None:
         self.chunker, self.reranker = chunker, reranker
         self.retriever = _retriever(embedder, vector_store, retriever)
@@ -225,7 +225,7 @@ def reranked(
     candidates: Sequence[Sequence[PositionAwareChunk]],
     *,
     k: int,
-    workers: int = 1,
+    workers: Workforce = 1,
 ) -> list[list[PositionAwareChunk]]:
     """Let a reranker order each query's candidates and keep k of them.
 
@@ -238,7 +238,8 @@ def reranked(
         return list(reranker.rerank(query, chunks, k))[:k] if chunks else []
 
     pairs = list(zip(queries, candidates, strict=True))
-    if workers == 1 or not getattr(reranker, "concurrent", False):
+    threads = min(counted_workers(crew_of(workers).count), _MOST_AT_ONCE)
+    if threads == 1 or not getattr(reranker, "concurrent", False):
         return [best(pair) for pair in pairs]
-    with ThreadPoolExecutor(min(workers, _MOST_AT_ONCE)) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(best, pairs))

@@ -419,6 +419,11 @@ _TIE = 1e-6
 class CandidateStore(ABC):
     """Fulfils ``extensions.BatchVectorStore`` for a vendor that keeps vectors under numbers."""
 
+    @property
+    def effort(self) -> str | None:
+        """The setting that says how far an approximate index looks, as ``ef_search=40``; else nothing."""
+        return None
+
     def __init__(self) -> None:
         self._forget()
 

@@ -51,7 +51,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
     reranked,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
-from rag_evaluation_framework.workers import counted_workers
+from rag_evaluation_framework.workers import Workforce, crew_of
 
 DENSE = "dense"
 FUSED = "fused"
@@ -189,6 +189,8 @@ OnChunking = Callable[[Chunking], None]
 """Told of a chunking before anything is embedded; it may refuse it."""
 
 _BYTES_A_NUMBER = 4
+# Of an index that exists, and may be large, every vector is compared with so many questions.
+_MEASURED = 50
 
 
 def swept_cells(
@@ -197,7 +199,7 @@ def swept_cells(
     grid: Grid,
     *,
     distinct: bool = False,
-    workers: int | None = 1,
+    workers: Workforce = 1,
     on_chunking: OnChunking | None = None,
 ) -> tuple[CellPipeline, ...]:
     """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
@@ -205,8 +207,7 @@ def swept_cells(
     ``queries`` are those of the whole sweep; a cell may be asked for them in any portions. Cells are asked
     one after another: an index is built when its first cell is, and makes room for the next one.
     """
-    workers = counted_workers(workers)
-    sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
+    sweep = _Sweep(corpus, queries, grid, distinct, crew_of(workers), on_chunking)
     cuts = [(_Cut(chunker, sweep), grid.retrievers) for chunker in grid.chunkers]
     cuts += [(_Cut(WholeDocuments(), sweep), grid.indexes)] if grid.indexes else []
     cells: list[CellPipeline] = []
@@ -229,7 +230,7 @@ class _Sweep:
     queries: Sequence[str]
     grid: Grid
     distinct: bool
-    workers: int
+    workers: Workforce
     on_chunking: OnChunking | None
     current: _Index | None = None
     number: int = 1
@@ -318,7 +319,8 @@ class CellPipeline:
 
         All stages but ``rerank`` were done once for several cells: ``embed`` is that of texts which no cell
         before had, ``search`` includes the embedding of the queries. ``store_recall`` is the share of the
-        true nearest chunks that the store found, ``embedding_tokens`` what the embedder read for this index.
+        true nearest chunks that the store found and, where its index is approximate, ``store_effort`` how far
+        it was told to look; ``embedding_tokens`` is what the embedder read for this index.
         """
         index = self._index
         seconds = {
@@ -337,6 +339,7 @@ class CellPipeline:
             "index": index.size,
             "stage_seconds": {name: round(value, 6) for name, value in seconds.items()},
             "store_recall": index.store_recall,
+            "store_effort": index.store_effort,
             "embedding_tokens": index.meter.units,
             "cost_usd": {name: dollars for name, dollars in cost.items() if dollars is not None} or None,
         }
@@ -371,6 +374,7 @@ class _Index:
         self.retriever, self._sweep = retriever, sweep
         self._is_existing = isinstance(cut.chunker, WholeDocuments)
         self._dense = dense_part(retriever)
+        self._searched = retriever if self._is_existing else self._dense and self._dense.store
         self.embedder = self._dense.embedder if self._dense else None
         self._memory = self.embedder if isinstance(self.embedder, RememberingEmbedder) else None
         # Where a shorter list is the beginning of a longer one, the deepest serves all.
@@ -440,12 +444,18 @@ class _Index:
 
     @cached_property
     def store_recall(self) -> float | None:
-        dense = self._dense
-        measure = getattr(dense.store, "recall_against_exact", None) if dense else None
-        if dense is None or measure is None or not self._sweep.queries:
+        """The share of the true nearest that is found; of an index that exists, for the first questions."""
+        measure, queries = getattr(self._searched, "recall_against_exact", None), self._sweep.queries
+        if measure is None or not queries:
             return None
-        queries = embedded(dense.embedder, self._sweep.queries, role="query")
-        return float(measure(queries, self._sweep.grid.depths[-1]))
+        asked = embedded(self._dense.embedder, queries, role="query") if self._dense else queries[:_MEASURED]
+        recall: float | None = measure(asked, self._sweep.grid.depths[-1])
+        return recall
+
+    @property
+    def store_effort(self) -> str | None:
+        """How far an approximate index was told to look, as ``ef_search=40``."""
+        return None if self.store_recall is None else getattr(self._searched, "effort", None)
 
     def costs(self) -> list[float | None]:
         """Return what cutting, and embedding every chunk and query, cost a cell by itself."""

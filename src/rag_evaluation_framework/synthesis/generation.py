@@ -21,7 +21,7 @@ from rag_evaluation_framework.models.chat import ChatModel
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import (
     Options,
     Progress,
@@ -29,7 +29,7 @@ from rag_evaluation_framework.records.runs import (
     RunOutcome,
     package_versions,
 )
-from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of

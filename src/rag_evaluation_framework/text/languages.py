@@ -33,6 +33,7 @@ _LEAST_KANA = 0.3
 
 # Not words, whatever they look like: addresses, code, what stands in brackets as a citation.
 _NO_WORDS = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`|\[[^][\n]{0,80}\]|[!-~]*[_/\\={}<>|#][!-~]*")
+_OF_NO_WORDS = re.compile(r"[@`\[_/\\={}<>|#]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_ENDS = "\u024f"
@@ -103,7 +104,9 @@ def language_of(text: str) -> str | None:
     >>> language_of("Die Rückgabefrist beträgt neunzig Tage."), language_of("30 days")
     ('de', None)
     """
-    read = _NO_WORDS.sub(" ", text[:_READ])
+    read = text[:_READ]
+    if _OF_NO_WORDS.search(read):
+        read = _NO_WORDS.sub(" ", read)
     if not read.isascii() and (by_script := _by_script(read)):
         return by_script
     words = _WORD.findall(read.lower().replace("’", "'"))

@@ -169,7 +169,7 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
 
 def _in_small_words(text: str, known: Collection[str]) -> Iterator[re.Match[str]]:
     """Yield the numbers in words where one of the known begins; most of the text is not looked at."""
-    if "'" in text or "&" in text:  # what is read as one word may have two that are numbers
+    if "&" in text or _has_joined_numbers(text):  # what is read as one word may have two
         known = [word for word in _NUMBER_WORDS if word in text]
     starts, end = [], 0
     for word in known:
@@ -232,14 +232,27 @@ def _part_of_day(text: str, hour_at: int) -> int:
 def _in_typed_digits(text: str) -> list[Quantity]:
     """Return the numbers in digits of a typed text in small letters."""
     found: list[Quantity] = []
-    may_be_of_part = any(part in text for part in _PARTS)
+    may_be_of_part = None
     for match in _TYPED_NUMBER.finditer(text):
         if match.lastgroup == "marker":
             continue
         start, end = match.span()
+        if may_be_of_part is None:
+            may_be_of_part = any(part in text for part in _PARTS)
         if not (may_be_of_part and _is_of_part(text, start)):
-            found += [Quantity(values, kind, start, end) for values, kind in _typed_values(match[0])]
+            for values, kind in _typed_values(match[0]):
+                found.append(Quantity(values, kind, start, end))
     return found
+
+
+def _has_joined_numbers(text: str) -> bool:
+    """Tell whether a number in words stands beside an apostrophe."""
+    words, at = tuple(_NUMBER_WORDS), text.find("'")
+    while at >= 0:
+        if text.endswith(words, 0, at) or text.startswith(words, at + 1):
+            return True
+        at = text.find("'", at + 1)
+    return False
 
 
 @lru_cache(maxsize=1 << 12)

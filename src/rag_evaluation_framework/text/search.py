@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
-from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Span, Spanned, joined
 
 MOST_PLACES = 64
@@ -514,6 +513,8 @@ def _passage(wanted: str, text: str) -> Span | None:
 @lru_cache(maxsize=64)
 def _sentences(text: str) -> dict[str, Span]:
     """Return where each sentence stands, without the marks around it, by its folded characters."""
+    from rag_evaluation_framework.text.sentences import sentence_spans
+
     found: dict[str, Span] = {}
     for first, last in sentence_spans(text):
         words = text[first:last].strip(_AROUND_SENTENCES)

@@ -129,8 +129,8 @@ class Words(NamedTuple):
     """Its content tokens, counted from where it begins."""
 
 
-def content_tokens(text: str, among: Container[str] | None = None) -> list[Token]:
-    """Return the content tokens of a text in reading order, or those with a key among some alone.
+def content_tokens(text: str) -> list[Token]:
+    """Return the content tokens of a text in reading order.
 
     >>> content_tokens("The cities of Peru")
     [Token(text='citi', start=4, end=10), Token(text='peru', start=14, end=18)]
@@ -141,8 +141,7 @@ def content_tokens(text: str, among: Container[str] | None = None) -> list[Token
         start = even.index(piece, end)
         end = start + len(piece)
         for key, first, last in _known[piece].tokens:
-            if among is None or key in among:
-                found.append(Token(key, start + first, start + last))
+            found.append(Token(key, start + first, start + last))
     return found
 
 

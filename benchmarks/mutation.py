@@ -1,0 +1,362 @@
+"""Small faults put into metrics, gate and journal one at a time: does a test notice each?
+
+``python -m benchmarks.mutation [MUTANTS] [SEED]`` draws 500 mutants unless told otherwise, runs the tests
+that reach the changed lines, and prints those that none of them noticed. The tests are collected once; each
+mutant is a fork of that process in which the code of one function is replaced, so that it costs what its
+tests cost. A test that starts processes of its own does not see the mutant there and counts as passed.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import functools
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any, ClassVar
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "rag_evaluation_framework"
+MUTANTS, REQUIRED = 500, 0.90
+TARGETS = (
+    *sorted((PACKAGE / "metrics").glob("[a-z]*.py")),
+    *(
+        PACKAGE / "results" / f"{name}.py"
+        for name in ("gate", "verdicts", "baselines", "regressions", "journal", "run_folder", "damage")
+    ),
+)
+TESTS = (
+    "tests/metrics",
+    "tests/parity/test_ranking_parity.py",
+    "tests/parity/test_texts_parity.py",
+    "tests/results",
+    *(
+        f"tests/evaluation/test_{name}.py"
+        for name in (
+            "citation_scorers",
+            "claim_scorers",
+            "golden_scorers",
+            "journal",
+            "retrieved_scorers",
+            "run_folder",
+            "safety_scorers",
+            "scorers",
+            "traced_answers",
+        )
+    ),
+    "tests/cli/test_rank_command.py",
+)
+# What takes long or starts processes says little here that the others do not.
+LEFT_OUT = ("simulation", "experiments", "calibration", "processes", "memory", "sweep", "trend")
+
+_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
+_CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place that can be changed: the node's number in its module's walk, and which change of it."""
+
+    file: Path
+    node: int
+    lines: range
+    what: str
+
+
+def _changes(node: ast.AST) -> Iterator[str]:
+    """Yield the names of the changes that a node allows."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED:
+        yield "compared otherwise"
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED:
+        yield "computed otherwise"
+    elif isinstance(node, ast.BoolOp):
+        yield "and for or"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield "sign dropped"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        yield "another constant"
+    elif isinstance(node, ast.Return) and not (
+        node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
+    ):
+        yield "nothing returned"
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLED:
+        yield "the other extreme"
+    elif isinstance(node, ast.If | ast.IfExp):
+        yield "always"
+        yield "never"
+    elif isinstance(node, ast.Continue | ast.Break):
+        yield "the other jump"
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield "left out"
+
+
+def _changed(node: Any, what: str) -> None:
+    """Change a node of a copy in place."""
+    match what:
+        case "compared otherwise":
+            node.ops[0] = _COMPARED[type(node.ops[0])]()
+        case "computed otherwise":
+            node.op = _COMPUTED[type(node.op)]()
+        case "and for or":
+            node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        case "sign dropped":
+            node.op = ast.UAdd() if isinstance(node.op, ast.USub) else node.op
+            node.operand = node.operand if isinstance(node.op, ast.UAdd) else _negated(node.operand)
+        case "another constant":
+            node.value = (not node.value) if isinstance(node.value, bool) else node.value + 1
+        case "nothing returned":
+            node.value = ast.copy_location(ast.Constant(None), node)
+        case "the other extreme":
+            node.func.id = _CALLED[node.func.id]
+        case "always" | "never":
+            node.test = ast.copy_location(ast.Constant(what == "always"), node.test)
+        case "left out":
+            node.value = ast.copy_location(ast.Constant(None), node)
+
+
+def _negated(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.UnaryOp(ast.Not(), node), node)
+
+
+def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, range | None]]:
+    """Yield every node in order, with the lines of its statement, or ``None`` where it stays as it is.
+
+    What stays is outside a function, a message, a type, a decorator or a default.
+    """
+    shut_fields = {"annotation", "returns", "decorator_list", "defaults", "kw_defaults"}
+
+    def inside(node: ast.AST, may: bool, lines: range) -> Iterator[tuple[ast.AST, range | None]]:
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+            lines = range(node.lineno, end + 1)
+        yield node, lines if may else None
+        for name, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    shut = isinstance(node, ast.Raise | ast.JoinedStr) or name in shut_fields
+                    opens = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and name == "body"
+                    yield from inside(child, (may or opens) and not shut, lines)
+
+    yield from inside(tree, False, range(0))
+
+
+@functools.cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def sites() -> list[Site]:
+    """Return every change that can be made to the targets."""
+    return [
+        Site(file, number, lines, what)
+        for file in TARGETS
+        for number, (node, lines) in enumerate(_walk(_tree(file)))
+        if lines is not None
+        for what in _changes(node)
+    ]
+
+
+def _outermost(code: CodeType) -> Iterator[CodeType]:
+    """Yield the functions and methods of a module's code, but not the functions inside them."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            is_class = not each.co_flags & 2  # a class body has no fast locals
+            yield from _outermost(each) if is_class else (each,)
+
+
+def replaced(site: Site, functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+    """Put the changed code where the module's function has its own; whether there was one."""
+    tree = copy.deepcopy(_tree(site.file))
+    node = next(node for number, (node, _) in enumerate(_walk(tree)) if number == site.node)
+    if site.what == "the other jump":
+        node.__class__ = ast.Break if isinstance(node, ast.Continue) else ast.Continue
+    _changed(node, site.what)
+    before, after = (
+        {
+            (code.co_qualname, code.co_firstlineno): code
+            for code in _outermost(compile(each, site.file, "exec"))
+        }
+        for each in (_tree(site.file), tree)
+    )
+    done = False
+    for key, code in after.items():
+        if code != before[key]:
+            for function in functions.get((str(site.file), *key), ()):
+                function.__code__ = code
+                done = True
+    return done
+
+
+class _Mutation:
+    """The plug-in: what ``pytest`` would run once, it runs once watched, and then against each mutant."""
+
+    failed: ClassVar[bool] = False
+
+    def __init__(self, mutants: int, seed: int) -> None:
+        self.mutants, self.seed = mutants, seed
+        self.noticed = self.drawn = 0
+        self.out = os.fdopen(os.dup(1), "w", buffering=1)  # where pytest does not capture it
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if not any(word in item.nodeid for word in LEFT_OUT)]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        type(self).failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        reached, seconds = self._watched(session.items)
+        gc.unfreeze()
+        functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+        caches = []
+        files = {str(file) for file in TARGETS}
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+                code = each.__code__
+                functions[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+            elif isinstance(each, functools._lru_cache_wrapper):
+                caches.append(each)
+        gc.freeze()
+        possible = sites()
+        random.Random(self.seed).shuffle(possible)
+        self._say(f"{len(session.items):,} tests in {sum(seconds.values()):.0f} s")
+        self._say(f"{len(possible):,} changes possible")
+        for site in possible:
+            if self.drawn == self.mutants:
+                break
+            tests = {item for line in site.lines for item in reached[str(site.file), line]}
+            covering = sorted(tests, key=lambda item: seconds[item])
+            outcome = self._outcome(site, covering, functions, caches, sum(seconds[item] for item in tests))
+            if outcome == "no such function":
+                continue
+            self.drawn += 1
+            self.noticed += outcome != "survived"
+            if outcome == "survived":
+                where = f"{site.file.relative_to(ROOT)}:{site.lines.start}"
+                self._say(f"  survived {len(covering)} tests: {where}: {site.what}")
+            if self.drawn % 50 == 0:
+                self._say(f"{self.noticed} of {self.drawn} noticed")
+        return True
+
+    def _say(self, line: str) -> None:
+        print(line, file=self.out)
+
+    def _watched(
+        self, items: list[pytest.Item]
+    ) -> tuple[dict[tuple[str, int], list[pytest.Item]], dict[pytest.Item, float]]:
+        """Run every test once; return which reach a line of the targets, and how long each takes."""
+        files = {str(file) for file in TARGETS}
+        reached: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+        lines: set[tuple[str, int]] = set()
+
+        def local(frame: FrameType, event: str, _: Any) -> Any:
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+            return local
+
+        def watch(frame: FrameType, event: str, _: Any) -> Any:
+            return local(frame, event, None) if frame.f_code.co_filename in files else None
+
+        seconds = {}
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            lines.clear()
+            began = time.process_time()
+            threading.settrace(watch)
+            sys.settrace(watch)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            sys.settrace(None)
+            threading.settrace(None)
+            seconds[item] = time.process_time() - began
+            if self.failed:
+                pytest.exit(f"{item.nodeid} fails without any mutant", 2)
+            for line in lines:
+                reached[line].append(item)
+        return reached, seconds
+
+    def _outcome(
+        self,
+        site: Site,
+        covering: list[pytest.Item],
+        functions: dict[tuple[str, str, int], list[FunctionType]],
+        caches: list[Any],
+        seconds: float,
+    ) -> str:
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            try:
+                if not replaced(site, functions):
+                    os._exit(3)
+                for cache in caches:
+                    cache.cache_clear()
+                for item, following in zip(covering, [*covering[1:], None], strict=True):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    if self.failed:
+                        os._exit(1)
+            except ValueError:  # the changed function closes over other names
+                os._exit(3)
+            except BaseException:  # noqa: BLE001 - whatever ends the tests has noticed the mutant
+                os._exit(1)
+            os._exit(0)
+        end = time.monotonic() + 20 + 10 * seconds
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                code = os.waitstatus_to_exitcode(status)
+                return {0: "survived", 3: "no such function"}.get(code, "noticed")
+            time.sleep(0.005)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return "noticed"
+
+
+def main(mutants: int = MUTANTS, seed: int = 0) -> int:
+    """Return 1 where fewer of the mutants are noticed than required."""
+    os.chdir(ROOT)
+    plugin = _Mutation(mutants, seed)
+    code = pytest.main(["-o", "addopts=", "-n", "0", "-p", "no:terminal", *TESTS], plugins=[plugin])
+    if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED) or not plugin.drawn:
+        return 2
+    share = plugin.noticed / plugin.drawn
+    print(f"{plugin.noticed} of {plugin.drawn} mutants noticed: {share:.1%} (required {REQUIRED:.0%})")
+    return int(share < REQUIRED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

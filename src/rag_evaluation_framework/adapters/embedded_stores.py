@@ -1,0 +1,215 @@
+"""FAISS and LanceDB as stores: vector indexes in this process, exact or approximate.
+
+FAISS keeps its vectors in memory. LanceDB keeps them in a folder, a temporary one unless ``path`` names
+another, in a table of the store's own that goes with it. What an approximate index misses,
+``recall_against_exact`` says.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from math import isqrt
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+
+from rag_evaluation_framework.adapters.extras import (
+    CollectionStore,
+    IndexSettings,
+    checked_index_settings,
+    require_extra,
+)
+from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix, Proposals
+
+# FAISS's own usual values; without one it follows from the vectors.
+_OF_FAISS: IndexSettings = {
+    "exact": {},
+    "hnsw": {"m": (32, 2, 256), "ef_construction": (40, 1, 10_000), "ef_search": (16, 1, 10_000)},
+    "ivf": {"lists": (None, 1, 65_536), "probes": (1, 1, 65_536)},
+}
+_OF_LANCEDB: IndexSettings = {
+    "exact": {},
+    "hnsw": {"m": (20, 2, 256), "ef_construction": (300, 1, 10_000), "ef_search": (None, 1, 10_000)},
+    "ivf": {"lists": (None, 1, 65_536), "probes": (20, 1, 65_536)},
+}
+_ROOTS_A_LIST = 4
+
+
+class FaissStore(CandidateStore):
+    """FAISS in memory. ``index`` is exact, hnsw or ivf."""
+
+    def __init__(
+        self,
+        index: str = "exact",
+        *,
+        m: int | None = None,
+        ef_construction: int | None = None,
+        ef_search: int | None = None,
+        lists: int | None = None,
+        probes: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_extra("faiss", feature="FaissStore", extra="faiss")
+        given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
+        given |= {"lists": lists, "probes": probes}
+        self._kind, self._settings = index, checked_index_settings("faiss", index, _OF_FAISS, given)
+        self._index: Any = None
+
+    def __repr__(self) -> str:
+        return _text("faiss", self._kind, self._settings)
+
+    @property
+    def effort(self) -> str | None:
+        return _effort(self._kind, self._settings)
+
+    def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
+        if self._index is None:
+            self._index = self._made(vectors)
+        self._index.add(vectors)
+
+    def _propose(self, queries: Matrix, count: int) -> Proposals:
+        nearness, numbers = self._index.search(queries, count)
+        # Where an index finds fewer than are asked for, it puts -1 in their place.
+        return [
+            (of_one[of_one >= 0].tolist(), scores[of_one >= 0].tolist())
+            for of_one, scores in zip(numbers, nearness, strict=True)
+        ]
+
+    def _drop(self) -> None:
+        self._index = None
+
+    def _made(self, vectors: Matrix) -> Any:
+        """Return an index for vectors of this size; the lists of ``ivf`` are learned from these."""
+        faiss = extra_module("faiss", feature="FaissStore", extra="faiss")
+        dimensions, settings = vectors.shape[1], self._settings
+        if self._kind == "hnsw":
+            index = faiss.IndexHNSWFlat(dimensions, settings["m"], faiss.METRIC_INNER_PRODUCT)
+            index.hnsw.efConstruction, index.hnsw.efSearch = (
+                settings["ef_construction"],
+                settings["ef_search"],
+            )
+            return index
+        flat = faiss.IndexFlatIP(dimensions)
+        if self._kind == "exact":
+            return flat
+        lists = min(settings["lists"] or _ROOTS_A_LIST * isqrt(len(vectors)), len(vectors))
+        index = faiss.IndexIVFFlat(flat, dimensions, max(1, lists), faiss.METRIC_INNER_PRODUCT)
+        index.own_fields = True
+        flat.this.disown()
+        index.cp.min_points_per_centroid = 1  # few vectors for a list are the user's choice
+        index.train(vectors)
+        index.nprobe = settings["probes"]
+        return index
+
+
+class LanceDBStore(CollectionStore):
+    """A table of LanceDB. ``path`` is a folder, else a temporary one; ``index`` is exact, hnsw or ivf."""
+
+    name = "lancedb"
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        index: str = "exact",
+        m: int | None = None,
+        ef_construction: int | None = None,
+        ef_search: int | None = None,
+        lists: int | None = None,
+        probes: int | None = None,
+    ) -> None:
+        super().__init__(path)
+        require_extra("lancedb", feature="LanceDBStore", extra="lancedb")
+        given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
+        given |= {"lists": lists, "probes": probes}
+        self._path, self._kind = path, index
+        self._settings = checked_index_settings("lancedb", index, _OF_LANCEDB, given)
+
+    def __repr__(self) -> str:
+        return _text("lancedb", self._kind, self._settings, path=self._path)
+
+    @property
+    def effort(self) -> str | None:
+        return _effort(self._kind, self._settings)
+
+    def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
+        with self._failures():
+            self._open(vectors.shape[1])
+            self._collection.add(_arrow(first, vectors))
+            if self._kind != "exact":
+                # Rows that are not in the index are searched beside it, exactly; so it is made again for all.
+                self._collection.create_index("vector", config=self._config(), replace=True)
+
+    def _propose(self, queries: Matrix, count: int) -> Proposals:
+        with self._failures():
+            asked = self._collection.search(queries).distance_type("dot").limit(count)
+            if self._kind == "ivf":
+                asked = asked.nprobes(self._settings["probes"])
+            elif self._kind == "hnsw" and self._settings["ef_search"] is not None:
+                asked = asked.ef(self._settings["ef_search"])
+            found = asked.select(["id", "_distance"]).to_arrow().to_pydict()
+        proposals: list[tuple[list[int], list[float]]] = [([], []) for _ in queries]
+        owners = found.get("query_index", [0] * len(found["id"]))
+        for owner, number, distance in zip(owners, found["id"], found["_distance"], strict=True):
+            proposals[owner][0].append(number)
+            proposals[owner][1].append(-distance)
+        return proposals
+
+    def _config(self) -> Any:
+        kinds = extra_module("lancedb.index", feature="LanceDBStore", extra="lancedb")
+        settings = self._settings
+        if self._kind == "ivf":
+            return kinds.IvfFlat(distance_type="dot", num_partitions=settings["lists"])
+        told = {"m": settings["m"], "ef_construction": settings["ef_construction"]}
+        return kinds.HnswSq(distance_type="dot", num_partitions=1, **told)
+
+    def _create(self, collection: str, dimensions: int) -> Any:
+        return self._client.create_table(collection, _arrow(0, np.zeros((0, dimensions), np.float32)))
+
+    def _connect(self) -> Any:
+        return _Folder(self._path)
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return RuntimeError, ValueError, OSError
+
+
+class _Folder:
+    """A database of LanceDB in a folder; a temporary one goes with it."""
+
+    def __init__(self, path: str | None) -> None:
+        lancedb = extra_module("lancedb", feature="LanceDBStore", extra="lancedb")
+        folder = mkdtemp(prefix="rag-eval-") if path is None else path
+        if path is None:
+            weakref.finalize(self, rmtree, folder, ignore_errors=True)
+        self._database = lancedb.connect(folder)
+
+    def create_table(self, name: str, rows: Any) -> Any:
+        return self._database.create_table(name, rows)
+
+    def delete_collection(self, name: str) -> None:
+        self._database.drop_table(name)
+
+
+def _arrow(first: int, vectors: Matrix) -> Any:
+    arrow = extra_module("pyarrow", feature="LanceDBStore", extra="lancedb")
+    numbers = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.ravel()), vectors.shape[1])
+    ids = arrow.array(np.arange(first, first + len(vectors)))
+    return arrow.table({"id": ids, "vector": numbers})
+
+
+def _text(name: str, kind: str, settings: dict[str, Any], *, path: str | None = None) -> str:
+    given: dict[str, Any] = {} if path is None else {"path": path}
+    given |= {} if kind == "exact" else {"index": kind}
+    given |= {key: value for key, value in settings.items() if value is not None}
+    return str(Specification(name, given))
+
+
+def _effort(kind: str, settings: dict[str, Any]) -> str | None:
+    name = {"hnsw": "ef_search", "ivf": "probes"}.get(kind)
+    value = settings.get(name or "")
+    return name if name is None or value is None else f"{name}={value}"

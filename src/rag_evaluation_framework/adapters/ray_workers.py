@@ -1,0 +1,206 @@
+"""Workers of a Ray cluster, in the place of processes of this machine.
+
+Each is an actor that is sent the work once, with all it holds (scorers, models, documents), and then batches.
+One that dies, with its process, its machine or for want of memory, is replaced, and its batch is sent again,
+a few times at most. Results come back to the process that asked: it alone writes, and in order.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from rag_evaluation_framework.errors import UsageError, WorkerError, shown
+from rag_evaluation_framework.extensions import extra_module
+from rag_evaluation_framework.version import __version__
+from rag_evaluation_framework.workers import Bench, Crew, all_but_one, results_in
+
+_TRIES = 4
+"""How often a batch is begun, at most."""
+_LOCAL = "local"
+_KNOCK_SECONDS = 10.0
+_ENVIRONMENT: Mapping[str, str] = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to anybody
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+}
+_LOCK = threading.Lock()
+_joined: str | None = None
+"""The cluster that this process has joined."""
+
+
+def connected(crew: Crew) -> tuple[int, str]:
+    """Join the cluster, or start one here, and return how many workers there are and of what kind."""
+    address = crew.address or os.environ.get("RAY_ADDRESS") or _LOCAL
+    with _LOCK:
+        ray = _joined_to(address)
+    if address == _LOCAL:
+        return crew.count or all_but_one(), address
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if not cores:
+        raise UsageError(f"address: the Ray cluster at {address} has no processors to work with")
+    return min(crew.count or cores, cores), address
+
+
+def _joined_to(address: str) -> Any:
+    global _joined
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    ray = extra_module("ray", feature="the engine ray", extra="ray")
+    if ray.is_initialized():
+        if _joined not in (None, address):
+            raise UsageError(f"address: this process has joined the Ray cluster {_joined}, not {address}")
+        return ray  # the caller's own session serves as well
+    local = {"include_dashboard": False, "num_cpus": os.cpu_count()} if address == _LOCAL else {}
+    with _found_modules():
+        try:
+            _knock(address)
+            _in_lasting_thread(
+                lambda: ray.init(address=address, log_to_driver=False, logging_level="critical", **local)
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            found = str(error).strip().splitlines()[:1]
+            raise UsageError(
+                f"address: expected that of a Ray cluster that answers, got {shown(address)}"
+                f" ({''.join(found) or type(error).__name__})"
+            ) from error
+    _joined = address
+    return ray
+
+
+def _knock(address: str) -> None:
+    """Find out in seconds whether anybody answers: Ray tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+
+
+def _in_lasting_thread(call: Callable[[], Any]) -> None:
+    """Make a call in a thread that stays as long as the process.
+
+    What Ray starts ends with the thread that started it, and its handling of signals, which would take the
+    place of a run's own, is the main thread's alone.
+    """
+    made: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            made.set_exception(error)
+            return
+        made.set_result(None)
+        threading.Event().wait()
+
+    threading.Thread(target=run, name="ray", daemon=True).start()
+    made.result()
+
+
+@contextmanager
+def _found_modules() -> Iterator[None]:
+    """Let a cluster that is started here find whatever this process can import."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+class RayWorker:
+    """One actor of the cluster at an address, which is its ``kind``; a new one where it dies."""
+
+    batch_seconds = 0.25  # a batch travels for some milliseconds
+
+    def __init__(self, kind: str) -> None:
+        import ray
+
+        self.kind, self._ray = kind, ray
+        self._actor: Any = None
+        self._packed: Any = None
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def stand_by(self) -> None:
+        """Wait until the cluster has a place for the actor: what is handed to it would wait as long."""
+        with suppress(WorkerError, self._ray.exceptions.RayError):  # told when it has something to do
+            self._start()
+
+    def is_ready_for(self, packed: bytes) -> bool:
+        """Send what is to be done; false if it cannot be done there."""
+        self._packed = self._ray.put(packed)
+        return self._asked(None) is not None
+
+    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
+        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+        from multiprocessing.reduction import ForkingPickler
+
+        return results_in(self._asked(bytes(ForkingPickler.dumps(list(batch)))))
+
+    @property
+    def is_there(self) -> bool:
+        return self._actor is not None and not self._is_over and self._ray.is_initialized()
+
+    def end(self) -> None:
+        """End the actor; nobody waits for what it is working on."""
+        with self._lock:
+            self._is_over = True
+            self._drop()
+
+    def _asked(self, batch: bytes | None) -> Any:
+        """Return the reply to a batch, or to what is to be done, which a new actor is told first."""
+        errors, lost = self._ray.exceptions, None
+        for _ in range(_TRIES):
+            try:
+                if self._start() and batch is not None:
+                    self._ray.get(self._actor.reply_to.remote(self._packed))
+                sent = self._packed if batch is None else batch
+                return self._ray.get(self._actor.reply_to.remote(sent))
+            except errors.RayTaskError as error:
+                raise WorkerError(f"a worker of the Ray cluster cannot work: {_last_line(error)}") from error
+            except errors.RayError as error:
+                lost = error
+                with self._lock:
+                    self._drop()
+        raise WorkerError(
+            f"a worker of the Ray cluster ended {_TRIES} times before its work was done "
+            "(is there enough memory?); --engine processes works on this machine"
+        ) from lost
+
+    def _start(self) -> bool:
+        """Make sure that there is an actor; true if it is a new one."""
+        with self._lock:
+            if self._is_over:
+                raise WorkerError("the work was given up")
+            if self._actor is not None:
+                return False
+            # On this machine it is the caller who says how many work; a cluster counts its cores.
+            cores = 0 if self.kind == _LOCAL else 1
+            made = self._ray.remote(Bench).options(num_cpus=cores, max_restarts=0)
+            self._actor = actor = made.remote()
+        found = self._ray.get(actor.version.remote())
+        if found != __version__:
+            raise WorkerError(
+                f"the Ray cluster has rag-evaluation-framework {found}: expected {__version__}, as here"
+            )
+        return True
+
+    def _drop(self) -> None:
+        actor, self._actor = self._actor, None
+        if actor is not None:
+            with suppress(Exception):  # it is gone already, or the whole cluster is
+                self._ray.kill(actor)
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__

@@ -1,0 +1,156 @@
+"""Ray as the engine: the same bytes as in one process, whoever is killed in the middle of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework import evaluate, load
+from rag_evaluation_framework import workers as workers_module
+from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.workers import Crew, in_order
+from squares import Squares
+
+pytestmark = [pytest.mark.vendors("ray"), pytest.mark.filterwarnings("ignore")]
+FACTS = ("Paris is the capital of France.", "Mount Logan is 5,959 m high.", "Rain fell in May 2020.")
+AT_ONCE = "import rag_evaluation_framework.workers as w; w._LOOK_SECONDS = w._WORTH_SECONDS = 0.0; "
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the cluster do the smallest job."""
+    monkeypatch.setattr(workers_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(workers_module, "_WORTH_SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    import ray
+
+    workers_module._end_all()
+    ray.shutdown()
+
+
+def _rows(path: Path, count: int) -> Path:
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            answer = f"{FACTS[number % 3]} It was seen {number} times."
+            row = {"id": f"r{number}", "question": "What is known?", "answer": answer, "contexts": FACTS}
+            print(json.dumps(row), file=file)
+    return path
+
+
+def _results(folder: Path) -> tuple[list[object], bytes]:
+    """Return what a run has written, but for the times."""
+    lines = (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line)["entry"] for line in lines]
+    return [(entry["index"], entry["result"]) for entry in entries], (folder / "blame.jsonl").read_bytes()
+
+
+def test_answers_and_runs_are_scored_to_the_same_bytes_by_1_2_and_4_workers(tmp_path: Path) -> None:
+    data, found = _rows(tmp_path / "rows.jsonl", 40), []
+    for number, options in enumerate(
+        [Options(workers=1), *(Options(workers=count, engine="ray") for count in (1, 2, 4))]
+    ):
+        folder = tmp_path / str(number)
+        result = evaluate(data, metrics=["faithfulness"], options=options, runs_directory=folder)
+        assert result.folder is not None
+        anew = evaluate(load(result.folder), metrics=["grounded_fraction"], options=options)
+        again = [(row.id, row.scores, row.blame) for row in anew.rows]
+        found.append((_results(result.folder), result.metrics, result.blame, anew.metrics, again))
+    assert [index for index, _ in found[0][0][0]] == list(range(40))
+    assert found[1:] == found[:1] * 3
+
+
+def test_documents_are_cut_to_the_same_chunks() -> None:
+    corpus = Corpus(tuple(Document(f"d{number}", " ".join(FACTS) * 40) for number in range(20)))
+    chunker = RecursiveCharacterChunker(chunk_size=200)
+    alone = chunk_corpus(corpus, chunker)
+    assert chunk_corpus(corpus, chunker, workers=Crew(2, "ray")).chunks == alone.chunks
+
+
+def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tmp_path: Path) -> None:
+    squares, killed = [], set()
+    for square, place in in_order(Squares(marks=tmp_path), range(3000), workers=Crew(2, "ray")):
+        squares.append(square)
+        if place != os.getpid() and place not in killed and len(killed) < 5:
+            killed.add(place)
+            os.kill(place, signal.SIGKILL)
+    assert squares == [number * number for number in range(3000)]
+    assert len(killed) >= 3
+    begun = [len((tmp_path / str(number)).read_text()) for number in range(3000)]
+    assert min(begun) == 1
+    assert 1 < max(begun) <= 4
+
+
+def test_a_worker_that_always_ends_is_given_up_and_an_error_is_that_of_one_process(tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match="ended 4 times before its work was done"):
+        list(in_order(Squares(ends=7, marks=tmp_path), range(20), workers=Crew(1, "ray")))
+    assert len((tmp_path / "7").read_text()) == 4
+    with pytest.raises(InputError, match="one that can be squared, got 7") as caught:
+        list(in_order(Squares(fails=7), range(20), workers=Crew(2, "ray")))
+    assert caught.value.__notes__ == ["at number 7"]
+
+
+def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    program = AT_ONCE + "from rag_evaluation_framework.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "score", str(_rows(tmp_path / "rows.jsonl", 3))]
+    command += ["--engine", "ray", "--address", "127.0.0.1:1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "address: expected that of a Ray cluster that answers, got '127.0.0.1:1'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_after_the_driver_is_killed_a_resume_completes_with_the_same_bytes(tmp_path: Path) -> None:
+    data = _rows(tmp_path / "rows.jsonl", 4000)
+    runs = tmp_path / "runs"
+    given = (
+        f"metrics=['faithfulness'], runs_directory={str(runs)!r}, options=Options(workers=2, engine='ray')"
+    )
+    program = (
+        f"{AT_ONCE}from rag_evaluation_framework import Options, evaluate; evaluate({str(data)!r}, {given})"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, start_new_session=True)
+    deadline = time.monotonic() + 100
+    while _journalled(runs) < 200 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    (folder,) = runs.iterdir()
+    done = load(folder).counts.finished
+    assert 0 < done < 4000
+    options = Options(workers=2, engine="ray")
+    kept = {"metrics": ["faithfulness"], "options": options, "runs_directory": runs}
+    resumed = evaluate(data, resume=folder.name, **kept)
+    assert resumed.outcome.completed
+    alone = evaluate(
+        data, metrics=["faithfulness"], options=Options(workers=1), runs_directory=tmp_path / "alone"
+    )
+    assert alone.folder is not None
+    assert _results(folder) == _results(alone.folder)
+    assert resumed.metrics == alone.metrics
+
+
+def _journalled(runs: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in runs.glob("*/journal.jsonl"))
+
+
+def test_one_process_joins_one_cluster() -> None:
+    list(in_order(Squares(), range(3), workers=Crew(1, "ray")))
+    with pytest.raises(UsageError, match="this process has joined the Ray cluster local, not elsewhere:1"):
+        Crew(1, "ray", "elsewhere:1").reach()
