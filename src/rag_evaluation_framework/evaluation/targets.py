@@ -84,7 +84,10 @@ class RecordedRows:
 
     async def answer(self, request: Request) -> Response:
         """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
-        sample = request.sample
+        return self.held_by(request.sample)
+
+    def held_by(self, sample: Sample) -> Response:
+        """Return the answer that a sample holds; :class:`TargetError` where it holds none."""
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
             return _traced(recorded, sample.trace)
