@@ -197,7 +197,7 @@ def compare_trec(queries: int) -> None:
     with TemporaryDirectory() as folder:
         _apart(write_trec, Path(folder), queries)
         files = (f"{folder}/qrels.trec", f"{folder}/a.run")
-        tries = 5 if queries <= TREC_QUERIES else 2
+        tries = 8 if queries <= TREC_QUERIES else 2
         ours, theirs = took(
             [sys.executable, "-c", OURS, "rank", *files],
             [sys.executable, "-c", PYTREC_EVAL, *files],
@@ -217,7 +217,7 @@ def compare_parquet(queries: int) -> None:
             tries=tries,
         )
         found = json.loads(ours.said)["systems"][0]["metrics"]["ndcg@10"]["value"]
-        if abs(found - float(theirs.said)) > 1e-6:
+        if abs(found - float(theirs.said)) > 1e-5:  # whose ties are in no order
             sys.exit(f"nDCG@10: ours {found}, DuckDB's {theirs.said}")
         compare(f"Parquet, {queries * PARQUET_DOCUMENTS:,} rows, ndcg@10", ours, "DuckDB", theirs)
 

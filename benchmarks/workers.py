@@ -1,7 +1,7 @@
 """``rag-eval score --workers`` over real answers: the time by the clock, and the CPU time of all processes.
 
-On a machine with other work the clock says little. What the processor spent says how fast it can be at best:
-the CPU time of one worker over the CPU time of several, spread over the cores.
+On a machine with other work the clock says little. The CPU time of one worker over that of several, spread
+over the cores, is a bound that is not reached: what the first process does alone is not taken away.
 """
 
 from __future__ import annotations

@@ -260,8 +260,8 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``turns``                      there is more than that; who holds ``turns`` holds ``question`` too
 # ``reference``                  there is an expected answer
 # ``references``                 there are other answers as right as the reference
-# ``recorded.contexts`` …        also ``.sources .retrieved .citations .prompt .answer .usage .latency_ms``;
-#                                ``recorded`` is all
+# ``recorded.contexts`` …        also ``.sources .retrieved .citations .prompt .answer``; ``recorded`` is all;
+#                                what an answer took is told by a run, and written by no dialect
 # ``reference_contexts``         there are contexts that hold the truth
 # ``relevant_documents``         there are relevant documents
 # ``grades``                     a relevant document has another grade than 1
@@ -278,7 +278,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``dataset.documents.title`` …  also ``.metadata .extra``: a document says more than its content
 # =============================  ===========================================================================
 
-_RECORDED = ("contexts", "sources", "retrieved", "citations", "prompt", "answer", "usage", "latency_ms")
+_RECORDED = ("contexts", "sources", "retrieved", "citations", "prompt", "answer")
 _SPAN = ("text", "page", "confidence", "extra")
 _LABELS = ("category", "difficulty", "query_type", "tags", "metadata")
 _HEAD = ("dataset_id", "name", "version", "description", "created_at", "metadata")

@@ -1,7 +1,7 @@
 """The dialects of ragas 0.1, deepeval, promptfoo, inspect_ai, OpenAI evals, LangSmith, Phoenix and Langfuse.
 
 Samples are written back as samples. What a log or a result says of one is read (the answer, what was
-retrieved); its events, scores and costs are not.
+retrieved, what it took); its events and scores are not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rag_evaluation_framework.datasets.foreign_rows import (
     promptfoo_rows,
     write_promptfoo_table,
 )
+from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.errors import FileProblems
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.files.yaml_documents import encode
@@ -39,8 +40,24 @@ def _cells(**kinds: str) -> Columns:
     return Columns(named)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LogDialect(RecordDialect):
+    """Takes from a log also what answers took, which no sample is written with."""
+
+    def _sample(self, placed: PlacedRecord, problems: FileProblems) -> Sample | None:
+        sample = super()._sample(placed, problems)
+        if sample is None or sample.recorded is None or placed.took is None:
+            return sample
+        usage, latency_ms = placed.took
+        return replace(sample, recorded=replace(sample.recorded, usage=usage, latency_ms=latency_ms))
+
+    def record(self, sample: Sample) -> Record:
+        recorded = sample.recorded and replace(sample.recorded, usage=None, latency_ms=None)
+        return super().record(replace(sample, recorded=recorded))
+
+
 def _dialect(name: str, fields: Fields, *, holds: str, **given: Any) -> RecordDialect:
-    return RecordDialect(
+    return _LogDialect(
         name=name,
         holds=frozenset(f"question reference expectation.refusal {holds}".split()),
         decode=fields.decode,
@@ -134,7 +151,7 @@ def _promptfoo_test(sample: Sample) -> Record:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Promptfoo(RecordDialect):
+class _Promptfoo(_LogDialect):
     """Its tests are also written as YAML, alone or in a configuration, and as CSV."""
 
     def write_samples(self, samples: Iterable[Sample], path: Path) -> None:

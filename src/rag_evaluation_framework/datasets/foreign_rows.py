@@ -11,10 +11,12 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets.csv_tables import Columns, write_rows
 from rag_evaluation_framework.datasets.dialect import OnError, Record
@@ -24,11 +26,16 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, sho
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, open_stored
 from rag_evaluation_framework.files.json_scanner import lines_of
+from rag_evaluation_framework.records.samples import Usage
 
 if sys.version_info < (3, 14):
     from backports.zstd import zipfile
 else:
     import zipfile
+
+
+_Took: TypeAlias = tuple[Usage | None, float | None]
+_TOO_MANY = 1 << 53
 
 
 # Rows that stand below something.
@@ -55,8 +62,24 @@ def _records(path: Path, columns: Columns, on_error: OnError) -> Iterator[Placed
     return read_records(path, columns=lambda: columns, on_error=on_error)
 
 
-def _renewed(placed: PlacedRecord, value: Any) -> PlacedRecord:
-    return replace(placed, value=value, text=None)
+def _renewed(placed: PlacedRecord, value: Any, took: _Took | None = None) -> PlacedRecord:
+    return replace(placed, value=value, text=None, took=took)
+
+
+def _took(tokens: Sequence[Any], cost: Any, milliseconds: Any) -> _Took | None:
+    """Return the tokens read and written, the cost and the time of an answer, as far as they are numbers."""
+    read, written = (each if type(each) is int and 0 <= each < _TOO_MANY else None for each in tokens)
+    money, time = (
+        number if (number := strict_json.finite_number(each)) is not None and number >= 0 else None
+        for each in (cost, milliseconds)
+    )
+    usage = Usage(input_tokens=read, output_tokens=written, cost_usd=money)
+    return None if usage == Usage() and time is None else (None if usage == Usage() else usage, time)
+
+
+def _thousandfold(seconds: Any) -> float | None:
+    number = strict_json.finite_number(seconds)
+    return None if number is None else round(number * 1000, 6)
 
 
 # deepeval
@@ -292,7 +315,13 @@ def _result(placed: PlacedRecord) -> PlacedRecord:
         found["providerOutput"] = (
             output if isinstance(output, str | Mapping) else strict_json.encode(output).decode()
         )
-    return _renewed(placed, found)
+    used = record.get("tokenUsage")
+    used = used if isinstance(used, Mapping) and used.get("total") else {}
+    # A provider that does not report its tokens and cost has nothing but zeros.
+    took = _took(
+        (used.get("prompt"), used.get("completion")), record.get("cost") or None, record.get("latencyMs")
+    )
+    return _renewed(placed, found, took)
 
 
 # inspect_ai
@@ -309,7 +338,7 @@ def inspect_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[Pl
     for placed in _records(path, columns, on_error):
         if isinstance(placed.value, Mapping) and "samples" in placed.value and "eval" in placed.value:
             for row in _within(placed, "samples"):
-                yield _renewed(row, _logged(row.value))
+                yield _renewed(row, _logged(row.value), _logged_took(row.value))
         else:
             yield placed
 
@@ -338,7 +367,7 @@ def _packed_samples(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
             except Exception as error:  # noqa: BLE001 - whatever the archive's own code meets in damaged bytes
                 on_error(InputError([Issue("not-a-log", "a sample of the log", str(error), name, file=file)]))
             else:
-                yield PlacedRecord(_logged(value), None, name)
+                yield PlacedRecord(_logged(value), None, name, took=_logged_took(value))
 
 
 def _logged(sample: Any) -> Any:
@@ -360,6 +389,16 @@ def _logged(sample: Any) -> Any:
             content = "\n".join(str(part.get("text")) for part in said)
         found["output"] = content
     return found
+
+
+def _logged_took(sample: Any) -> _Took | None:
+    output = sample.get("output") if isinstance(sample, Mapping) else None
+    if not isinstance(output, Mapping):
+        return None
+    told = output.get("usage")
+    used: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    tokens = (used.get("input_tokens"), used.get("output_tokens"))
+    return _took(tokens, used.get("total_cost"), _thousandfold(output.get("time")))
 
 
 # OpenAI evals
@@ -444,7 +483,20 @@ def _run(placed: PlacedRecord, retrieved: Mapping[str, list[Any]]) -> PlacedReco
     if run.get("run_type") == "retriever":
         del found["answer"]
     found["contexts"] = documents or _retrieved(outputs)
-    return _renewed(placed, {name: value for name, value in found.items() if value is not None})
+    took = _took(
+        (run.get("prompt_tokens"), run.get("completion_tokens")), run.get("total_cost"), _lasted(run)
+    )
+    return _renewed(placed, {name: value for name, value in found.items() if value is not None}, took)
+
+
+def _lasted(run: Mapping[str, Any]) -> float | None:
+    """Return the milliseconds from the beginning of a run to its end."""
+    with suppress(ValueError, TypeError):
+        began, ended = (
+            datetime.fromisoformat(run[name]) for name in ("start_time", "end_time") if name in run
+        )
+        return (ended - began).total_seconds() * 1000
+    return None
 
 
 def _retrieved(outputs: Any) -> Any:
@@ -477,7 +529,9 @@ def _experiment(placed: PlacedRecord) -> PlacedRecord:
             found["contexts"] = contexts
     elif parts["outputs"]:
         found["outputs"] = parts["outputs"]
-    return _renewed(placed, found)
+    return _renewed(
+        placed, found, _took((None, None), None, _thousandfold(placed.value.get("execution_time")))
+    )
 
 
 # Phoenix and Langfuse

@@ -74,9 +74,9 @@ class TableRun:
             yield self._block(_Rows.joined(kept))
 
     def _block(self, rows: _Rows) -> RunBlock:
-        scores = rows.numbers.astype(np.float64)
-        if not np.isfinite(scores).all():
+        if not np.isfinite(rows.numbers).all():
             raise NotPlain
+        scores = rows.numbers.astype(np.float64)
         self.queries.update(rows.names)
         return RunBlock(rows.names, np.diff(rows.starts, append=len(scores)), rows.documents, scores)
 

@@ -28,6 +28,7 @@ from rag_evaluation_framework.files.access import (
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import line_of
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.records.samples import Usage
 
 RecordLayout = Literal["lines", "array", "object", "csv", "parquet"]
 
@@ -45,12 +46,16 @@ _scanner = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class PlacedRecord:
-    """A record and where it stands. ``text``, where there is one, lets an issue find its own line."""
+    """A record and where it stands. ``text``, where there is one, lets an issue find its own line.
+
+    ``took`` is what a log says beside the record of the answer's tokens, cost and time.
+    """
 
     value: Any
     line: int | None
     within: str = ""
     text: str | None = None
+    took: tuple[Usage | None, float | None] | None = None
 
     def place(self, issue: Issue) -> Issue:
         """Return the issue with its line and its path from the beginning of the file."""

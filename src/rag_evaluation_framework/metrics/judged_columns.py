@@ -118,8 +118,10 @@ class Ids:
             starts = np.minimum(starts + WORD * number, len(self.data) - WORD)
             left = np.maximum(left - WORD * number, 0)
         found = words_at(self.data, starts)
-        if left.min(initial=WORD) < WORD:
-            found &= MASKS[np.minimum(left, WORD)]
+        least, most = int(left.min(initial=WORD)), int(left.max(initial=0))
+        if least < WORD:
+            # Ids are often of one length, for which there is one mask.
+            found &= MASKS[least] if least == most else MASKS[np.minimum(left, WORD)]
         return found
 
     @property
@@ -316,9 +318,12 @@ class _Judge:
         rows, grades = self.qrels.find(keys, block.documents, numbers[numbers >= 0])
         ends = np.cumsum(block.counts)
         query = np.searchsorted(ends, rows, side="right")
-        ranks = _ranks(block, self.rules.ties)
-        in_file = rows - (ends - block.counts)[query]
-        found = _Judged(query, in_file if ranks is None else ranks[rows], grades)
+        ranks = rows - (ends - block.counts)[query]
+        sorted_rows, sorted_ranks = _sorted_ranks(block, self.rules.ties)
+        if len(sorted_rows):
+            place = np.minimum(np.searchsorted(sorted_rows, rows), len(sorted_rows) - 1)
+            ranks = np.where(sorted_rows[place] == rows, sorted_ranks[place], ranks)
+        found = _Judged(query, ranks, grades)
         known = np.flatnonzero(numbers >= 0)
         retrieved = block.counts[known]
         if self.max_depth is not None:
@@ -364,28 +369,25 @@ class _Judge:
         return JudgedRankings(top, retrieved, *counts, level, first_hit)
 
 
-def _ranks(block: RunBlock, ties: Ties) -> Places | None:
-    """Return the rank of each row within its query, from 0; ``None`` if all come with falling scores."""
+def _sorted_ranks(block: RunBlock, ties: Ties) -> tuple[Places, Places]:
+    """Return the rows, in ascending order, of the queries whose scores do not fall, and their ranks from 0.
+
+    Most runs come with falling scores: a row's rank is then its place.
+    """
     scores = as_compared(block.scores, ties)
-    ends = np.cumsum(block.counts)
-    rises = rows_that_rise(scores, block.counts)
-    if not rises.any():
-        return None
-    ranks = np.arange(len(block.scores)) - np.repeat(ends - block.counts, block.counts)
-    query = np.repeat(np.arange(len(block.counts)), block.counts)
-    rows = np.flatnonzero(rises[query])
-    order = rows[np.lexsort((-scores[rows], query[rows]))]
-    is_tied = (scores[order[1:]] == scores[order[:-1]]) & (query[order[1:]] == query[order[:-1]])
-    # The rows of a query stand together in both orders, and so its ranks are the same numbers.
-    ranks[order] = ranks[rows]
+    chosen = np.flatnonzero(rows_that_rise(scores, block.counts))
+    counts = block.counts[chosen]
+    before = np.cumsum(counts) - counts
+    starts = (np.cumsum(block.counts) - block.counts)[chosen]
+    places = np.arange(int(counts.sum())) - np.repeat(before, counts)
+    rows = places + np.repeat(starts, counts)
+    query, falling = np.repeat(np.arange(len(chosen)), counts), -scores[rows]
+    order = np.lexsort((falling, query))
+    is_tied = (falling[order[1:]] == falling[order[:-1]]) & (query[order[1:]] == query[order[:-1]])
     if is_tied.any():
-        has_ties = np.zeros(len(block.counts), dtype=np.bool_)
-        has_ties[query[order[1:]][is_tied]] = True
-        tied, rows = np.flatnonzero(has_ties), np.flatnonzero(has_ties[query])
         documents = block.documents[rows]
-        descending = ties == "trec_eval"
-        order = rows[documents.in_order(-scores[rows], query[rows], descending=descending)]
-        ranks[order] = np.arange(len(rows)) - np.repeat(
-            np.cumsum(block.counts[tied]) - block.counts[tied], block.counts[tied]
-        )
-    return ranks
+        order = documents.in_order(falling, query, descending=ties == "trec_eval")
+    # The rows of a query stand together in both orders, and so its ranks are the same numbers.
+    ranks = np.empty(len(rows), dtype=np.int64)
+    ranks[order] = places
+    return rows, ranks

@@ -299,7 +299,9 @@ def rows_that_rise(scores: Floats, lengths: npt.NDArray[np.int64]) -> Booleans:
     rises = np.zeros(len(scores) + 1, dtype=np.bool_)
     np.greater_equal(scores[1:], scores[:-1], out=rises[1:-1])
     rises[np.cumsum(lengths)] = False  # the first score of the next query is compared with nothing
-    return counted(rises[:-1], lengths) > 0 if rises.any() else np.zeros(len(lengths), dtype=np.bool_)
+    found = np.zeros(len(lengths), dtype=np.bool_)
+    found[np.searchsorted(np.cumsum(lengths), np.flatnonzero(rises), side="right")] = True
+    return found
 
 
 # Qrels and runs as arrays of integer document ids, brought together into blocks of judged rankings.
