@@ -15,7 +15,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -655,9 +654,13 @@ def file_of(number: int, seed: int, base: Path, names: tuple[str, ...] = ()) -> 
 def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0, patience: int = 0) -> Case:
     """Give a file to a command, in a folder of its own; the process is then in ``base`` again.
 
-    After so many seconds of ``patience`` the command is given up.
+    After so many seconds of ``patience`` the command is given up. Its memory is what it took beyond what
+    the process held before.
     """
     file = grammars()[name].file
+    held = _memory("VmRSS")
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(base, folder, dirs_exist_ok=True)
         Path(folder, file).write_bytes(data)
@@ -669,8 +672,13 @@ def tried(base: Path, name: str, data: bytes, command: str, *, number: int = 0, 
             signal.alarm(0)
         seconds = time.monotonic() - began
         os.chdir(base)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Case(number, name, command, data, code, said[-3000:], seconds, peak)
+    return Case(number, name, command, data, code, said[-3000:], seconds, _memory("VmHWM") - held)
+
+
+def _memory(field: str) -> float:
+    """Return what this process holds, or held at most, in MB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def run_cases(numbers: range, seed: int, base: Path, names: tuple[str, ...] = ()) -> list[Case]:
@@ -687,14 +695,17 @@ def _work(arguments: tuple[range, int, Path, tuple[str, ...]]) -> list[Case]:
     return run_cases(*arguments)
 
 
-def _alone(case: Case, seed: int, base: Path) -> Case:
-    """Try the file of a fault again in a process of its own, as a user would.
+def _settled(case: Case, seed: int, base: Path, names: tuple[str, ...]) -> Case:
+    """Return a case as it is, or, where it looks like a fault, of a process of its own, as a user has it.
 
-    A worker holds what 250 commands loaded, and the machine may be busy: neither is the command's fault.
+    A worker holds what 250 commands loaded, up to 200 MB of it libraries, and the machine may be busy:
+    neither is the command's fault, and what was loaded before does not count for it.
     """
+    if case.fault is None and case.peak_mb < MOST_MB - 200:
+        return case
     numbers = range(case.number, case.number + 1)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(run_cases, (numbers, seed, base))[0]
+        return pool.apply(run_cases, (numbers, seed, base, names))[0]
 
 
 def main(files: int = FILES, seed: int = 0, names: tuple[str, ...] = ()) -> int:
@@ -719,7 +730,7 @@ def main(files: int = FILES, seed: int = 0, names: tuple[str, ...] = ()) -> int:
                         f"{sum(codes.values()) + len(cases):,} after {time.monotonic() - began:.0f} s",
                         flush=True,
                     )
-                for case in (each if each.fault is None else _alone(each, seed, base) for each in cases):
+                for case in (_settled(each, seed, base, names) for each in cases):
                     codes[case.grammar, case.code] += 1
                     slowest, largest = max(slowest, case.seconds), max(largest, case.peak_mb)
                     if case.fault is not None and case.fault not in faults:

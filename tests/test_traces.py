@@ -13,8 +13,8 @@ from fault_agent import running_server
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
 TRACED = Path(__file__).with_name("traced_command.py")
 
-LIMITS = {"rank": 21, "retrieval": 54, "string_match": 55, "faithfulness": 71}
-"""The most files in which a function may run."""
+LIMITS = {"rank": 21, "retrieval": 54, "string_match": 55, "faithfulness": 72}
+"""The most files in which a function may run; progress is among them where the machine is slow."""
 
 
 def ran(folder: Path, *arguments: str | Path) -> list[str]:
