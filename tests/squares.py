@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Collection
 from pathlib import Path
 
 from rag_evaluation_framework.errors import invalid
@@ -11,18 +13,26 @@ from rag_evaluation_framework.errors import invalid
 class Squares:
     """Squares numbers and says where it did so; some of them make it fail or end its process.
 
-    Where it is given a folder, it leaves a mark there for each time that a number was begun.
+    Where it is given a folder, it leaves a mark there for each time that a number was begun; those at which
+    it ``dies`` kill its process the first time.
     """
 
     def __init__(
-        self, *, fails: int | None = None, ends: int | None = None, marks: Path | None = None
+        self,
+        *,
+        fails: int | None = None,
+        ends: int | None = None,
+        marks: Path | None = None,
+        dies: Collection[int] = (),
     ) -> None:
-        self.fails, self.ends, self.marks = fails, ends, marks
+        self.fails, self.ends, self.marks, self.dies = fails, ends, marks, dies
 
     def __call__(self, number: int) -> tuple[int, int]:
         if self.marks is not None:
             with (self.marks / str(number)).open("a") as file:
                 file.write("x")
+            if number in self.dies and (self.marks / str(number)).stat().st_size == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
         if number == self.fails:
             raise invalid("number", "one that can be squared", number)
         if number == self.ends:

@@ -83,17 +83,19 @@ def test_documents_are_cut_to_the_same_chunks() -> None:
 
 
 def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tmp_path: Path) -> None:
-    squares, killed = [], set()
-    for square, place in in_order(Squares(marks=tmp_path), range(3000), workers=Crew(2, "ray")):
+    squares, killed, dies = [], set(), (700, 1500, 2600)
+    work = Squares(marks=tmp_path, dies=dies)
+    for square, place in in_order(work, range(3000), workers=Crew(2, "ray")):
         squares.append(square)
         if place != os.getpid() and place not in killed and len(killed) < 5:
             killed.add(place)
-            os.kill(place, signal.SIGKILL)
+            os.kill(place, signal.SIGKILL)  # whatever it is doing
     assert squares == [number * number for number in range(3000)]
-    assert len(killed) >= 3
+    assert len(killed) >= 2
     begun = [len((tmp_path / str(number)).read_text()) for number in range(3000)]
     assert min(begun) == 1
-    assert 1 < max(begun) <= 4
+    assert max(begun) <= 4
+    assert all(begun[number] >= 2 for number in dies)
 
 
 def test_a_worker_that_always_ends_is_given_up_and_an_error_is_that_of_one_process(tmp_path: Path) -> None:
