@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from finished_runs import evaluated
 
-from rag_evaluation_framework import Corpus, Document, DocumentId, Response, Sample, SpanCitation, Turn
+from rag_evaluation_framework import (
+    Corpus,
+    Document,
+    DocumentId,
+    Response,
+    Sample,
+    SpanCitation,
+    Turn,
+    evaluate,
+)
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.judging.methods import Methods
@@ -105,3 +114,13 @@ def test_the_counts_of_two_documents_stand_side_by_side() -> None:
     written = document(rows(["citation_completeness"]))
     compared = compare_documents({"a": written, "b": written})
     assert compared["metrics_comparison"]["citation_completeness.cited_claims"] == {"a": 3, "b": 3}
+
+
+def test_small_amounts_are_no_shares() -> None:
+    """Four answers of a tenth of a penny each: Wilson's interval of a share would reach 0.5."""
+    costs = (0.0015, 0.0025, 0.0012, 0.0011)
+    rows = [{"question": "How high?", "answer": "5 m", "cost": cost} for cost in costs]
+    interval = evaluate(rows, metrics=["cost"]).metrics["cost"].interval
+    assert interval is not None
+    # mean .001575, standard error .000320, t of three degrees 3.182: .000556 to .002594
+    assert (interval.low, interval.high) == pytest.approx((0.000556, 0.002594), abs=2e-6)

@@ -137,6 +137,8 @@ def summarise(
     ``interval`` is that of the mean where it is made already, for several metrics at once.
     """
     if interval is None and len(values):
+        if not metric.metric.is_share:
+            interval_method = _of_amounts(interval_method)
         interval = mean_interval(
             values, method=interval_method, confidence=confidence, resamples=resamples, seed=seed
         )
@@ -412,13 +414,30 @@ class RunTotals:
         ``directions`` says for metrics that are not declared here whether higher is better.
         """
         values = {name: column.scored() for name, column in self._columns.items()}
-        scored = [name for name, found in values.items() if len(found)]
-        made = mean_intervals([values[name] for name in scored], **intervals)
-        interval_of = dict(zip(scored, made, strict=True))
+        interval_of: dict[str, Interval | None] = {}
+        for is_share in (True, False):
+            scored = [name for name, found in values.items() if len(found) and _is_share(name) == is_share]
+            words = (
+                intervals
+                if is_share
+                else {**intervals, "method": _of_amounts(intervals.get("method", "auto"))}
+            )
+            made = mean_intervals([values[name] for name in scored], **words)
+            interval_of.update(zip(scored, made, strict=True))
         return {
             name: column.figure(values[name], interval_of.get(name), (directions or {}).get(name))
             for name, column in self._columns.items()
         }
+
+
+def _is_share(name: str) -> bool:
+    declared = declared_metric(name)
+    return declared is None or declared.metric.is_share
+
+
+def _of_amounts(method: IntervalMethod) -> IntervalMethod:
+    """Return the method for seconds, tokens or money: amounts below 1 are no shares of anything."""
+    return "bootstrap" if method == "auto" else method
 
 
 class _Column:
