@@ -123,10 +123,10 @@ def test_a_sample_is_opened_by_key_and_its_document_shows_what_was_read_and_need
     tab.keyboard.press("1")
     assert tab.locator(".ctx.on .rank").inner_text() == "1"
     tab.keyboard.press("j")
-    assert tab.locator(".sample h1").inner_text() != question
+    tab.wait_for_function("before => document.querySelector('.sample h1').innerText !== before", arg=question)
     tab.keyboard.press("Escape")
     tab.wait_for_selector(".samples tbody tr.at")
-    assert tab.locator(".overview:visible").count() == 1
+    tab.wait_for_selector(".overview", state="visible")
 
 
 def test_unsupported_sentences_are_marked_with_their_reason(pages: dict[str, Path], opened: Opened) -> None:
