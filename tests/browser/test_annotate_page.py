@@ -214,7 +214,7 @@ def test_nothing_serious_is_found_by_axe_and_nothing_is_wider_than_the_page(
 
 def test_what_could_not_be_written_is_said_and_kept(desk: Desk) -> None:
     desk.page.keyboard.press("5")
-    assert "Saved to" in desk.page.text_content("#saved") or desk.written
+    assert desk.written
     desk.file.parent.chmod(0o500)
     desk.page.route("**/save", lambda route: route.fulfill(status=500, json={"error": "the disk is full"}))
     desk.page.keyboard.press("4")
