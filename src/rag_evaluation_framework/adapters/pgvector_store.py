@@ -372,17 +372,6 @@ def existing_table(
         raise UsageError(f"pgvector at {place}: {error}") from error
     settings = {"hnsw.ef_search": ef_search, "ivfflat.probes": probes}
     used = {name: str(value) for name, value in settings.items() if value is not None}
-
-    def searched(settings: Mapping[str, str]) -> Call:
-        def nearest(question: str, _: Any, k: int | None) -> Any:
-            query = embedded(embedder, [question], role="query")[0].tolist()
-            try:
-                return opened.nearest(query, k or NEAREST, settings)
-            except _raised() as error:
-                raise TargetError("store-failed", str(error).partition("\n")[0]) from error
-
-        return nearest
-
     told: dict[str, Any] = {
         "table": table,
         "dsn": None if dsn is None else _without_secrets(dsn),
@@ -394,13 +383,26 @@ def existing_table(
         FrameworkSystem(
             kind="pgvector",
             given=opened,
-            call=searched(used),
+            call=_search(opened, embedder, used),
             called=str(called),
             answers=False,
-            exact=searched({"enable_indexscan": "off"}) if opened.index else None,
+            exact=_search(opened, embedder, {"enable_indexscan": "off"}) if opened.index else None,
             effort=opened.effort(used),
         )
     )
+
+
+def _search(table: _Table, embedder: Embedder, settings: Mapping[str, str]) -> Call:
+    """Return the call that finds what is nearest to a question under these settings of the server."""
+
+    def nearest(question: str, _: Any, k: int | None) -> Any:
+        query = embedded(embedder, [question], role="query")[0].tolist()
+        try:
+            return table.nearest(query, k or NEAREST, settings)
+        except _raised() as error:
+            raise TargetError("store-failed", str(error).partition("\n")[0]) from error
+
+    return nearest
 
 
 class _Table:

@@ -443,9 +443,8 @@ def run_samples(
     before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
     the outcome, and the run can be resumed.
 
-    A run that has nothing left to do reads nothing but its journal where the samples ``are_unchanged``, which
-    the caller knows. ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once.
-    ``spending`` caps what the target's answers cost.
+    Where the caller knows that the samples ``are_unchanged``, a run with nothing left to do reads its journal
+    alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
@@ -456,8 +455,7 @@ def run_samples(
         index = _prepared(samples, scorers, folder, are_unchanged=are_unchanged)
         left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable)
         if are_unchanged and not left and not index.torn_bytes:
-            counts = index.counts
-            return _outcome(counts.done, counts.failed, counts.total, None, (), interrupted=False)
+            return _outcome(index.done, index.counts.failed, index.counts.total, None, (), interrupted=False)
         journal = Journal(folder.journal_path, end=index.end)
         cut = f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal"
         try:

@@ -57,18 +57,15 @@ def evaluate(
 ) -> Evaluation:
     """Ask the target every sample (or read the answers rows hold), score, gate, and return what came of it.
 
-    ``data`` is a path of any dialect, an id of the catalogue, a manifest, a folder of golden sets, a list of
-    dictionaries or samples, a dataset, or an evaluation to be scored again. ``target`` is an address,
-    ``module:function``, a function, a file of answers, a component's text, a target object, or ``None`` where
-    the rows hold the answers; several by name are compared with the first. Run files against qrels are ranked
-    side by side; a grid of retrieval pipelines is swept over ``documents``, each cell a run. Without
-    ``metrics`` the data are scored by what they can bear. With ``blame=False`` nobody looks for where each
-    answer fails. ``max_cost`` is the most that may be spent on
-    priced models, in US dollars: no call is made that could pass it, and the run is then incomplete. Works
-    inside a running event loop too; Ctrl-C returns an evaluation that is incomplete and can be resumed.
+    ``data`` is a path, an id of the catalogue, a manifest, a folder of golden sets, a list of dictionaries or
+    samples, a dataset, or an evaluation to score again. ``target`` is an address, ``module:function``, a
+    function, a file of answers, a component's text, a target object, or ``None`` where the rows hold the
+    answers; several by name are compared with the first. Run files against qrels are ranked side by side; a
+    grid of retrieval pipelines is swept over ``documents``, each cell a run. Without ``metrics`` the data are
+    scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
+    model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C.
     """
-    scored_by = None if metrics is None else _listed(metrics)
-    options = options or Options()
+    scored_by, options = None if metrics is None else _listed(metrics), options or Options()
     for_answers: dict[str, Any] = {
         "map": map,
         "judge": judge,
