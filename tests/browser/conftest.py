@@ -58,7 +58,7 @@ def opened(browser: Any) -> Iterator[Opened]:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         tab = context.new_page()
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(60_000)
         tab.on("pageerror", lambda error: problems.append(f"script: {error}"))
         tab.on(
             "console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None

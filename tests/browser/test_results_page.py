@@ -29,7 +29,7 @@ def tab(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         )
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page, problems = context.new_page(), []
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("dialog", lambda dialog: problems.append(dialog.message) or dialog.dismiss())
     pages = StoredPages(Path("runs"), title=HOSTILE)
