@@ -65,16 +65,8 @@ $(VENV)/fixtures/%/.made:
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-EXAMPLE := examples/handbook
-RESULTS := demo-results
-
-demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs and then chunkers
-	$(BIN)/rag-eval rank $(EXAMPLE)/ranking/qrels.trec $(EXAMPLE)/ranking/bm25.run $(EXAMPLE)/ranking/ngrams.run
-	@echo
-	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json -k 5 --out $(RESULTS) \
-	  --chunker 'recursive(chunk_size=200)' --chunker 'recursive(chunk_size=200, overlap=50)' \
-	  --chunker 'recursive(chunk_size=500)' --chunker 'fixed(tokens=100)' --chunker 'semantic(embedder=hashing)' \
-	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
+demo: $(VENV)/.core ## install the package and tell the whole story offline, in 25 lines
+	@$(BIN)/rag-eval demo --force
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal
@@ -127,4 +119,4 @@ cards: $(VENV)/.dev ## measure the offline methods against people again and writ
 	@$(BIN)/python -m benchmarks.cards
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist
