@@ -84,18 +84,20 @@ quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the gro
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
-check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
+check: $(VENV)/.dev ## lint, formatting, types, the documentation's site, and the architecture test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/zensical build --strict
 	@$(BIN)/python -m pytest tests/test_architecture.py
 
 fix: $(VENV)/.dev ## let ruff repair and format what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## print the pages that come from the code
+docs: $(VENV)/.dev ## print the pages that come from the code, and build the site into site/
 	@$(BIN)/python docs/print_pages.py
+	@$(BIN)/zensical build --strict
 
 FIXTURES := tests/fixtures/make_fixtures.py
 fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
@@ -112,11 +114,11 @@ fixtures-traces: ## make the traces of the tests and of the example anew, with t
 fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the tests return, built with the real frameworks
 	@$(BIN)/python tests/framework_apps.py
 
-bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
+bench: $(VENV)/.bench ## measure speed against the named peers (docs/explanation/performance.md)
 	@$(BIN)/python -m benchmarks
 
 cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
 	@$(BIN)/python -m benchmarks.cards
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis .cache site build dist

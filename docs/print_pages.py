@@ -14,8 +14,8 @@ from rag_evaluation_framework.cli.options import HELP_ALL
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.reports.lists import metric_list_markdown
 
-FOLDER = Path(__file__).parent
-SEEDS = FOLDER.parent / "tests" / "seeds" / "promises.py"
+FOLDER = Path(__file__).parent / "reference"
+SEEDS = Path(__file__).parents[1] / "tests" / "seeds" / "promises.py"
 STUB = Path(front_door.__file__).with_suffix(".pyi")
 
 COMMANDS_HEAD = """# Commands
