@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from command_lines import rag_eval_ended
 
+from command_lines import rag_eval_ended
 from rag_evaluation_framework.cli import demo
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -164,7 +164,7 @@ class _Story:
     def _ran(self, line: str, *, code: int) -> str:
         words, encoding = line.split(), sys.stdout.encoding or "utf-8"
         program = "from rag_evaluation_framework.cli.main import main; main()"
-        done = subprocess.run(  # noqa: S603  # our own program, with words that stand above
+        done: subprocess.CompletedProcess[str] = subprocess.run(  # noqa: S603  # our own program, with words that stand above
             [sys.executable, "-c", program, *words, "--width", str(self._width - _INDENT)],
             cwd=self._folder,
             env={**os.environ, "PYTHONIOENCODING": encoding},
