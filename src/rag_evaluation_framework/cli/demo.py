@@ -63,9 +63,11 @@ def command(folder: Path, force: bool) -> None:
 
 def _prepare(folder: Path, *, force: bool) -> None:
     """Copy the example into a folder that is new, empty, or of an earlier demo."""
+    from rag_evaluation_framework.files.access import read_text
+
     mark = folder / ".gitignore"
     if folder.is_dir() and any(folder.iterdir()):
-        if not (mark.is_file() and mark.read_text(encoding="utf-8") == _MARK):
+        if not (mark.is_file() and read_text(mark) == _MARK):
             raise UsageError(f"{folder} holds other files. Name another folder: rag-eval demo DIR")
         if not force:
             raise UsageError(
