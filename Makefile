@@ -65,16 +65,8 @@ $(VENV)/fixtures/%/.made:
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-EXAMPLE := examples/handbook
-RESULTS := demo-results
-
-demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs and then chunkers
-	$(BIN)/rag-eval rank $(EXAMPLE)/ranking/qrels.trec $(EXAMPLE)/ranking/bm25.run $(EXAMPLE)/ranking/ngrams.run
-	@echo
-	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json -k 5 --out $(RESULTS) \
-	  --chunker 'recursive(chunk_size=200)' --chunker 'recursive(chunk_size=200, overlap=50)' \
-	  --chunker 'recursive(chunk_size=500)' --chunker 'fixed(tokens=100)' --chunker 'semantic(embedder=hashing)' \
-	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
+demo: $(VENV)/.core ## install the package and tell the whole story offline, in 25 lines
+	@$(BIN)/rag-eval demo --force
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal
@@ -92,18 +84,20 @@ quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the gro
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
-check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
+check: $(VENV)/.dev ## lint, formatting, types, the documentation's site, and the architecture test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/zensical build --strict
 	@$(BIN)/python -m pytest tests/test_architecture.py
 
 fix: $(VENV)/.dev ## let ruff repair and format what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## print the pages that come from the code
+docs: $(VENV)/.dev ## print the pages that come from the code, and build the site into site/
 	@$(BIN)/python docs/print_pages.py
+	@$(BIN)/zensical build --strict
 
 FIXTURES := tests/fixtures/make_fixtures.py
 fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
@@ -120,7 +114,7 @@ fixtures-traces: ## make the traces of the tests and of the example anew, with t
 fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the tests return, built with the real frameworks
 	@$(BIN)/python tests/framework_apps.py
 
-bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
+bench: $(VENV)/.bench ## measure speed against the named peers (docs/explanation/performance.md)
 	@$(BIN)/python -m benchmarks
 
 # atheris watches the readers from an environment of its own, where it need not agree with anything else.
@@ -146,4 +140,4 @@ cards: $(VENV)/.dev ## measure the offline methods against people again and writ
 	@$(BIN)/python -m benchmarks.cards
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis .cache site build dist
