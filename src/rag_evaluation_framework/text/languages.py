@@ -20,7 +20,7 @@ _KEPT = 4096
 # Texts in Latin letters with fewer words or letters than these are names and numbers as often as not.
 _LEAST_WORDS, _LEAST_LETTERS = 3, 10
 # How sure the library must be of a language, and that it is not English: in few words, or beside a small word
-# of English, surer. Measured on English texts and on sentences of our own: docs/scoring.md.
+# of English, surer. Measured on English texts and on sentences of our own: docs/explanation/scoring.md.
 _LEAST_SHARE, _MOST_ENGLISH = 0.4, 0.01
 _LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.8, 0.003
 _FEW_WORDS, _NEIGHBOURS = 3, 4
