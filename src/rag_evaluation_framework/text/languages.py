@@ -125,8 +125,8 @@ def _by_rules(text: str) -> str | tuple[str, int, int] | None:
 
 def foreign_language(texts: Iterable[str], languages: Collection[str]) -> str | None:
     """Return the name of the language of texts; ``None`` if one is in these, or none can be told."""
-    looked_at: list[str] = []
-    for text in texts:  # the library, which takes long to load, is asked once no text is plainly in one of these
+    looked_at: list[str] = []  # the library takes long to load: it is asked where no text tells by itself
+    for text in texts:
         if _by_rules(text) in languages:
             return None
         looked_at.append(text)
