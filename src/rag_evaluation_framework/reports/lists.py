@@ -206,7 +206,7 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
         screen.steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
 
 
-# The declared metrics as rows, on a screen, and as the page `docs/metrics.md`.
+# The declared metrics as rows, on a screen, and as the page `docs/reference/metrics.md`.
 
 
 def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
@@ -276,7 +276,7 @@ Printed from the declarations by `make docs`. A name with its parameters reads b
 `ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* are the fields of a sample or
 of a response without which there is nothing to score; *empty* says what an empty case gives. In a
 conversation, metrics of answers, texts, refusals and safety are means over its turns
-([scoring](scoring.md))."""
+([scoring](../explanation/scoring.md))."""
 
 
 def _section(metric: Metric) -> str:

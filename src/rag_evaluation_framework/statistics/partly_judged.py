@@ -219,11 +219,10 @@ def looks(budget: int | None, total: int) -> list[int]:
         size = min(require_count(budget, "budget"), total)
         first = round(_DRAWN_ALIKE * size)
         return [first, size] if 0 < first < size else [size]
-    found = [min(_FIRST_LOOK * 2 // 5, total)]
-    size = float(_FIRST_LOOK)
+    found, next_look = [min(_FIRST_LOOK * 2 // 5, total)], float(_FIRST_LOOK)
     while found[-1] < total:
-        found.append(min(round(size), total))
-        size *= _GROWTH
+        found.append(min(round(next_look), total))
+        next_look *= _GROWTH
     return found
 
 
