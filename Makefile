@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo release-check test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean
+.PHONY: help setup demo release-check test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean fuzz soak mutants
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -119,6 +119,25 @@ fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the 
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/explanation/performance.md)
 	@$(BIN)/python -m benchmarks
+
+# atheris watches the readers from an environment of its own, where it need not agree with anything else.
+$(VENV)/fuzz/.made: pyproject.toml
+	@echo "installing atheris in an environment of its own (once)"
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@PIP_CONSTRAINT= $(@D)/bin/python -m pip --quiet --disable-pip-version-check install atheris --editable '.[hdf5,parquet,pdf,xlsx]'
+	@touch $@
+
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/fuzz/.made ## give every reader files that change where that reaches new code (FUZZ_SECONDS, by default 600)
+	@$(VENV)/fuzz/bin/python -m benchmarks.guided_fuzz $(FUZZ_SECONDS)
+
+SOAK_SECONDS ?= 600
+soak: $(VENV)/.dev ## evaluate, kill and resume again and again; nothing may grow (SOAK_SECONDS, by default 600)
+	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
+
+MUTANTS ?= 500
+mutants: $(VENV)/.dev ## put small faults into metrics, gate and journal; the tests must notice 90 % (MUTANTS, by default 500)
+	@$(BIN)/python -m benchmarks.mutation $(MUTANTS)
 
 cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
 	@$(BIN)/python -m benchmarks.cards

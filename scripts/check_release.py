@@ -99,7 +99,8 @@ def typed(folder: Path, checker: list[str | Path], *, by: Path | None = None) ->
     wrong.write_text(WRONG, encoding="utf-8")
     run(by or sys.executable, *checker, uses, cwd=folder)
     command = [str(each) for each in (by or sys.executable, *checker, wrong)]
-    if subprocess.run(command, cwd=folder, capture_output=True).returncode != 1:
+    done = subprocess.run(command, cwd=folder, capture_output=True)  # noqa: S603  # a checker of types
+    if done.returncode != 1:
         sys.exit(f"{checker[1]} does not notice that evaluate returns no number: its types are not seen")
 
 
@@ -115,7 +116,9 @@ def run(*command: str | Path, cwd: Path | None = None) -> None:
     # Nothing of the checkout, and of nobody's settings, may help.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, encoding="utf-8")
+    done = subprocess.run(  # noqa: S603  # words that stand above
+        words, cwd=cwd, env=environment, capture_output=True, encoding="utf-8"
+    )
     if done.returncode:
         sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
 
