@@ -88,7 +88,7 @@ def readme(folder: Path, python: Path) -> None:
             command = command.replace(name, stands_for)
         if command.startswith("generate"):  # which does not overwrite what the demo has made
             (demo / "questions.eval.json").unlink()
-        if not command.startswith(("init", "evaluate", "demo")):
+        if not command.startswith(("init", "probe", "evaluate", "demo")):
             run(program, *command.split(), cwd=demo)
 
 
