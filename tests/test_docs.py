@@ -16,9 +16,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
 import pytest
 
 import rag_evaluation_framework as front_door
@@ -28,8 +30,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").glob("*/README.md")),
+    ROOT / "tests" / "fixtures" / "INPUTS.md",
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_KINDS = {"python", "console"}
@@ -122,3 +125,69 @@ def test_what_is_printed_from_the_code_is_up_to_date() -> None:
     program = [sys.executable, str(ROOT / "docs" / "print_pages.py"), "--check"]
     done = subprocess.run(program, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+
+
+def commands_of(command: click.Command, path: str = "rag-eval") -> dict[str, click.Command]:
+    """Return a command and those below it by what is typed."""
+    found = {path: command}
+    if isinstance(command, click.Group):
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                member = command.get_command(context, name)
+                assert member is not None
+                found |= commands_of(member, f"{path} {name}")
+    return found
+
+
+def test_what_there_is_is_documented() -> None:
+    """Commands, metrics, names, extras and keys; what is printed from the code cannot be made up."""
+    from rag_evaluation_framework.cli.main import program
+    from rag_evaluation_framework.evaluation import manifest
+    from rag_evaluation_framework.judging import rubrics
+    from rag_evaluation_framework.metrics.declaration import all_metrics
+
+    assert {f"## `{command}`" for command in commands_of(program)} <= set(page("commands.md").splitlines())
+    assert {metric.name for metric in all_metrics()} <= set(re.findall(r"### `([\w-]+)", page("metrics.md")))
+    assert set(front_door.__all__) <= set(re.findall(r"`(\w+)`", page("python.md")))
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = set(stated["project"]["optional-dependencies"]) - {"test", "vendors", "dev", "bench"}
+    assert extras <= set(re.findall(r"^\| `([\w-]+)`", page("components.md"), re.MULTILINE))
+
+    sections = re.split(r"^## ", page("configuration.md"), flags=re.MULTILINE)[1:]
+    keys = {
+        section.partition("\n")[0]: set(
+            re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)))
+        )
+        for section in sections
+    }
+    assert keys["`spec.evaluation`"] == {*manifest._EVALUATION_KEYS, *manifest._GATE_KEYS}
+    assert keys["Rubrics"] == set(rubrics._KEYS)
+    text = page("configuration.md")
+    nested = [*manifest._DATASET_KEYS, *manifest._KEYS, *manifest._AUTH_KEYS, *manifest._REQUEST_KEYS]
+    assert {f"`{key}`" for key in [*nested, *rubrics._CRITERION_KEYS] if f"`{key}`" not in text} == set()
+
+
+# How to add a command is told with one that there is not.
+@pytest.mark.parametrize("path", PAGES[:1] + PAGES[2:], ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_documented_that_does_not_exist(path: Path) -> None:
+    """Each option of each command line exists, in code and in prose, and so does each name of ours."""
+    from rag_evaluation_framework.cli.main import program
+
+    text = path.read_text(encoding="utf-8")
+    commands = commands_of(program)
+    for line in re.findall(r"(?:^\$ |`|^)(rag-eval [^`\n]+)", text, re.MULTILINE):
+        words = re.split(r"\s+", re.sub(r"'[^']*'|\"[^\"]*\"", "X", line.partition("#")[0]))
+        command = commands.get(" ".join(words[:3])) or commands.get(" ".join(words[:2]))
+        assert command is not None or not re.fullmatch(r"[a-z][a-z-]+", words[1]), f"{path.name}: {line}"
+        known = {
+            option for each in getattr(command, "params", ()) for option in each.opts + each.secondary_opts
+        }
+        used = {word.partition("=")[0] for word in words if re.fullmatch(r"--[a-z][a-z-]*(=.*)?", word)}
+        assert command is None or used <= known | {"--help", "--help-all"}, f"{path.name}: {line}"
+    rooted = re.findall(r"^from rag_evaluation_framework import (?:\(([^)]*)\)|(.*))$", text, re.MULTILINE)
+    names = {name for found in rooted for part in found for name in re.findall(r"\w+", part.split("#")[0])}
+    assert names <= set(front_door.__all__)

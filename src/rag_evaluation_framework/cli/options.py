@@ -54,6 +54,8 @@ DIALECT = click.option(
 LATEST = "the latest"
 """What an option that may name a run says without one."""
 DEFAULT_GLOB = "**/*.md"
+QUESTIONS = Path("questions.eval.json")
+"""Where questions are written, and looked for, where no file is named."""
 GLOB = click.option(
     "--glob",
     default=DEFAULT_GLOB,
@@ -528,6 +530,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
         *("judge_concurrency", "judge_timeout", "max_cost", "support"),
     ),
+    "Traces": ("since", "until", "services", "where"),
     "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
     "Files": (
         *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
