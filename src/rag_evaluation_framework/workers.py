@@ -382,7 +382,7 @@ class _Process:
         )
 
 
-# Processes that have nothing to do wait a little for the next work: a run scores first and blames then, and a
+# Processes that have nothing to do wait a little for the next work: one run scores after another, and a
 # sweep cuts its documents by one chunker after the other.
 
 _RESTING: list[Worker] = []

@@ -64,7 +64,7 @@ def test_the_program_alone_is_a_signpost_that_names_only_what_there_is() -> None
     named = set(re.findall(r"rag-eval ([a-z]+)", told.output))
     assert named <= set(COMMANDS)
     for title, commands in GROUPS.items():
-        assert re.search(rf"  {title.lower()} +{' '.join(commands)}\n", told.output)
+        assert re.search(rf"  {title.lower()} +{'  '.join(commands)}\n", told.output)
 
 
 @pytest.mark.parametrize("name", ["evaluate", "golden", "retrieval", "generate", "rank", "calibrate"])

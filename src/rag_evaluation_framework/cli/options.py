@@ -54,6 +54,8 @@ DIALECT = click.option(
 LATEST = "the latest"
 """What an option that may name a run says without one."""
 DEFAULT_GLOB = "**/*.md"
+QUESTIONS = Path("questions.eval.json")
+"""Where questions are written, and looked for, where no file is named."""
 GLOB = click.option(
     "--glob",
     default=DEFAULT_GLOB,

@@ -66,6 +66,8 @@ class JournalEntry:
     index: int
     result: SampleResult
     timing: Timing
+    blame: bytes | None = None
+    """What was found out while it was scored about where it failed: the line of another file."""
 
 
 class _GlancedResponse(msgspec.Struct):

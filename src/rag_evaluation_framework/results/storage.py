@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.recognition import DIALECTS
+from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
@@ -375,6 +376,19 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
     return thing.save(path, format=format)
 
 
+def readable_results(path: Path) -> dict[str, Any]:
+    """Read a results file whose fields are what they must be; it may lack some, as other tools' files do."""
+    document = read_results(path)
+    issues = [
+        issue
+        for issue in schema_issues("results", document)
+        if issue.code != "missing-field" or issue.path not in ("evaluation_id", "timestamp", "dataset_id")
+    ]
+    if issues:
+        raise InputError([issue.located(file=str(path)) for issue in issues])
+    return document
+
+
 def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     """Return the head and the rows of a results document; the rows have no samples."""
     metadata = document.get("metadata") or {}
@@ -446,7 +460,8 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     details = query.get("metric_details") or {}
     scores = [
         Score.scored(name, value, method=method(name), details=details.get(name))
-        for name, value in query_scores(query).items()
+        for name, written in query_scores(query).items()
+        if (value := written.get("value") if isinstance(written, Mapping) else written) is not None
     ]
     for name, told in (query.get("unscored_metrics") or {}).items():
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
