@@ -164,7 +164,7 @@ def test_what_there_is_is_documented() -> None:
     assert {f"## `{command}`" for command in commands_of(program)} <= set(page("commands.md").splitlines())
     # Pages declare metrics of their own in this process.
     metrics = {
-        each.name for each in all_metrics() if each.function.__module__.startswith(front_door.__name__)
+        each.name for each in all_metrics() if str(each.function.__module__).startswith(front_door.__name__)
     }
     assert metrics <= set(re.findall(r"### `([\w-]+)", page("metrics.md")))
     assert set(front_door.__all__) <= set(re.findall(r"`(\w+)`", page("python.md")))
