@@ -314,7 +314,7 @@ class _LazyGroup(click.Group):
 
 _START = (
     ("answers in a log", "rag-eval score answers.jsonl"),
-    ("an agent", "rag-eval init --agent http://localhost:4000, then rag-eval evaluate"),
+    ("an agent", "rag-eval probe http://localhost:4000 --write agent.yaml, then evaluate"),
     ("a folder of documents", "rag-eval generate docs/, then rag-eval retrieval docs/"),
     ("two runs", "rag-eval compare BEFORE AFTER"),
     ("nothing yet", "rag-eval demo"),

@@ -523,6 +523,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
         *("judge_concurrency", "judge_timeout", "max_cost"),
     ),
+    "Traces": ("since", "until", "services", "where"),
     "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
     "Files": (
         *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),

@@ -16,6 +16,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    LongCommand,
     metrics_option,
     new_screen,
     scoring_of,
@@ -43,7 +44,23 @@ Examples:
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
-@click.command("score", epilog=EXAMPLES)
+_COMMON = (
+    *(
+        "metrics",
+        "mapped",
+        "dataset",
+        "judge_models",
+        "judge_url",
+        "sample_size",
+        "format_",
+        "out",
+        "details",
+    ),
+    "as_json",
+)
+
+
+@click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]")
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
 @MAP
