@@ -542,9 +542,9 @@ class ResourceMeter:
 def _resident_megabytes() -> float | None:
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except OSError:  # only Linux tells it this way
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (AttributeError, OSError):  # only Linux tells it this way
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _spread(values: list[float]) -> Spread:
