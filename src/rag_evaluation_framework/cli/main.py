@@ -270,6 +270,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "calibrate": _Command(
             "calibrate", "Check the metrics of a run against human labels, and correct its figures."
         ),
+        "judge-card": _Command(
+            "judge_card", "Measure a judge on labelled texts before you trust it, and keep its card."
+        ),
         "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
     },
     "Set up": {
