@@ -92,6 +92,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         baseline=given["baseline"],
         judge=given["judge"],
         embedder=given["embedder"],
+        support=given["support"],
         documents=given["documents"],
         tags=tuple(given.get("tags", ())),
         sample_size=given["sample_size"],
