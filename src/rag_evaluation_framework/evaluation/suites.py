@@ -408,9 +408,8 @@ def judge_usage(methods: Methods) -> JudgeUsage | None:
     if judge is None or spending is None:
         return None
     usage = spending.usage or Usage()
-    return JudgeUsage(
-        judge=judge.name, calls=spending.calls, **asdict(usage), failed_votes=judge.failed_votes
-    )
+    told: Any = {"failed_votes": judge.failed_votes, "decided": getattr(methods.support, "decided", {})}
+    return JudgeUsage(judge=judge.name, calls=spending.calls, **asdict(usage), **told)
 
 
 class RunSpending:
@@ -543,9 +542,9 @@ class ResourceMeter:
 def _resident_megabytes() -> float | None:
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except OSError:  # only Linux tells it this way
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (AttributeError, OSError):  # only Linux tells it this way
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _spread(values: list[float]) -> Spread:
