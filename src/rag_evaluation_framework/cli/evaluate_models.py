@@ -95,7 +95,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
     ),
-    click.option("--dataset", type=FILE, help="Dataset of any dialect to evaluate instead of a split."),
+    click.option("--dataset", type=FILE, help="Dataset of any format to evaluate instead of a split."),
     click.option(
         "--base-url",
         metavar="URL",

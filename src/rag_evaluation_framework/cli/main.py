@@ -219,7 +219,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "generate": _Command(
             "generate", "Make questions with exact ground truth from a folder of documents."
         ),
-        "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
+        "convert": _Command("convert", "Convert a dataset or another file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."

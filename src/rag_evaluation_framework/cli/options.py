@@ -186,7 +186,7 @@ def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[s
     """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
     given = [name for name, value in choices.items() if value not in (None, ())]
     if resume and given:
-        raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(given)}")
 
 
 TARGET: tuple[Option[Any], ...] = (
