@@ -6,9 +6,11 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import cascade as benchmark
+from chat_server import running_chat
 
 from labelled_data import present
 from rag_evaluation_framework import UsageError, evaluate
@@ -164,24 +166,28 @@ def test_a_wrong_text_is_told(text: str, message: str) -> None:
 def test_a_run_by_a_cascade_says_who_decided(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def judge(prompt: str) -> str:
-        asked.append(prompt)
-        entries = [{"number": 1, "label": "unsupported", "evidence": 0, "quote": "", "reason": "not there"}]
+    def judge(prompt: dict[str, Any]) -> str:
+        asked.append(str(prompt))
+        entries = [{"number": 1, "label": "unsupported", "evidence": 0, "quote": ""}]
         return json.dumps({"claims": entries})
 
     said = "The old bridge was built in 1890 by Clara Weiss. It has a tower."
-    run = evaluate(
-        [{"question": "How is the bridge?", "answer": said, "contexts": EVIDENCE}],
-        metrics=["faithfulness"],
-        judge=judge,
-        support="cascade(lexical(low=0.0, high=0.8), judge)",
-        runs_directory=tmp_path,
-    )
+    with running_chat(judge) as server:
+        run = evaluate(
+            [{"question": "How is the bridge?", "answer": said, "contexts": EVIDENCE}],
+            metrics=["faithfulness"],
+            judge={"models": ("scripted",), "url": server.url},
+            support="cascade(lexical(low=0.0, high=0.8), judge)",
+            runs_directory=tmp_path,
+        )
     assert run.metrics["faithfulness"].value == 0.5
     assert len(asked) == 1
     (head,) = [json.loads(file.read_text()) for file in tmp_path.rglob("head.json")]
-    assert head["configuration"]["metrics"]["faithfulness"].startswith("cascade(lexical 0 to 0.8 > judge:")
+    method = head["configuration"]["metrics"]["faithfulness"]
+    assert method == "cascade(lexical 0 to 0.8 > judge:scripted)"
     assert "judge" in head["configuration"]
+    (kept,) = [json.loads(file.read_text()) for file in tmp_path.rglob("judge_usage.json")]
+    assert (kept["calls"], kept["decided"]) == (1, {"lexical": 1, "judge:scripted": 1})
 
 
 def test_the_target_is_held_on_sources_it_was_not_set_on_for_half_the_calls() -> None:

@@ -408,9 +408,8 @@ def judge_usage(methods: Methods) -> JudgeUsage | None:
     if judge is None or spending is None:
         return None
     usage = spending.usage or Usage()
-    return JudgeUsage(
-        judge=judge.name, calls=spending.calls, **asdict(usage), failed_votes=judge.failed_votes
-    )
+    told: Any = {"failed_votes": judge.failed_votes, "decided": getattr(methods.support, "decided", {})}
+    return JudgeUsage(judge=judge.name, calls=spending.calls, **asdict(usage), **told)
 
 
 class RunSpending:

@@ -41,6 +41,8 @@ _CASCADE = "cascade("
 # The bounds that bands are fitted to are one-sided ones of 95 %.
 _CONFIDENCE = 0.9
 _STEPS = 100
+# What a plan reckons with, before there are answers.
+_CLAIMS_OF_AN_ANSWER = 3
 _FEWEST, _FEWEST_SOURCES = 50, 3
 _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
@@ -130,6 +132,11 @@ class Cascade:
         for stage in self.stages[:-1]:
             share *= stage.band.asked if stage.band else 1.0
         return share
+
+    @property
+    def asked_answers(self) -> float:
+        """The share of answers about which the last stage is expected to be asked, of some claims each."""
+        return 1 - (1 - self.asked) ** _CLAIMS_OF_AN_ANSWER
 
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
