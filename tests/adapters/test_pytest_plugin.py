@@ -44,7 +44,7 @@ def registered() -> list[str]:
 def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pytester) -> None:
     shutil.copytree(FERRY, pytester.path, dirs_exist_ok=True)
     pytester.makepyfile(test_rag=TESTS)
-    ended = pytester.runpytest_inprocess("-q", "--strict-markers", "-p", "no:randomly", *registered())
+    ended = pytester.runpytest_subprocess("-q", "--strict-markers", "-p", "no:randomly", *registered())
     ended.assert_outcomes(passed=12, failed=4)  # 11 answers and the look; the gate, the name, lines 3 and 6
     ended.stdout.fnmatch_lines_random(
         [
@@ -63,7 +63,7 @@ def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pyte
 
 def test_an_answer_needs_its_data(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_answer(rag_eval_answer): pass")
-    ended = pytester.runpytest_inprocess("-q", *registered())
+    ended = pytester.runpytest_subprocess("-q", *registered())
     assert ended.ret != 0
     ended.stdout.fnmatch_lines(["*rag_eval_answer needs the data: @pytest.mark.rag_eval('agent.yaml')*"])
 
