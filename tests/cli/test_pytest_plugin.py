@@ -13,7 +13,7 @@ import pytest
 pytest_plugins = ["pytester"]
 
 FERRY = Path(__file__).parents[2] / "examples" / "ferry"
-PLUGIN = "rag_evaluation_framework.adapters.pytest_plugin"
+PLUGIN = "rag_evaluation_framework.cli.pytest_plugin"
 TESTS = """
 import pytest
 
@@ -72,4 +72,4 @@ def test_the_plug_in_costs_nothing_until_it_is_used() -> None:
     told = f"import sys, {PLUGIN}; print([name for name in sys.modules if name.startswith('rag_eval')])"
     loaded = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout
     package = PLUGIN.partition(".")[0]
-    assert loaded.strip() == str([f"{package}.version", package, f"{package}.adapters", PLUGIN])
+    assert loaded.strip() == str([f"{package}.version", package, f"{package}.cli", PLUGIN])
