@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean
+.PHONY: help setup demo release-check test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean fuzz soak mutants
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,16 +65,11 @@ $(VENV)/fixtures/%/.made:
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-EXAMPLE := examples/handbook
-RESULTS := demo-results
+demo: $(VENV)/.core ## install the package and tell the whole story offline, in 25 lines
+	@$(BIN)/rag-eval demo --force
 
-demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs and then chunkers
-	$(BIN)/rag-eval rank $(EXAMPLE)/ranking/qrels.trec $(EXAMPLE)/ranking/bm25.run $(EXAMPLE)/ranking/ngrams.run
-	@echo
-	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json -k 5 --out $(RESULTS) \
-	  --chunker 'recursive(chunk_size=200)' --chunker 'recursive(chunk_size=200, overlap=50)' \
-	  --chunker 'recursive(chunk_size=500)' --chunker 'fixed(tokens=100)' --chunker 'semantic(embedder=hashing)' \
-	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
+release-check: $(VENV)/.dev ## build wheel and sdist, and try the wheel in an empty environment: README, demo, types
+	@$(BIN)/python scripts/check_release.py --pyright
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal
@@ -92,18 +87,20 @@ quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the gro
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
-check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
+check: $(VENV)/.dev ## lint, formatting, types, the documentation's site, and the architecture test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/zensical build --strict
 	@$(BIN)/python -m pytest tests/test_architecture.py
 
 fix: $(VENV)/.dev ## let ruff repair and format what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## print the pages that come from the code
+docs: $(VENV)/.dev ## print the pages that come from the code, and build the site into site/
 	@$(BIN)/python docs/print_pages.py
+	@$(BIN)/zensical build --strict
 
 FIXTURES := tests/fixtures/make_fixtures.py
 fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
@@ -120,11 +117,30 @@ fixtures-traces: ## make the traces of the tests and of the example anew, with t
 fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the tests return, built with the real frameworks
 	@$(BIN)/python tests/framework_apps.py
 
-bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
+bench: $(VENV)/.bench ## measure speed against the named peers (docs/explanation/performance.md)
 	@$(BIN)/python -m benchmarks
+
+# atheris watches the readers from an environment of its own, where it need not agree with anything else.
+$(VENV)/fuzz/.made: pyproject.toml
+	@echo "installing atheris in an environment of its own (once)"
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@PIP_CONSTRAINT= $(@D)/bin/python -m pip --quiet --disable-pip-version-check install atheris --editable '.[hdf5,parquet,pdf,xlsx]'
+	@touch $@
+
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/fuzz/.made ## give every reader files that change where that reaches new code (FUZZ_SECONDS, by default 600)
+	@$(VENV)/fuzz/bin/python -m benchmarks.guided_fuzz $(FUZZ_SECONDS)
+
+SOAK_SECONDS ?= 600
+soak: $(VENV)/.dev ## evaluate, kill and resume again and again; nothing may grow (SOAK_SECONDS, by default 600)
+	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
+
+MUTANTS ?= 500
+mutants: $(VENV)/.dev ## put small faults into metrics, gate and journal; the tests must notice 90 % (MUTANTS, by default 500)
+	@$(BIN)/python -m benchmarks.mutation $(MUTANTS)
 
 cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
 	@$(BIN)/python -m benchmarks.cards
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis .cache site build dist

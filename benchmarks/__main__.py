@@ -9,8 +9,18 @@ from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# Run when named: half an hour of fuzzing, a quarter of embedding, and the two parts of ``datasets``.
-WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation", "fuzz", "traces"}
+# Run when named: what searches for faults at length, a quarter of an hour of embedding, and the two parts of
+# ``datasets``.
+WHEN_NAMED = {
+    "chroma_report",
+    "dataset_build",
+    "dataset_validation",
+    "fuzz",
+    "guided_fuzz",
+    "mutation",
+    "soak",
+    "traces",
+}
 # No benchmarks: they write files.
 TOOLS = {"cards", "text_shifts"}
 

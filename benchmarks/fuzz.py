@@ -402,7 +402,9 @@ def grammars() -> dict[str, Grammar]:
             "answers2.jsonl", (answers,), ("evaluate given.yaml --target @", "golden golden --target @")
         ),
         "results": Grammar(
-            "bad.results.json", (b"results",), ("validate @", "calibrate @ --labels labels.csv --label good")
+            "bad.results.json",
+            (b"results",),
+            ("validate @", "show @", "compare @ old", "calibrate @ --labels labels.csv --label good"),
         ),
         "journal": Grammar(
             "runs/old/journal.jsonl",

@@ -107,7 +107,7 @@ def coverage(
 
 
 def print_coverage() -> None:
-    """Print the table of docs/statistics.md."""
+    """Print the table of docs/explanation/statistics.md."""
     print("| n | " + " | ".join(map(str, SIZES)) + " |")
     print("| --- |" + " ---: |" * len(SIZES))
     for name, shape in SHAPES.items():

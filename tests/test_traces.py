@@ -58,7 +58,9 @@ def test_one_question_through_retrieval(tmp_path: Path) -> None:
     dataset = {"dataset_id": "tiny", "name": "Tiny", "version": "1.0.0", "queries": [question]}
     path = tmp_path / "tiny.eval.json"
     path.write_text(json.dumps({**dataset, "documents": documents}), encoding="utf-8")
-    check("retrieval", ran(tmp_path, "retrieval", path, "--store", "exact", "-k", "1"))
+    check(
+        "retrieval", ran(tmp_path, "retrieval", path, "--retriever", "dense", "--store", "exact", "-k", "1")
+    )
 
 
 @pytest.mark.parametrize("metric", ["string_match", "faithfulness"])

@@ -172,6 +172,13 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
     assert found[2] == found[0]
     assert again[1] == again[0]
     assert again[2] == again[0]
+    # A run that was ended in the middle knows nothing of what was found out about its first answers.
+    (run,) = (tmp_path / "1").iterdir()
+    kept = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)[:15]
+    (run / "journal.jsonl").write_bytes(b"".join(kept))
+    (run / "blame.jsonl").unlink()
+    result = evaluate(data, metrics=["faithfulness"], resume=run.name, runs_directory=run.parent)
+    assert ((run / "blame.jsonl").read_bytes(), result.blame) == (found[0][1], found[0][3])
 
 
 def test_every_metric_bound_to_methods_can_be_sent_to_another_process() -> None:

@@ -101,10 +101,25 @@ CHANGED["part"] = {key: CHANGED["new"][key] for key in ("ten-trip", "delay payme
 
 
 def answer(question):
+    """Answer as the environment variable FERRY says."""
+    return _answer(question, STATE)
+
+
+def faulty(question):
+    """Answer as the agent did before two of its answers were mended."""
+    return _answer(question, "faulty")
+
+
+def fixed(question):
+    """Answer as it does since."""
+    return _answer(question, "fixed")
+
+
+def _answer(question, state):
     """Answer by the first key that the question holds; decline without one."""
     q = question.lower()
     for key, told in RIGHT.items():
         if key in q:
-            text, doc, passage = CHANGED.get(STATE, {}).get(key, told)
+            text, doc, passage = CHANGED.get(state, {}).get(key, told)
             return {"answer": text, "contexts": [{"id": doc, "text": passage}]}
     return {"answer": DECLINE, "contexts": []}

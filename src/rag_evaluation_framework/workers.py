@@ -231,6 +231,9 @@ class Workers(Generic[Item, Result]):
     def _start(self) -> None:
         from multiprocessing.reduction import ForkingPickler
 
+        if os.name == "nt" and self._crew.engine == _PROCESSES:  # where a child inherits no descriptor
+            self._is_alone = True
+            return
         try:
             packed = bytes(ForkingPickler.dumps(self._work))
         except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here
@@ -382,7 +385,7 @@ class _Process:
         )
 
 
-# Processes that have nothing to do wait a little for the next work: a run scores first and blames then, and a
+# Processes that have nothing to do wait a little for the next work: one run scores after another, and a
 # sweep cuts its documents by one chunker after the other.
 
 _RESTING: list[Worker] = []

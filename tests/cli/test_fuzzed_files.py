@@ -13,6 +13,7 @@ import pytest
 from benchmarks import fuzz
 
 from command_lines import rag_eval
+from rag_evaluation_framework import Evaluation, load
 
 ROOT = Path(__file__).parents[2]
 FILES, SEED = 120, 16
@@ -90,3 +91,39 @@ def test_a_head_of_a_run_with_a_value_of_another_kind_is_a_broken_run(base: Path
     (tmp_path / "old" / "head.json").write_text(json.dumps({**head, "target": {"a": 1}}))
     listed = rag_eval("runs", "--runs-dir", tmp_path)
     assert "head.json: target: expected a text, got" in " ".join(listed.output.split())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("tags", 3, "query_results[0].tags: expected a list or null, got 3"),
+        ("error", {"kind": "x"}, '"query_results[0].error.message" is missing'),
+        (
+            "metric_details",
+            [1],
+            "query_results[0].metric_details: expected an object or null, got a list of 1",
+        ),
+        ("individual_metrics", {"token_f1": "2026"}, "token_f1: expected a number or an object or null"),
+    ],
+)
+def test_results_with_a_value_of_another_kind_are_a_clear_line(
+    base: Path, tmp_path: Path, field: str, value: object, told: str
+) -> None:
+    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written["query_results"][0][field] = value
+    (tmp_path / "odd.results.json").write_text(json.dumps(written))
+    refused = rag_eval("show", tmp_path / "odd.results.json")
+    assert told in str(refused.exception)
+    assert "odd.results.json" in str(refused.exception)
+
+
+def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, tmp_path: Path) -> None:
+    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    scores = {"token_f1": {"value": 0.25}, "rouge": {"value": None}, "string_match": None}
+    written["query_results"][0]["individual_metrics"] = scores
+    (tmp_path / "odd.results.json").write_text(json.dumps(written))
+    loaded = load(tmp_path / "odd.results.json")
+    assert isinstance(loaded, Evaluation)
+    assert [(each.metric, each.value) for each in next(iter(loaded.rows)).result.scores] == [
+        ("token_f1", 0.25)
+    ]

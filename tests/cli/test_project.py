@@ -234,6 +234,8 @@ def test_the_commands_of_the_workflow_run_as_they_stand(
     if service == "github":
         workflow = yaml_documents.decode((project / ".github" / "workflows" / "rag-eval.yml").read_bytes())
         assert workflow["on"]["push"]["branches"] == ["main"]
+        told = (Path(__file__).parents[2] / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+        assert (project / ".github" / "workflows" / "rag-eval.yml").read_text(encoding="utf-8") in told
         job = workflow["jobs"]["evaluate"]
         steps = {step["name"]: step["run"].splitlines() for step in job["steps"] if "name" in step}
         steps = {name: lines for name, lines in steps.items() if isinstance(lines, list)}

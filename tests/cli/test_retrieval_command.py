@@ -109,7 +109,7 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
     ("arguments", "message"),
     [
         (["nowhere", "--dataset", QUESTIONS], "got nothing at nowhere"),
-        ([DOCUMENTS], "dataset: expected the questions as --dataset FILE"),
+        ([DOCUMENTS], "there is no questions.eval.json\n          Make it: rag-eval generate"),
         ([], "corpus: expected a folder of documents"),
         ([DOCUMENTS, "--dataset", "nothing"], "no dataset 'nothing': there is no such path"),
         ([DOCUMENTS, "--dataset", QUESTIONS, "-k", "0"], "k: expected a whole number of at least 1, got 0"),

@@ -35,7 +35,7 @@ TABLE = pyarrow.Table.from_pylist(ROWS, schema=SCHEMA)
 
 
 def _in_spark(batches: Iterable[Any]) -> Iterator[Any]:
-    """What docs/scale.md gives to ``mapInArrow``."""
+    """What docs/how-to/scale.md gives to ``mapInArrow``."""
     for batch in batches:
         yield from score_batch(batch, METRICS).to_batches()
 

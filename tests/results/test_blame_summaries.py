@@ -10,6 +10,7 @@ import pytest
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameEvidence
 from rag_evaluation_framework.results.breakdowns import (
+    blame_line,
     blame_of_all,
     blame_summary,
     read_blames,
@@ -67,7 +68,7 @@ def test_blames_are_read_back_as_they_were_written(tmp_path: Path) -> None:
         ("q1", Blame("contradicted", "1 claim is contradicted", shown)),
         ("q2", replace(turns[2], why="turn 2: left aside", turns=turns)),
     ]
-    write_blames(tmp_path / "blame.jsonl", blames)
+    write_blames(tmp_path / "blame.jsonl", [blame_line(*each) for each in blames])
     assert list(read_blames(tmp_path / "blame.jsonl")) == blames
     write_blames(tmp_path / "blame.jsonl", [])
     assert list(read_blames(tmp_path / "blame.jsonl")) == []

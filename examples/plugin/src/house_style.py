@@ -1,4 +1,4 @@
-"""One component of each kind; keep what you need. ``docs/plugins.md`` explains them."""
+"""One component of each kind; keep what you need. ``docs/how-to/plugins.md`` explains them."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from rag_evaluation_framework.cli.options import (
     GLOB,
     KEY_ENV,
     MAX_COST,
+    QUESTIONS,
     RUNS_DIR,
     SEED,
     LongCommand,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval generate documents -o questions.eval.json
+  rag-eval generate documents
   rag-eval generate documents --level chunk --chunker 'recursive(chunk_size=500)' -o questions.jsonl
   rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 --unanswerable 1 -o q.eval.json
   rag-eval generate documents --model llama3:8b --base-url http://localhost:11434/v1 -o q.eval.json
@@ -86,7 +87,8 @@ _COMMON = (
     "--output",
     type=FILE,
     metavar="FILE",
-    help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.",
+    help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.  "
+    f"[default: {QUESTIONS}, without --dataset-name]",
 )
 @click.option(
     "--format",
@@ -243,9 +245,9 @@ def _check_model(given: dict[str, Any]) -> None:
 
 
 def _check_output(given: dict[str, Any], level: str, chunker: str | None) -> None:
-    """Refuse what leaves the dataset without a place, and a chunker that does not go with the level."""
+    """Give the dataset a place where none is named; refuse a chunker that does not go with the level."""
     if given["output"] is None and given["dataset_name"] is None and not given["upload_to_langsmith"]:
-        raise UsageError("-o: expected a file for the dataset, or --dataset-name, or --upload-to-langsmith")
+        given["output"] = QUESTIONS
     if level == "chunk" and chunker is None:
         raise UsageError("--chunker: expected one at chunk level, such as recursive(chunk_size=500)")
     if level == "token" and chunker is not None:

@@ -216,12 +216,16 @@ class _Command(NamedTuple):
 
 
 GROUPS: dict[str, dict[str, _Command]] = {
-    "Data": {
-        "validate": _Command(
-            "validate", "Check files against their schema, for consistency and for quality."
+    "Make": {
+        "generate": _Command(
+            "generate", "Make questions with exact ground truth from a folder of documents."
         ),
         "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
+        "validate": _Command(
+            "validate", "Check files against their schema, for consistency and for quality."
+        ),
+        "annotate": _Command("annotate", "Mark what is right on a page: passages, answers, citations."),
         "stats": _Command(
             "listing:stats_command",
             "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
@@ -229,53 +233,52 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "sample": _Command(
             "listing:sample_command", "Show records of a dataset, drawn at random, to be read."
         ),
-        "annotate": _Command("annotate", "Mark what is right on a page: passages, answers, citations."),
-        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
         "datasets": _Command(
             "listing:datasets_command", "List the datasets of a folder: id, version, size, what is broken."
         ),
-        "generate": _Command(
-            "generate", "Make questions with exact ground truth from a folder of documents."
-        ),
         "schema": _Command("listing:schema_command", "Print the JSON Schema of a kind of file."),
     },
-    "Evaluate": {
-        "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
-        "probe": _Command("probe", "Send one question to an agent and show what a run would read."),
-        "golden": _Command("golden", "Evaluate a system on golden sets: facts, relations, conversations …"),
-        "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
-        "retrieval": _Command(
-            "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
-        ),
+    "Run": {
         "score": _Command(
             "score", "Score a file of answers, or a saved run by other metrics; nobody is asked."
         ),
-        "calibrate": _Command(
-            "calibrate", "Check the metrics of a run against human labels, and correct its figures."
+        "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
+        "golden": _Command("golden", "Evaluate a system on golden sets: facts, relations, conversations …"),
+        "retrieval": _Command(
+            "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
         ),
+        "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
+        "probe": _Command("probe", "Send one question to an agent and show what a run would read."),
     },
-    "Results": {
-        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
-        "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
+    "Look": {
         "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
+        "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
         "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
-        "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
-        "export": _Command(
-            "merge:export_command", "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …"
+        "runs": _Command(
+            "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
         ),
         "trend": _Command(
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
         ),
+        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
         "serve": _Command("serve", "Show all that is stored as pages, with search, comparison and progress."),
-        "runs": _Command(
-            "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
+        "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
+        "export": _Command(
+            "merge:export_command", "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …"
         ),
     },
-    "Setting up": {
+    "Trust": {
+        "calibrate": _Command(
+            "calibrate", "Check the metrics of a run against human labels, and correct its figures."
+        ),
+        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
+    },
+    "Set up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
         "list": _Command(
             "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, dialects …"
         ),
+        "demo": _Command("demo", "Tell one story offline on the example that the package brings."),
     },
 }
 _COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -312,11 +315,10 @@ class _LazyGroup(click.Group):
 
 _START = (
     ("answers in a log", "rag-eval score answers.jsonl"),
-    ("an agent", "rag-eval init, then rag-eval evaluate --url http://localhost:4000"),
-    ("a folder of documents", "rag-eval generate docs/ --extractive -o questions.eval.json"),
-    ("", "then rag-eval retrieval docs/ --dataset questions.eval.json"),
+    ("an agent", "rag-eval probe http://localhost:4000 --write agent.yaml, then evaluate"),
+    ("a folder of documents", "rag-eval generate docs/, then rag-eval retrieval docs/"),
     ("two runs", "rag-eval compare BEFORE AFTER"),
-    ("nothing yet", "rag-eval init"),
+    ("nothing yet", "rag-eval demo"),
 )
 
 
@@ -327,7 +329,7 @@ def signpost(groups: Mapping[str, Iterable[str]]) -> str:
     lines += [f"  {have:<21}  {command}" for have, command in _START]
     lines += ["", "Commands"]
     width = max(map(len, groups))
-    lines += [f"  {title.lower():<{width}}  {' '.join(names)}" for title, names in groups.items()]
+    lines += [f"  {title.lower():<{width}}  {'  '.join(names)}" for title, names in groups.items()]
     lines += [
         "",
         "rag-eval COMMAND --help explains one. Nothing leaves this machine unless you name a URL or a model.",

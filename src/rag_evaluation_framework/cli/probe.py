@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, new_screen, show
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, LongCommand, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
@@ -41,7 +41,13 @@ Examples:
   rag-eval probe http://localhost:4000 --answer-path result.text --json"""
 
 
-@click.command("probe", epilog=EXAMPLES)
+_COMMON = (
+    *("path", "protocol", "model", "body", "headers", "message", "answer_path", "contexts_path", "write"),
+    "as_json",
+)
+
+
+@click.command("probe", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("address", required=False, metavar="[URL]")
 @click.option("--url", metavar="URL", help="The same as URL alone.")
 @ALLOW_HOST

@@ -31,6 +31,7 @@ from rag_evaluation_framework.cli.options import (
     DETAILS,
     EXISTING_FILE,
     PAIRED_TEST,
+    QUESTIONS,
     RUNS_DIR,
     WORKERS,
     LongCommand,
@@ -58,6 +59,16 @@ if TYPE_CHECKING:
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
 _DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
+# What is compared where nothing is named, and where the questions are then looked for.
+_COMPARED_CHUNKERS = (
+    "recursive(chunk_size=200)",
+    "recursive(chunk_size=500)",
+    _DEFAULT_CHUNKER,
+    "sentence(chunk_size=400)",
+    "markdown(chunk_size=1000)",
+)
+_COMPARED_RETRIEVERS = ("bm25", "dense", "fused")
+_COMPARED = ("chunker", "embedder", "retriever", "reranker", "index")
 _NONE = "none"
 # The settings of the file's section, and those beside it.
 _PATHS = ("corpus", "cache", "dataset", "output")
@@ -73,7 +84,7 @@ _NOT_GIVEN_AGAIN = frozenset(
 
 EXAMPLES = """\b
 Examples:
-  rag-eval retrieval documents --dataset questions.eval.json -k 5
+  rag-eval retrieval documents                              five chunkers and three retrievers
   rag-eval retrieval documents --dataset questions.eval.json -k 5 -k 10 \\
       --reranker none --reranker lexical \\
       --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'fixed(tokens=100)' --chunker sentence
@@ -106,16 +117,22 @@ _COMMON = (
     "--dataset",
     type=DATASET_OR_NOTHING,
     metavar="FILE|ID",
-    help="Dataset with the questions.  [default: CORPUS, if it is a dataset]",
+    help="Dataset with the questions.  [default: CORPUS, if it is a dataset, else questions.eval.json]",
 )
 @click.option(
     "--level",
     type=click.Choice(_LEVELS),
     help="Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
 )
-@_tried("--chunker", help=f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}]")
+@_tried(
+    "--chunker",
+    help=f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}; with nothing named, five]",
+)
 @_tried("--embedder", help="Embedder to try; may be repeated.  [default: hashing]")
-@_tried("--retriever", help="Retriever to try; may be repeated.  [default: dense]")
+@_tried(
+    "--retriever",
+    help="Retriever to try; may be repeated.  [default: dense; with nothing named, bm25, dense and fused]",
+)
 @_tried("--store", help="Store to try; may be repeated.  [default: chroma if installed, else exact]")
 @_tried(
     "--index",
@@ -184,10 +201,11 @@ def command(
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
-    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. Every combination is
-    evaluated; texts are embedded once and chunkings done once. Prints a ranked table for each k with
-    intervals, and says which differences from the best are significant. Each combination is a run in the
-    folder of the sweep; a sweep that was stopped goes on with the same options and --resume.
+    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. Where no part is named,
+    five chunkers and three retrievers are compared. Every combination is evaluated; texts are embedded once
+    and chunkings done once. Prints a ranked table for each k with intervals, and says which differences from
+    the best are significant. Each combination is a run in the folder of the sweep; a sweep that was stopped
+    goes on with the same options and --resume.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
@@ -288,6 +306,8 @@ def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
             of_texts = "specifications such as recursive(chunk_size=200)"
             expected = of_texts if name in _TEXTS else "a whole number"
             raise UsageError(f"{within}{name}: expected {expected}, got {shown(wrong[0])}")
+    if not any(asked[name] for name in _COMPARED):
+        asked |= {"chunker": list(_COMPARED_CHUNKERS), "retriever": list(_COMPARED_RETRIEVERS)}
     return asked
 
 
@@ -327,9 +347,11 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     except InputError:
         if path.is_file():
             raise
+        if questions is None and QUESTIONS.is_file():
+            questions = QUESTIONS
         if questions is None:
-            message = f"dataset: expected the questions as --dataset FILE, because {path} holds none"
-            raise UsageError(message) from None
+            message = f"--dataset: expected a file of questions, because {path} holds none and there is no "
+            raise UsageError(f"{message}{QUESTIONS}\n  Make it: rag-eval generate {path}") from None
         return Corpus.from_folder(path, asked.get("glob", DEFAULT_GLOB)), questions
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:

@@ -17,6 +17,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    LongCommand,
     metrics_option,
     new_screen,
     scoring_of,
@@ -44,7 +45,23 @@ Examples:
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
-@click.command("score", epilog=EXAMPLES)
+_COMMON = (
+    *(
+        "metrics",
+        "mapped",
+        "dataset",
+        "judge_models",
+        "judge_url",
+        "sample_size",
+        "format_",
+        "out",
+        "details",
+    ),
+    "as_json",
+)
+
+
+@click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]")
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
 @MAP
@@ -169,6 +186,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         map=mapped or None,
         judge=given["judge"],
         embedder=given["embedder"],
+        support=given["support"],
         documents=given["documents"],
         seed=given["seed"],
         runs_directory=given["runs_dir"],
@@ -227,7 +245,11 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
     with (
         opened_methods(
-            given["judge"], given["embedder"], given["documents"], spending=given["spending"]
+            given["judge"],
+            given["embedder"],
+            given["documents"],
+            support=given["support"],
+            spending=given["spending"],
         ) as methods,
         progress_told(methods, silent=given["as_json"]) as progress,
     ):

@@ -101,6 +101,14 @@ def kept_results(runs: Path) -> Path | None:
     return results_directory() if is_runs_directory(runs) else None
 
 
+def kept_names(runs: Path) -> list[str]:
+    """Return the names under which a project keeps results, in which the runs of a folder share."""
+    folder = kept_results(runs)
+    if folder is None or not folder.is_dir():
+        return []
+    return [path.name.partition(".")[0] for path in folder.iterdir()]
+
+
 # How each key is read.
 
 

@@ -84,6 +84,7 @@ from rag_evaluation_framework.records.scores import (
     BlameKind,
     SupportMethod,
 )
+from rag_evaluation_framework.results.breakdowns import blame_line
 
 
 def blame(
@@ -439,13 +440,13 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
 
 @dataclass(frozen=True, slots=True)
 class Blaming:
-    """Tells where an answer failed."""
+    """Tells where an answer failed, as a line of the run's file."""
 
     methods: Methods
 
-    def __call__(self, item: tuple[Sample, SampleResult]) -> tuple[str, Blame]:
+    def __call__(self, item: tuple[Sample, SampleResult]) -> bytes:
         documents = None if self.methods.corpus is None else self.methods.documents.texts
-        return item[1].sample_id, blamed(*item, documents)
+        return blame_line(item[1].sample_id, blamed(*item, documents))
 
     def name_of(self, item: tuple[Sample, object]) -> str:
         """Say which item it is."""

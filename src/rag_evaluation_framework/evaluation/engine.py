@@ -62,12 +62,9 @@ if TYPE_CHECKING:
 
 # The loop of a run: workers that ask, score and write results, and a keeper that makes them durable.
 #
-# A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk
-# is synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as
-# done.
-#
-# A target that answers many at once (``answer_many``) is asked in batches: each is scored, written and
-# synchronised as a whole.
+# A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk is
+# synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as done. A
+# target that answers many at once (``answer_many``) is asked in batches, each scored and written as a whole.
 
 SYNC_LINES = 64
 SYNC_SECONDS = 0.1
@@ -100,17 +97,29 @@ class _Finished:
     is_new: bool
 
 
+Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
+"""Tells where an answer failed, as a line of the file that keeps it."""
+_Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores an answer, or makes those scores of a result again that an endpoint failed at."""
+    """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed."""
 
     scorers: tuple[Scorer, ...]
+    blaming: Blaming | None = None
 
-    def __call__(self, item: tuple[Sample, Response | SampleResult]) -> tuple[Score, ...]:
+    def __call__(self, item: tuple[Sample, Response | SampleResult]) -> _Scored:
         sample, given = item
         if isinstance(given, SampleResult):
-            return rescored_result(sample, given, self.scorers).scores
-        return scored_result(sample, given, self.scorers).scores
+            result = rescored_result(sample, given, self.scorers)
+        else:
+            result = scored_result(sample, given, self.scorers)
+        blame = None
+        if self.blaming is not None:
+            with suppress(InputError):  # as the result, it cannot be written down: another is made of it
+                blame = self.blaming((sample, result))
+        return result.scores, blame
 
     def name_of(self, item: tuple[Sample, object]) -> str:
         """Say which item it is."""
@@ -121,13 +130,13 @@ _Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
 """A sample with its answer, or with its result where only scores are missing."""
 
 
-async def _scored(answered: Sequence[_Answered], scoring: Future[list[tuple[Score, ...]]]) -> list[_Finished]:
+async def _scored(answered: Sequence[_Answered], scoring: Future[list[_Scored]]) -> list[_Finished]:
     """Wait for the scores of a batch."""
     finished = []
     found_scores = await asyncio.wrap_future(scoring)
-    for (each, found, timing), scores in zip(answered, found_scores, strict=True):
+    for (each, found, timing), (scores, blame) in zip(answered, found_scores, strict=True):
         response = found if isinstance(found, Response) else found.response
-        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing)
+        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame)
         finished.append(_Finished(each.sample, entry, is_new=isinstance(found, Response)))
     return finished
 
@@ -155,9 +164,10 @@ class RunLoop:
         on_progress: Callable[[Progress], None] | None,
         on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
         spending: TargetSpending | None = None,
+        blaming: Blaming | None = None,
     ) -> None:
         self.stop = stop
-        self._spending = spending
+        self._spending, self._blaming = spending, blaming
         before = index.counts.before_resuming()
         self.done, self.failed = before.done, before.failed
         self.rescorable = self.reaskable = 0
@@ -246,8 +256,8 @@ class RunLoop:
 
     async def _work_on_recorded(self) -> None:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
-        scoring, left = Scoring(tuple(self._scorers)), self._total - self.done
-        waiting: deque[tuple[list[_Answered], Future[list[tuple[Score, ...]]]]] = deque()
+        scoring, left = Scoring(tuple(self._scorers), self._blaming), self._total - self.done
+        waiting: deque[tuple[list[_Answered], Future[list[_Scored]]]] = deque()
         with Workers(scoring, self._options.crew, total=left) as pool:
             while batch := list(islice(self._samples, pool.batch_size)):
                 try:
@@ -338,7 +348,7 @@ class RunLoop:
                 lines.append(line_of(finished.entry, run_seconds=seconds))
             except InputError:
                 result = writable_result(finished.sample, finished.entry.result, self._scorers)
-                finished = replace(finished, entry=replace(finished.entry, result=result))
+                finished = replace(finished, entry=replace(finished.entry, result=result, blame=None))
                 lines.append(line_of(finished.entry, run_seconds=seconds))
             self._written.append(finished)
         try:
@@ -431,6 +441,7 @@ def run_samples(
     on_progress: Callable[[Progress], None] | None = None,
     on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
     spending: TargetSpending | None = None,
+    blaming: Blaming | None = None,
     are_unchanged: bool = False,
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
@@ -447,8 +458,9 @@ def run_samples(
     alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
-    the end; it must open what it needs when it is first asked.
+    second; ``on_finished`` is called there too, with the entries that became durable; those of recorded
+    answers have what ``blaming`` tells of them. The target is closed at the end; it must open what it needs
+    when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():
@@ -473,6 +485,7 @@ def run_samples(
                     on_progress=on_progress,
                     on_finished=on_finished,
                     spending=spending,
+                    blaming=blaming,
                 ),
                 folder,
                 total=len(index.offsets),

@@ -44,17 +44,13 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.baselines import (
     Baseline,
     compared,
     compared_metrics,
     side_of,
 )
-from rag_evaluation_framework.results.breakdowns import (
-    blame_of_all,
-    write_blames,
-)
+from rag_evaluation_framework.results.breakdowns import FoundBlames, blame_of_all, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
@@ -218,6 +214,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     if tell is not None:
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
     judged_by = suite.methods if dataset.judge_calls else Methods()
+    blames = FoundBlames() if dataset.is_blamed else None
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
         outcome = run_samples(
             dataset.selection,
@@ -227,11 +224,13 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             options=suite.options,
             threads=suite.methods.threads,
             on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
+            on_finished=None if blames is None else blames.add,
             spending=_capped(suite),
+            blaming=None if blames is None else BLAME.get("blaming")(dataset.methods),
             are_unchanged=dataset.is_as_it_was,
         )
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, blames)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -257,8 +256,9 @@ def evaluation_of(
     outcome: RunOutcome,
     performance: Performance,
     workers: Workforce = 1,
+    blames: FoundBlames | None = None,
 ) -> Evaluation:
-    """Sum up one dataset's run."""
+    """Sum up one dataset's run; ``blames`` are those that were found while it was scored."""
     return evaluation_of_run(
         folder,
         samples=_samples_of(dataset, folder),
@@ -268,7 +268,7 @@ def evaluation_of(
         total=len(dataset.selection),
         metrics=tuple(scorer.name for scorer in dataset.scorers),
         directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-        blamed_by=_blamed(dataset, folder, workers),
+        blamed_by=_blamed(dataset, folder, workers, blames),
         performance=performance,
         unmeasured=dataset.unmeasured,
     )
@@ -282,15 +282,16 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blamed(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> str | None:
+def _blamed(
+    dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FoundBlames | None
+) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    if not dataset.is_blamed:
-        return None
-    method: str = BLAME.get("blamed_by")
-    if are_figures_kept(folder):
+    method: str | None = BLAME.get("blamed_by") if dataset.is_blamed else None
+    if method is None or are_figures_kept(folder):
         return method
+    lines = None if found is None else found.of_all(len(dataset.selection))
     try:
-        write_blames(folder.blame_path, _blames(dataset, folder, workers))
+        write_blames(folder.blame_path, lines or _blames(dataset, folder, workers))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
     return method
@@ -302,7 +303,7 @@ def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
     return (kept_samples(folder.path) if is_file else None) or dataset.selection
 
 
-def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[tuple[str, Blame]]:
+def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
     rows = rows_of_folder(folder, _samples_of(dataset, folder))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
     blaming = BLAME.get("blaming")(dataset.methods)
@@ -336,6 +337,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **suite.methods.local_model,
             **(
                 {"embedding_roles": roles}
                 if (roles := getattr(suite.target, "embedding_roles", None))
@@ -406,9 +408,8 @@ def judge_usage(methods: Methods) -> JudgeUsage | None:
     if judge is None or spending is None:
         return None
     usage = spending.usage or Usage()
-    return JudgeUsage(
-        judge=judge.name, calls=spending.calls, **asdict(usage), failed_votes=judge.failed_votes
-    )
+    told: Any = {"failed_votes": judge.failed_votes, "decided": getattr(methods.support, "decided", {})}
+    return JudgeUsage(judge=judge.name, calls=spending.calls, **asdict(usage), **told)
 
 
 class RunSpending:
@@ -541,9 +542,9 @@ class ResourceMeter:
 def _resident_megabytes() -> float | None:
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except OSError:  # only Linux tells it this way
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (AttributeError, OSError):  # only Linux tells it this way
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _spread(values: list[float]) -> Spread:
@@ -558,13 +559,12 @@ def rescored_head(
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    before = {
-        name: value for name, value in folder.head.configuration.items() if name not in (JUDGE, READING)
-    }
+    left_out, methods = (JUDGE, READING, "support"), methods or Methods()
+    before = {name: value for name, value in folder.head.configuration.items() if name not in left_out}
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,
-        configuration={**before, "metrics": metrics, **judge_fields(methods or Methods())},
+        configuration={**before, "metrics": metrics, **judge_fields(methods), **methods.local_model},
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
 

@@ -2,8 +2,8 @@
 
 A metric is a function under :func:`metric`, which names the view that it reads. Its docstring has four parts:
 the first line says what it measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph.
-``rag-eval list metrics`` and ``docs/metrics.md`` are printed from these declarations. Installed packages add
-theirs as entry points of ``rag_evaluation_framework.metrics``.
+``rag-eval list metrics`` and ``docs/reference/metrics.md`` are printed from these declarations. Installed
+packages add theirs as entry points of ``rag_evaluation_framework.metrics``.
 
 Names: ``ndcg``, ``ndcg@10``, ``rbp(p=0.5)``, ``rbp(p=0.5)@10``. trec_eval's spellings (``P_10``, ``P.10``,
 ``ndcg_cut_10``, ``recip_rank``) are accepted as aliases and print under our names.

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import msgspec
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
-from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
@@ -36,7 +35,7 @@ from rag_evaluation_framework.results.run_folder import (
     runs_ending_in,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
-from rag_evaluation_framework.results.storage import rows_of_document
+from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -265,7 +264,7 @@ def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
 
 
 def _of_file(path: Path) -> Baseline:
-    runs = list(_of_document(read_results(path)))
+    runs = list(_of_document(readable_results(path)))
     return Baseline(name=path.name, runs={run.head.dataset_id: run for run in runs})
 
 

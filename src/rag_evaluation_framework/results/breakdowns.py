@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.strict_json import encode, read_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
+from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.text.display import short_repr
 
@@ -53,9 +57,38 @@ class BlameSummary:
         return asdict(self)
 
 
-def write_blames(path: Path, blames: Iterable[tuple[str, Blame]]) -> None:
-    """Write the ids of samples with their blame."""
-    write_lines(path, ([sample_id, blame_fields(each)] for sample_id, each in blames))
+def blame_line(sample_id: str, blame: Blame) -> bytes:
+    """Return the line of a sample."""
+    return encode([sample_id, blame_fields(blame)]) + b"\n"
+
+
+class FoundBlames:
+    """The lines that are found while the answers of a run are scored, out of memory."""
+
+    def __init__(self) -> None:
+        self._lines = TemporaryFile()  # noqa: SIM115  # it lives as long as this object
+        weakref.finalize(self, self._lines.close)
+        self._found = 0
+
+    def add(self, entries: Iterable[JournalEntry]) -> None:
+        """Keep the lines of entries, as long as none is missing and none comes out of turn."""
+        for entry in entries:
+            if entry.blame is not None and entry.index == self._found:
+                self._lines.write(entry.blame)
+                self._found += 1
+
+    def of_all(self, total: int) -> Iterator[bytes] | None:
+        """Return the lines of so many samples in the order of the dataset; ``None`` if not all are here."""
+        if self._found != total:
+            return None
+        self._lines.seek(0)
+        return iter(self._lines)
+
+
+def write_blames(path: Path, lines: Iterable[bytes]) -> None:
+    """Write the lines of samples."""
+    with atomic_writer(path) as file:
+        file.writelines(lines)
 
 
 def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame]]:

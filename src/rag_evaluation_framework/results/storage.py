@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.recognition import DIALECTS
+from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
@@ -27,11 +28,12 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
@@ -52,6 +54,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
+from rag_evaluation_framework.results.verdicts import written_thresholds
 from rag_evaluation_framework.statistics.intervals import Interval
 
 # The results files of a folder: their names, and what each says about itself without being read
@@ -375,6 +378,19 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
     return thing.save(path, format=format)
 
 
+def readable_results(path: Path) -> dict[str, Any]:
+    """Read a results file whose fields are what they must be; it may lack some, as other tools' files do."""
+    document = read_results(path)
+    issues = [
+        issue
+        for issue in schema_issues("results", document)
+        if issue.code != "missing-field" or issue.path not in ("evaluation_id", "timestamp", "dataset_id")
+    ]
+    if issues:
+        raise InputError([issue.located(file=str(path)) for issue in issues])
+    return document
+
+
 def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     """Return the head and the rows of a results document; the rows have no samples."""
     metadata = document.get("metadata") or {}
@@ -393,9 +409,13 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
 
 
 def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
-    found = metric_figures(document)
+    found = dict(metric_figures(document))
+    if isinstance(passed := (document.get("summary") or {}).get(PASS_RATE), Mapping):
+        found[PASS_RATE] = passed
     return {
-        name: _figure(name, written) for name, written in found if {"value", "n_scored"} <= written.keys()
+        name: _figure(name, written)
+        for name, written in found.items()
+        if {"value", "n_scored"} <= written.keys()
     }
 
 
@@ -417,6 +437,7 @@ def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
         ),
         columns=totals.columns(),
         blame=msgspec.convert(document.get("blame"), BlameSummary | None),
+        thresholds=written_thresholds(head.configuration),
         read_rows=lambda: rows,
         document=document,
     )
@@ -446,7 +467,8 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     details = query.get("metric_details") or {}
     scores = [
         Score.scored(name, value, method=method(name), details=details.get(name))
-        for name, value in query_scores(query).items()
+        for name, written in query_scores(query).items()
+        if (value := written.get("value") if isinstance(written, Mapping) else written) is not None
     ]
     for name, told in (query.get("unscored_metrics") or {}).items():
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
@@ -477,6 +499,8 @@ def _response(query: Mapping[str, Any]) -> Response:
         text=query.get("generated_answer"),
         hits=tuple(hits or (Hit(id=str(each)) for each in retrieved)),
         contexts=tuple(query.get("contexts") or ()),
+        context_origin=query.get("context_origin"),
+        usage=msgspec.convert(query.get("usage"), Usage | None),
         latency_ms=query.get("latency_ms"),
         failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
     )

@@ -16,7 +16,6 @@ import msgspec
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
-from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, read_bytes
@@ -32,7 +31,7 @@ from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_evaluations import evaluation_of_run
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
 from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document
+from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
@@ -57,7 +56,7 @@ def load(
     if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
         return load_run(RunFolder.open(place, runs_directory), dataset)
     if path.name.endswith(SUFFIXES) or path.name == "results.json":
-        return evaluation_of_document(read_results(path))
+        return evaluation_of_document(readable_results(path))
     if path.exists():
         return read_dataset(path, map=map)
     raise UsageError(

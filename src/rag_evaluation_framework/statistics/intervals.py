@@ -1,6 +1,6 @@
 """Intervals of a mean or share, and the distributions behind them.
 
-Which interval a mean gets was chosen by how often it covers the truth: ``docs/statistics.md`` has the table.
+Which interval a mean gets was chosen by how often it covers the truth (``docs/explanation/statistics.md``).
 The bootstrap and the normal approximation take the spread from the values. Where these are all equal, the
 interval has no width, and would claim a certainty that nobody has: :func:`mean_interval` never gives one.
 """

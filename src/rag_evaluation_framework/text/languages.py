@@ -20,7 +20,7 @@ _KEPT = 4096
 # Texts in Latin letters with fewer words or letters than these are names and numbers as often as not.
 _LEAST_WORDS, _LEAST_LETTERS = 3, 10
 # How sure the library must be of a language, and that it is not English: in few words, or beside a small word
-# of English, surer. Measured on English texts and on sentences of our own: docs/scoring.md.
+# of English, surer. Measured on English texts and on sentences of our own: docs/explanation/scoring.md.
 _LEAST_SHARE, _MOST_ENGLISH = 0.4, 0.01
 _LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.8, 0.003
 _FEW_WORDS, _NEIGHBOURS = 3, 4
@@ -104,6 +104,13 @@ def language_of(text: str) -> str | None:
     >>> language_of("Die Rückgabefrist beträgt neunzig Tage."), language_of("30 days")
     ('de', None)
     """
+    found = _by_rules(text)
+    return _by_letters(*found) if isinstance(found, tuple) else found
+
+
+@lru_cache(maxsize=_KEPT)
+def _by_rules(text: str) -> str | tuple[str, int, int] | None:
+    """Return the language as far as no library is needed, else what to ask it by."""
     read = text[:_READ]
     if _OF_NO_WORDS.search(read):
         read = _NO_WORDS.sub(" ", read)
@@ -112,17 +119,19 @@ def language_of(text: str) -> str | None:
     words = _WORD.findall(read.lower().replace("’", "'"))
     if len(words) < _LEAST_WORDS or sum(map(len, words)) < _LEAST_LETTERS:
         return None
-    english = sum(word in _OF_ENGLISH for word in words)
-    if english >= 2 and english >= len(words) / 8:
-        return "en"
-    return _by_letters(read, len(words), english)
+    english = sum([word in _OF_ENGLISH for word in words])
+    return "en" if english >= 2 and english >= len(words) / 8 else (read, len(words), english)
 
 
 def foreign_language(texts: Iterable[str], languages: Collection[str]) -> str | None:
     """Return the name of the language of texts; ``None`` if one is in these, or none can be told."""
-    first = None
+    looked_at: list[str] = []  # the library takes long to load: it is asked where no text tells by itself
     for text in texts:
-        language = language_of(text)
+        if _by_rules(text) in languages:
+            return None
+        looked_at.append(text)
+    first = None
+    for language in map(language_of, looked_at):
         if language in languages:
             return None
         first = first or language
