@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from operator import mul
 
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
@@ -27,19 +28,33 @@ _KEPT_BODIES = 32
 _FURTHEST = 15.0
 
 
+_FEATURES = (
+    *("form_share", "names", "numbers", "number_share", "pair_share"),
+    *("uncovered", "length", "of_record", "withheld"),
+)
+
+
+_NO_WEIGHTS = (0.0,) * len(_FEATURES)
+
+
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
     """Return the features as numbers; all but two, of length and of records, grow with what is missing."""
-    return {
-        "form_share": features.new_forms / (features.words + 3),
-        "names": math.log1p(features.new_names),
-        "numbers": math.log1p(len(features.new_numbers)),
-        "number_share": len(features.new_numbers) / (len(features.numbers) + 1),
-        "pair_share": features.parted_pairs / (features.pairs + 2),
-        "uncovered": 1.0 - features.covered,
-        "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
-        "of_record": float(features.is_of_record),
-        "withheld": float(features.is_withheld),
-    }
+    return dict(zip(_FEATURES, _values(features), strict=True))
+
+
+def _values(features: ClaimFeatures) -> tuple[float, ...]:
+    new_numbers = len(features.new_numbers)
+    return (
+        features.new_forms / (features.words + 3),
+        math.log1p(features.new_names),
+        math.log1p(new_numbers),
+        new_numbers / (len(features.numbers) + 1),
+        features.parted_pairs / (features.pairs + 2),
+        1.0 - features.covered,
+        math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
+        float(features.is_of_record),
+        float(features.is_withheld),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +75,9 @@ class SupportModel:
 
     def claim_odds(self, features: ClaimFeatures) -> float:
         """Return the log-odds that a claim is not supported."""
-        values = feature_values(features)
-        odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
+        # The sum is exact, so that a feature without a weight changes nothing, nor does their order.
+        weights = map(self.weights.get, _FEATURES, _NO_WEIGHTS)
+        odds = self.bias + math.fsum(map(mul, weights, _values(features)))
         is_lacking = features.has_new_figure or features.is_withheld
         return _bounded(max(odds, self.least_odds) if is_lacking else odds)
 
