@@ -312,6 +312,9 @@ class ClaimFeatures(NamedTuple):
     """Whether it says something that a record denies or leaves open."""
 
 
+_NO_FEATURES = ClaimFeatures((), (), 0, 0, 0, (), (), False, 0, 0, None, 0.0, False, False)
+
+
 class _Said(NamedTuple):
     """What a claim says, in reading order."""
 
@@ -333,7 +336,8 @@ def _said(claim: str) -> _Said:
     return _Said(keys, frozenset(keys), forms, frozenset(forms), numbers, read)
 
 
-_tokens = lru_cache(maxsize=_KEPT_CLAIMS)(content_tokens)
+claim_tokens = lru_cache(maxsize=_KEPT_CLAIMS)(content_tokens)
+"""Returns the content tokens of a claim, which several metrics ask for."""
 
 
 class _Asked(NamedTuple):
@@ -385,6 +389,27 @@ class EvidenceBody:
             found = self._found[claim] = self._features(claim)
         return found
 
+    def features_at_best(self, claim: str) -> ClaimFeatures | None:
+        """Return features in which nothing is more lacking than it is, and something may be less.
+
+        They are found at a fraction of the cost. ``None`` where that is not so: of records, of Chinese.
+        """
+        said = _said(claim)
+        if self._records or not said.distinct or not claim.isascii():
+            return None
+        places, asked = self._places, self._question
+        held = list(map(places.__getitem__, said.keys))
+        sought = said.distinct - asked.keys
+        unknown = sum([not places[key] for key in sought])
+        return _NO_FEATURES._replace(
+            keys=said.keys,
+            words=len(said.forms),
+            new_forms=len(said.distinct_forms - self._forms - asked.forms),
+            pairs=len(held) - 1,
+            parted_pairs=list(map(and_, held, held[1:])).count(0),
+            covered=1.0 - unknown / len(said.distinct),
+        )
+
     def _features(self, claim: str) -> ClaimFeatures:
         said, places = _said(claim), self._places
         keys, distinct, forms, numbers = said.keys, said.distinct, said.forms, said.numbers
@@ -394,7 +419,7 @@ class EvidenceBody:
         tokens: Sequence[Token] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
-            tokens = without_junctures(_tokens(claim), known)
+            tokens = without_junctures(claim_tokens(claim), known)
             keys = [token.text for token in tokens]
             distinct = frozenset(keys)
         held = list(map(places.__getitem__, keys))
@@ -402,7 +427,7 @@ class EvidenceBody:
         unknown = {key for key in sought if not places[key]}
         new: Sequence[Token] = ()
         if unknown:
-            new = [each for each in tokens or _tokens(claim) if each[0] in unknown]
+            new = [each for each in tokens or claim_tokens(claim) if each[0] in unknown]
         new_numbers = [
             each
             for each, read in zip(numbers, said.readings, strict=True)

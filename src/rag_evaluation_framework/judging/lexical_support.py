@@ -24,6 +24,8 @@ from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 _LONGEST_CLAIM = 45
 # As many as the metrics of a few answers ask about.
 _KEPT_BODIES = 32
+# What is certainly not supported is by more than this.
+_ROUNDING = 1e-9
 # Odds are kept within e^±15, so that no probability is exactly 0 or 1.
 _FURTHEST = 15.0
 
@@ -34,6 +36,7 @@ _FEATURES = (
 )
 
 
+_OF_WHAT_LACKS = tuple(name for name in _FEATURES if name not in ("length", "of_record"))
 _NO_WEIGHTS = (0.0,) * len(_FEATURES)
 
 
@@ -135,6 +138,7 @@ class LexicalSupport:
 
     def __init__(self, model: SupportModel | None = None) -> None:
         self._model = model or shipped_model()
+        self._is_bounded = all(self._model.weights.get(name, 0.0) >= 0 for name in _OF_WHAT_LACKS)
 
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
@@ -148,10 +152,14 @@ class LexicalSupport:
 
     def supports_any(self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = "") -> bool:
         """Tell whether the evidence supports one of the claims at least; the others are not looked at."""
-        body = _body(tuple(evidence), question)
-        return any(
-            self._probability(body.features(_told(claim))) >= self._model.threshold for claim in claims
-        )
+        body, least = _body(tuple(evidence), question), self._model.threshold
+        for told in map(_told, claims):
+            at_best = body.features_at_best(told) if self._is_bounded else None
+            if at_best is not None and self._probability(at_best) < least - _ROUNDING:
+                continue
+            if self._probability(body.features(told)) >= least:
+                return True
+        return False
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         features = body.features(_told(claim))
