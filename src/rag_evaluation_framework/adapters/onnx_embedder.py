@@ -43,6 +43,8 @@ class OnnxEmbedder:
     for none.
     """
 
+    engines = ("ray",)  # on one machine it uses all cores by itself
+
     def __init__(
         self,
         path: str | Path,

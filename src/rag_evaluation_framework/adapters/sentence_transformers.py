@@ -75,6 +75,7 @@ class SentenceTransformerEmbedder(_LocalModel):
     """
 
     name, role, of_library = "sentence_transformers", "embedder", "SentenceTransformer"
+    engines = ("ray",)  # on one machine it uses all cores, or the GPU, by itself
 
     def __init__(
         self,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 from rag_evaluation_framework.components import (
@@ -189,6 +190,8 @@ OnChunking = Callable[[Chunking], None]
 """Told of a chunking before anything is embedded; it may refuse it."""
 
 _BYTES_A_NUMBER = 4
+# Of a search by words that workers share, so many queries at a time: each time they are sent the index.
+_SEARCHED_AHEAD = 1 << 14
 # Of an index that exists, and may be large, every vector is compared with so many questions.
 _MEASURED = 50
 
@@ -377,6 +380,8 @@ class _Index:
         self._searched = retriever if self._is_existing else self._dense and self._dense.store
         self.embedder = self._dense.embedder if self._dense else None
         self._memory = self.embedder if isinstance(self.embedder, RememberingEmbedder) else None
+        if self._memory is not None:
+            self._memory.workers = sweep.workers
         # Where a shorter list is the beginning of a longer one, the deepest serves all.
         self._is_stable = has_stable_prefixes(retriever, sweep.grid.depths[-1])
         self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
@@ -415,13 +420,23 @@ class _Index:
         found = self._found.setdefault(searched, {})
         new = [query for query in dict.fromkeys(queries) if query not in found]
         if new:
+            if isinstance(self.retriever, BM25Retriever) and not crew_of(self._sweep.workers).is_alone:
+                new = self._with_those_to_come(new, found)
             begun = time.perf_counter()
             found.update(zip(new, self._retrieved(new, searched), strict=True))
             self.search_seconds += time.perf_counter() - begun
         return [found[query][:depth] for query in queries]
 
+    def _with_those_to_come(self, new: Sequence[str], found: Mapping[str, object]) -> list[str]:
+        """Return queries with the next ones of the sweep, so that there is something for workers to share."""
+        left = (query for query in self._sweep.queries if query not in found)
+        return list(dict.fromkeys(chain(new, islice(left, _SEARCHED_AHEAD))))
+
     def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
-        hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
+        if isinstance(self.retriever, BM25Retriever):
+            hits = self.retriever.retrieve(queries, depth, workers=self._sweep.workers)
+        else:
+            hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
         for of_one in () if self._is_existing else hits:
             places = [_place(chunk) for chunk in of_one]
             if len(set(places)) < len(places) or not self._places.issuperset(places):
