@@ -78,6 +78,7 @@ EXTRAS = {
 SLOW = {
     "aiohttp",
     "asyncio",
+    "filelock",
     "importlib.metadata",
     "jinja2",
     "jsonschema_rs",

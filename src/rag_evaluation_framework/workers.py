@@ -233,6 +233,9 @@ class Workers(Generic[Item, Result]):
     def _start(self) -> None:
         from multiprocessing.reduction import ForkingPickler
 
+        if os.name == "nt" and self._crew.engine == _PROCESSES:  # where a child inherits no descriptor
+            self._is_alone = True
+            return
         try:
             packed = bytes(ForkingPickler.dumps(self._work))
         except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here

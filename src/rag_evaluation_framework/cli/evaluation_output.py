@@ -92,6 +92,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         baseline=given["baseline"],
         judge=given["judge"],
         embedder=given["embedder"],
+        support=given["support"],
         documents=given["documents"],
         tags=tuple(given.get("tags", ())),
         sample_size=given["sample_size"],
@@ -278,3 +279,7 @@ def progress_told(
             from rag_evaluation_framework.reports.overviews import spending_text
 
             click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
+        if any((decided := getattr(methods.support, "decided", {})).values()):
+            from rag_evaluation_framework.reports.overviews import stages_text
+
+            click.echo(stages_text(decided), err=True)

@@ -384,6 +384,12 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…).",
     ),
     click.option(
+        "--support",
+        metavar="METHOD",
+        help="Who decides which claims the evidence supports: lexical, judge, a model on this machine, as in "
+        "entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
+    ),
+    click.option(
         "--corpus",
         type=EXISTING_FOLDER,
         metavar="DIR",
@@ -422,6 +428,7 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
         "judge": {name: value for name, value in judge.items() if value is not None},
         "spending": capped(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
+        "support": given.pop("support"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
 
@@ -521,7 +528,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout", "max_cost"),
+        *("judge_concurrency", "judge_timeout", "max_cost", "support"),
     ),
     "Traces": ("since", "until", "services", "where"),
     "Statistics": ("resamples", "test", "paired_test", "level", "blame"),

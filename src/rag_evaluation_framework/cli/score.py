@@ -185,6 +185,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         map=mapped or None,
         judge=given["judge"],
         embedder=given["embedder"],
+        support=given["support"],
         documents=given["documents"],
         seed=given["seed"],
         runs_directory=given["runs_dir"],
@@ -242,7 +243,11 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
     with (
         opened_methods(
-            given["judge"], given["embedder"], given["documents"], spending=given["spending"]
+            given["judge"],
+            given["embedder"],
+            given["documents"],
+            support=given["support"],
+            spending=given["spending"],
         ) as methods,
         progress_told(methods, silent=given["as_json"]) as progress,
     ):

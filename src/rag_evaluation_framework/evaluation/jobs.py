@@ -84,6 +84,7 @@ from rag_evaluation_framework.results.verdicts import read_thresholds
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, Spending
+    from rag_evaluation_framework.records.scores import SupportMethod
     from rag_evaluation_framework.retrieval.sweep import Grid
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
@@ -110,6 +111,7 @@ class Job:
     baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
     embedder: str | Embedder | None = None
+    support: str | SupportMethod | None = None
     documents: Corpus | str | Path | None = None
     tags: tuple[str, ...] = ()
     sample_size: int | None = None
@@ -154,7 +156,12 @@ def prepared(job: Job) -> Iterator[Suite]:
         manifest, gate = _gated(_manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
         with opened_methods(
-            job.judge, job.embedder, job.documents, declared=manifest.judge, spending=spending
+            job.judge,
+            job.embedder,
+            job.documents,
+            support=job.support,
+            declared=manifest.judge,
+            spending=spending,
         ) as methods:
             suite = _suite_of(job, manifest, gate, methods, secrets)
             _check_capped(suite)
