@@ -241,10 +241,6 @@ class _Drafting:
         drafted = (_draft(made, document, passages) for made in considered)
         return [each.draft for each in _chosen([each for each in drafted if each is not None], most)]
 
-    def name_of(self, document: Document) -> str:
-        """Say which document it is."""
-        return f"document {document.id}"
-
 
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:
     chinese = [each for each in passages.statements if has_unspaced_script(each.text)]
