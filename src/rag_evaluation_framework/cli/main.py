@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DefaultsByCommand, with_configuration
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import (
     ModelOutageError,
@@ -297,7 +298,7 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(
             import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
         )
-        return with_look(command)
+        return with_configuration(cmd_name, with_look(command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -341,6 +342,7 @@ def signpost(groups: Mapping[str, Iterable[str]]) -> str:
 @click.pass_context
 def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    context.default_map = DefaultsByCommand()
     if context.invoked_subcommand is None:
         click.echo(signpost(GROUPS))
 
