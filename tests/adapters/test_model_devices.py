@@ -58,7 +58,7 @@ def emptied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (64, [64], "cuda (H200)"),
         (20, [64, 32, 16], "cuda (H200)"),
-        (0, [64, 32, 16, 8, 4, 2, 1, 1], "cpu: the GPU has too little memory"),
+        (0, [64, 32, 16, 8, 4, 2, 1, 64], "cpu: the GPU has too little memory"),
     ],
 )
 def test_a_batch_that_does_not_fit_is_halved_and_at_last_the_processor_works(

@@ -39,7 +39,7 @@ class _LocalModel:
     """A model of sentence-transformers, loaded when it is first used, on the device that is there.
 
     A batch for which the device has too little memory is halved; where one text is too much, the model moves
-    to the processor. ``batch_size`` is then what fitted.
+    to the processor. ``batch_size`` is what fits.
     """
 
     name: str
@@ -51,7 +51,7 @@ class _LocalModel:
         if batch_size < 1:
             raise UsageError(f"{self.name}: batch_size: expected at least 1, got {batch_size}")
         self.model_name_or_path = str(model_name_or_path)
-        self.batch_size = batch_size
+        self.batch_size = self._given_size = batch_size
         self._device = device
         self._has_moved = False
 
@@ -98,7 +98,7 @@ class _LocalModel:
                 self.batch_size //= 2
             else:
                 self._model.to("cpu")
-                self._has_moved = True
+                self._has_moved, self.batch_size = True, self._given_size
             if is_gpu:
                 extra_module("torch", feature=type(self).__name__, extra=EXTRA).cuda.empty_cache()
 
