@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench fuzz soak mutants cards clean
+.PHONY: help setup demo release-check test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean fuzz soak mutants
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,9 @@ setup: $(VENV)/.dev ## create .venv and install everything for development
 
 demo: $(VENV)/.core ## install the package and tell the whole story offline, in 25 lines
 	@$(BIN)/rag-eval demo --force
+
+release-check: $(VENV)/.dev ## build wheel and sdist, and try the wheel in an empty environment: README, demo, types
+	@$(BIN)/python scripts/check_release.py --pyright
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal

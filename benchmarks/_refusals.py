@@ -50,13 +50,13 @@ def is_for_writing(source: str) -> bool:
     return (int(prompt) if prompt != source else zlib.crc32(source.encode())) % 2 == 0
 
 
-def completion_rows(data: Path, system: str) -> list[dict[str, str]]:
-    """Return the completions of XSTest that report, as they stand in the file."""
+def completion_rows(data: Path, system: str, *, every: bool = False) -> list[dict[str, str]]:
+    """Return the completions of XSTest that report, or every one, as they stand in the file."""
     with (data / "xstest" / f"completions_{system}.csv").open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if not is_for_writing(row["id"])]
+        return [row for row in csv.DictReader(file) if every or not is_for_writing(row["id"])]
 
 
-def completions(data: Path, system: str) -> list[Labelled]:
+def completions(data: Path, system: str, *, every: bool = False) -> list[Labelled]:
     """Return the completions of XSTest that report; labels are the final one and those of two raters."""
     return [
         Labelled(
@@ -64,7 +64,7 @@ def completions(data: Path, system: str) -> list[Labelled]:
             classify_answer(row["completion"], row["prompt"]).kind,
             (row["final_label"], row["annotation_1"], row["annotation_2"]),
         )
-        for row in completion_rows(data, system)
+        for row in completion_rows(data, system, every=every)
     ]
 
 

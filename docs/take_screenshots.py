@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,18 +11,26 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 SIZE = {"width": 1120, "height": 680}
+# The page that a tutorial ends with, by the picture of it.
+TUTORIALS = {
+    "agent": ("test-an-agent", "report.html"),
+    "chunkers": ("choose-a-chunker", "sweep.html"),
+    "golden": ("golden-set", "golden.html"),
+    "models": ("build-splits", "models.html"),
+}
 
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
+sys.path[:0] = [str(ROOT / "tests" / "browser"), str(ROOT / "tests")]
 
 
 def main() -> None:
-    """Make two runs and a sweep of the handbook's desk, and take a picture of each kind of page."""
+    """Take a picture of each kind of page, from runs of the handbook's desk and from the tutorials."""
     from desk import CHROMIUM, desk_run, desk_sweep
     from playwright.sync_api import sync_playwright
 
     from rag_evaluation_framework.adapters.local_server import LocalServer
     from rag_evaluation_framework.cli.annotate import answers, open_desk, saving
     from rag_evaluation_framework.reports.page import page
+    from test_docs import follow
 
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, sync_playwright() as started:
@@ -45,6 +54,12 @@ def main() -> None:
         desk = open_desk(str(runs[0].folder), annotator="anna")
         with LocalServer(answers(desk), saving(desk)).running() as address:
             take(browser, address, "annotation")
+        for name, (tutorial, written) in TUTORIALS.items():
+            place = Path(folder) / tutorial
+            place.mkdir()
+            with chdir(place):
+                follow(ROOT / "docs" / "tutorials" / f"{tutorial}.md", place)
+            take(browser, (place / written).as_uri(), f"tutorial-{name}")
         browser.close()
 
 

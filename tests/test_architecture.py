@@ -66,6 +66,7 @@ EXTRAS = {
     "psycopg",
     "pyarrow",
     "pypdf",
+    "pytest",
     "qdrant_client",
     "ray",
     "rs_bpe",
@@ -78,6 +79,7 @@ EXTRAS = {
 SLOW = {
     "aiohttp",
     "asyncio",
+    "filelock",
     "importlib.metadata",
     "jinja2",
     "jsonschema_rs",

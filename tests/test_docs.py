@@ -3,7 +3,8 @@
 Python blocks of a page run one after another in one namespace, in a folder with a copy of the examples and,
 as ``exports``, of the files that other tools wrote. Console blocks start with ``$``: the command runs, and
 the lines below it, where there are any, are what it prints (``…`` stands for anything). A block that begins
-with ``# needs PACKAGE`` runs where that is installed.
+with ``# needs PACKAGE`` runs where that is installed. A tutorial begins in an empty folder: a block below a
+line that ends with a file's name (Make a file `agent.yaml`:) is that file; ``echo $?`` shows the exit code.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -48,13 +50,6 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    shutil.copytree(ROOT / "tests" / "fixtures" / "tools", tmp_path / "exports")
-    return tmp_path
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_is_of_a_known_kind(page: Path) -> None:
     kinds = {kind for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
@@ -64,30 +59,46 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run_from_top_to_bottom(
-    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(folder)
+    if page.parent.name != "tutorials":
+        shutil.copytree(ROOT / "examples", tmp_path / "examples")
+        shutil.copytree(ROOT / "tests" / "fixtures" / "tools", tmp_path / "exports")
+    monkeypatch.chdir(tmp_path)
+    follow(page, tmp_path)
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Do what a page says, in this folder."""
     namespace: dict[str, object] = {}
     for kind, block in blocks(page):
+        before = page.read_text(encoding="utf-8").splitlines()[
+            : block.count("\n", 0, len(block) - len(block.lstrip())) - 1
+        ]
+        named = re.search(r"`(\S+\.\w+)`[^`.]*:\Z", "\n".join(before).rstrip())
         needed = re.match(r"\s*# needs (\w+)", block)
         if needed and find_spec(needed[1]) is None:
             continue
-        if kind == "python":
+        if named and page.parent.name == "tutorials":
+            (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / named[1]).write_text(block.lstrip("\n"), encoding="utf-8")
+        elif kind == "python":
             exec(compile(block, str(page), "exec"), namespace)
         elif kind == "console":
             commands = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
             assert commands, f"a console block without a command: {block.strip()}"
-            for command in commands:
-                run_command(command, folder)
+            for command, after in zip_longest(commands, commands[1:], fillvalue=""):
+                if not command.startswith("echo $?"):
+                    run_command(command, folder, int(after.split()[2]) if after.startswith("echo $?") else 0)
 
 
-def run_command(part: str, folder: Path) -> None:
+def run_command(part: str, folder: Path, code: int = 0) -> None:
     """Run a command of a console block; the lines below it are what it prints."""
     command, _, shown = part.partition("\n")
     program, *arguments = shlex.split(command)
     assert program == "rag-eval", command
     done = rag_eval_ended(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
-    assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert done.returncode == code, f"{command}: {done.stderr}"
     pattern = shown.strip().replace("[", "[[]").replace("…", "*")
     if pattern:
         assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
@@ -151,7 +162,11 @@ def test_what_there_is_is_documented() -> None:
     from rag_evaluation_framework.metrics.declaration import all_metrics
 
     assert {f"## `{command}`" for command in commands_of(program)} <= set(page("commands.md").splitlines())
-    assert {metric.name for metric in all_metrics()} <= set(re.findall(r"### `([\w-]+)", page("metrics.md")))
+    # Pages declare metrics of their own in this process.
+    metrics = {
+        each.name for each in all_metrics() if str(each.function.__module__).startswith(front_door.__name__)
+    }
+    assert metrics <= set(re.findall(r"### `([\w-]+)", page("metrics.md")))
     assert set(front_door.__all__) <= set(re.findall(r"`(\w+)`", page("python.md")))
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = set(stated["project"]["optional-dependencies"]) - {"test", "vendors", "dev", "bench"}

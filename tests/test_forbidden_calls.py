@@ -51,6 +51,7 @@ OPENED_BY_HAND = {
             "datasets/schemas.py",
             "judging/answer_classes.py",
             "judging/declining.py",
+            "judging/cascade.py",
             "judging/lexical_support.py",
             "judging/mentions.py",
             "judging/reference_match.py",

@@ -129,6 +129,11 @@ JUDGES: Registry[Callable[..., Any]] = Registry("judge")
 """Who judges, by name: ``openai`` for any model behind such an endpoint, or a client of another package's."""
 JUDGES.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIChatModel")
 
+METHODS: Registry[Callable[..., Any]] = Registry("method")
+"""Who decides what supports what, by name; ``judge`` and ``cascade(…)`` are made of what else is given."""
+METHODS.register("lexical", "rag_evaluation_framework.judging.lexical_support:LexicalSupport")
+METHODS.register("entailment", f"{_ADAPTERS}pair_models:entailment")
+
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 _RECORDED_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 

@@ -1,3 +1,3 @@
 """The version, alone, so that packaging can read it without importing anything."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

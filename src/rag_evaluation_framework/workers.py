@@ -56,6 +56,8 @@ _LOOK_SECONDS = 0.05
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
 _FAREWELL_SECONDS = 0.5
+# A sweep goes back and forth between a chunker and an embedder.
+_WORKS_KEPT = 2
 _PROCESSES = "processes"
 _RAY = "ray"
 _RAY_MODULE = "rag_evaluation_framework.adapters.ray_workers"
@@ -232,6 +234,9 @@ class Workers(Generic[Item, Result]):
     def _start(self) -> None:
         from multiprocessing.reduction import ForkingPickler
 
+        if os.name == "nt" and self._crew.engine == _PROCESSES:  # where a child inherits no descriptor
+            self._is_alone = True
+            return
         try:
             packed = bytes(ForkingPickler.dumps(self._work))
         except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here
@@ -445,6 +450,8 @@ class Bench:
 
     def __init__(self) -> None:
         self._work: Any = None
+        self._known: dict[bytes, Any] = {}
+        """The latest work by its bytes: what it has loaded since, such as a model, stays with it."""
 
     def version(self) -> str:
         """Return the version of this package that works here."""
@@ -454,12 +461,17 @@ class Bench:
         """Take what is to be done, or do a batch of it; ``None`` where that cannot be unpacked here."""
         from multiprocessing.reduction import ForkingPickler
 
+        if packed in self._known:
+            self._work = self._known[packed] = self._known.pop(packed)
+            return True
         try:
             received = ForkingPickler.loads(packed)
         except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
             return None
         if not isinstance(received, list):
-            self._work = received
+            self._work = self._known[packed] = received
+            if len(self._known) > _WORKS_KEPT:
+                del self._known[next(iter(self._known))]
             return True
         results, error, began = None, None, time.perf_counter()
         try:

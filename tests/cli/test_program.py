@@ -46,6 +46,13 @@ def test_the_help_groups_the_commands_by_job() -> None:
             assert f"  {name} " in output
 
 
+def test_a_metric_is_explained_by_its_name() -> None:
+    told = CliRunner().invoke(program, ["list", "metrics", "ndcg@10", "P"]).output
+    assert "ndcg(gain=linear)[@k]" in told
+    assert "    from: trec_eval's P" in told
+    assert "faithfulness" not in told
+
+
 @pytest.mark.parametrize("command", every_command(), ids=lambda command: str(command.name))
 def test_every_option_is_explained_by_a_phrase_with_a_capital_and_a_full_stop(command: click.Command) -> None:
     for option in command.params:
@@ -67,7 +74,9 @@ def test_the_program_alone_is_a_signpost_that_names_only_what_there_is() -> None
         assert re.search(rf"  {title.lower()} +{'  '.join(commands)}\n", told.output)
 
 
-@pytest.mark.parametrize("name", ["evaluate", "golden", "retrieval", "generate", "rank", "calibrate"])
+@pytest.mark.parametrize(
+    "name", ["evaluate", "golden", "retrieval", "generate", "rank", "calibrate", "score", "probe"]
+)
 def test_long_help_explains_the_common_options_and_names_the_others(name: str) -> None:
     brief, whole = (
         CliRunner().invoke(program, [name, each], prog_name="rag-eval", terminal_width=100).output

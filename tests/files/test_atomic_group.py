@@ -75,6 +75,7 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     replace_together(dict.fromkeys(paths, b"first"))
     program = f"""
         from rag_evaluation_framework.files.atomic import replace_together
+        import filelock  # loaded with the first lock; the kill is to come later
         print("ready", flush=True)
         for version in range(10**9):
             replace_together({{path: b"%09d" % version * 2_000 for path in {list(map(str, paths))!r}}})

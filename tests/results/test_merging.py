@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
+from command_lines import rag_eval
 from rag_evaluation_framework import Evaluation, Gate, Threshold, UsageError, evaluate, load
+from rag_evaluation_framework.reports import exports
 
 WISH: dict[str, Any] = {"metrics": ["string_match", "token_f1"], "gate": {"string_match": 1.0}}
 
@@ -109,3 +114,65 @@ def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_pat
         odd.merge(run(elsewhere))
     with pytest.raises(UsageError, match="expected two shards or more"):
         odd.merge()
+
+
+ANSWERS = [
+    {
+        "id": f"n{number}",
+        "question": f"What is {number}?",
+        "answer": "" if number % 11 == 5 else f"It is {number % 4}. The pier opened in {1900 + number % 3}.",
+        "reference": f"It is {number % 5}.",
+        "contexts": [f"It is {number % 4}.", "The pier opened in 1901."],
+        "latency_ms": 10.0 + number % 7,
+        "usage": {"input_tokens": number, "output_tokens": 3},
+    }
+    for number in range(30)
+]
+SCORED_BY = ("string_match", "token_f1", "faithfulness")
+
+
+def told(evaluation: Evaluation) -> dict[str, Any]:
+    """Return all that an evaluation says but its name, its times and the order of its samples."""
+    said = evaluation.to_dict()
+    summary = {name: value for name, value in said["summary"].items() if "time" not in name}
+    queries = sorted(said["query_results"], key=lambda each: each["query_id"])
+    sections = {name: said[name] for name in said if name.endswith("_metrics") and "perf" not in name}
+    return {**sections, "summary": summary, "blame": said["blame"], "queries": queries}
+
+
+@pytest.fixture(scope="module")
+def whole() -> Evaluation:
+    return evaluate(ANSWERS, metrics=SCORED_BY)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places=st.lists(st.integers(0, 4), min_size=30, max_size=30), chance=st.randoms())
+def test_whatever_the_shards_are_and_in_whatever_order_they_make_the_whole(
+    whole: Evaluation, tmp_path: Path, places: list[int], chance: random.Random
+) -> None:
+    shares = [[row for row, place in zip(ANSWERS, places, strict=True) if place == n] for n in range(5)]
+    shards = [evaluate(rows, metrics=SCORED_BY) for rows in shares if rows]
+    assume(len(shards) > 1)
+    chance.shuffle(shards)
+    assert told(shards[0].merge(*shards[1:])) == told(whole)
+    kept = [load(shard.save(tmp_path / f"{n}.results.parquet")) for n, shard in enumerate(shards)]
+    assert all(isinstance(each, Evaluation) for each in kept)
+    assert told(kept[0].merge(*kept[1:])) == told(whole)  # type: ignore[union-attr, arg-type]
+
+
+def test_a_large_run_is_exported_in_shards_that_merge_to_it(
+    whole: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "_SHARD_ROWS", 7)
+    folder = tmp_path / "answers"
+    assert whole.export("shards", folder) == f"written to {folder}"
+    files = sorted(folder.iterdir())
+    assert [each.name for each in files] == [f"part-{n:05}.results.parquet" for n in range(5)]
+    merged = rag_eval("merge", *files, "--out", tmp_path / "whole.results.parquet")
+    assert merged.exit_code == 0
+    again = load(tmp_path / "whole.results.parquet")
+    assert isinstance(again, Evaluation)
+    assert told(again) == told(whole)
+    assert again.columns.ids == whole.columns.ids
+    with pytest.raises(UsageError, match="expected a folder that is not there yet"):
+        whole.export("shards", folder)

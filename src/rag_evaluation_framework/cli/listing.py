@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import UsageError
@@ -13,6 +14,7 @@ from rag_evaluation_framework.errors import UsageError
 LIST_EXAMPLES = """\b
 Examples:
   rag-eval list metrics
+  rag-eval list metrics faithfulness ndcg@10
   rag-eval list metrics --json
   rag-eval list methods
   rag-eval list chunkers
@@ -25,18 +27,22 @@ def list_command() -> None:
 
 
 @list_command.command("metrics", epilog=LIST_EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @AS_JSON
-def metrics(as_json: bool) -> None:
-    """Show every metric: how it is written, which way is better, what it needs, and its formula."""
-    from rag_evaluation_framework.metrics.declaration import all_metrics
+def metrics(names: tuple[str, ...], as_json: bool) -> None:
+    """Show every metric, or those named: how it is written, which way is better, what it needs, its formula.
+
+    Of those named also what becomes of empty data, and where the definition is from.
+    """
+    from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metrics
     from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
 
-    declared = all_metrics()
+    declared = [each.metric for each in parse_metrics(names)] if names else all_metrics()
     if as_json:
         print_json(metric_rows(declared))
     else:
         screen = new_screen()
-        show_metrics(screen, declared)
+        show_metrics(screen, declared, whole=bool(names))
         show(screen)
 
 
@@ -228,7 +234,7 @@ Examples:
 
 
 @click.command("stats", epilog=STATS_EXAMPLES)
-@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|FOLDER")
+@click.argument("path", type=DATASET, metavar="FILE|FOLDER|ID")
 @DIALECT
 @MAP
 @AS_JSON
@@ -262,7 +268,7 @@ Examples:
 
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
-@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE")
+@click.argument("path", type=DATASET, metavar="FILE|ID")
 @click.option("-n", "size", type=click.IntRange(1), default=5, metavar="N", help="Number of records to draw.")
 @SEED
 @click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DefaultsByCommand, with_configuration
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import (
     ModelOutageError,
@@ -299,7 +300,7 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(
             import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
         )
-        return with_look(command)
+        return with_configuration(cmd_name, with_look(command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -316,7 +317,7 @@ class _LazyGroup(click.Group):
 
 _START = (
     ("answers in a log", "rag-eval score answers.jsonl"),
-    ("an agent", "rag-eval init --agent http://localhost:4000, then rag-eval evaluate"),
+    ("an agent", "rag-eval probe http://localhost:4000 --write agent.yaml, then evaluate"),
     ("a folder of documents", "rag-eval generate docs/, then rag-eval retrieval docs/"),
     ("two runs", "rag-eval compare BEFORE AFTER"),
     ("nothing yet", "rag-eval demo"),
@@ -343,6 +344,7 @@ def signpost(groups: Mapping[str, Iterable[str]]) -> str:
 @click.pass_context
 def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    context.default_map = DefaultsByCommand()
     if context.invoked_subcommand is None:
         click.echo(signpost(GROUPS))
 

@@ -12,7 +12,8 @@ from rag_evaluation_framework.cli.output import print_json
 MERGE_EXAMPLES = """\b
 Examples:
   rag-eval merge 001 002 003 --out nightly.results.json
-  rag-eval merge shard-a.results.json shard-b.results.json --out whole.results.json"""
+  rag-eval merge shard-a.results.json shard-b.results.json --out whole.results.json
+  rag-eval merge answers/*.results.parquet --out whole.results.parquet"""
 
 
 @click.command("merge", epilog=MERGE_EXAMPLES)
@@ -61,7 +62,7 @@ Examples:
     "--to",
     metavar="FORMAT|TRACKER",
     required=True,
-    help="One of csv, parquet, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
+    help="One of csv, parquet, shards, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
     "opentelemetry.",
 )
 @click.option(
@@ -76,7 +77,8 @@ def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) ->
 
     csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
     figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. A text is never a
-    formula in a spreadsheet.
+    formula in a spreadsheet. shards are a folder of Parquet results files of 100,000 answers each, which
+    merge joins to the whole again.
 
     mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI
     or a folder, and wandb stays offline unless WANDB_MODE=online. langsmith gets the samples as a dataset

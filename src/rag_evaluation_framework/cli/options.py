@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from click.formatting import wrap_text
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.files.project_root import in_project
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.reports.screen import Screen
@@ -30,7 +31,6 @@ CONTEXT: dict[str, Any] = {
 }
 """The settings of every program."""
 
-
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -42,8 +42,9 @@ DETAILS = click.option(
 RUNS_DIR = click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    help="Folder in which runs are kept.",
+    default=partial(in_project, "runs"),
+    show_default=False,
+    help="Folder in which runs are kept.  [default: runs]",
 )
 DIALECT = click.option(
     "--format",
@@ -384,6 +385,12 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…).",
     ),
     click.option(
+        "--support",
+        metavar="METHOD",
+        help="Who decides which claims the evidence supports: lexical, judge, a model on this machine, as in "
+        "entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
+    ),
+    click.option(
         "--corpus",
         type=EXISTING_FOLDER,
         metavar="DIR",
@@ -422,12 +429,13 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
         "judge": {name: value for name, value in judge.items() if value is not None},
         "spending": capped(given.pop("max_cost")),
         "embedder": given.pop("embedder"),
+        "support": given.pop("support"),
         "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
     }
 
 
 # What may hold a secret is not written down.
-_SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
+SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
 
 
 def given_again(left_out: Collection[str]) -> list[str]:
@@ -441,7 +449,7 @@ def given_again(left_out: Collection[str]) -> list[str]:
         value = context.params[name]
         for each in value if isinstance(value, tuple) else (value,):
             words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
-            words += [] if each is True else ["…" if _SECRET.search(str(each)) else str(each)]
+            words += [] if each is True else ["…" if SECRET.search(str(each)) else str(each)]
     return words
 
 
@@ -521,8 +529,9 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout", "max_cost"),
+        *("judge_concurrency", "judge_timeout", "max_cost", "support"),
     ),
+    "Traces": ("since", "until", "services", "where"),
     "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
     "Files": (
         *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),

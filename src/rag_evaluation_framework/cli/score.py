@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     DETAILS,
@@ -16,6 +17,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    LongCommand,
     metrics_option,
     new_screen,
     scoring_of,
@@ -43,13 +45,29 @@ Examples:
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
-@click.command("score", epilog=EXAMPLES)
+_COMMON = (
+    *(
+        "metrics",
+        "mapped",
+        "dataset",
+        "judge_models",
+        "judge_url",
+        "sample_size",
+        "format_",
+        "out",
+        "details",
+    ),
+    "as_json",
+)
+
+
+@click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]")
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
 @MAP
 @click.option(
     "--dataset",
-    type=click.Path(exists=True, path_type=Path),
+    type=DATASET,
     metavar="FILE",
     help="Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
 )
@@ -155,7 +173,7 @@ def _check_there(answers: str | None, runs: Path) -> None:
 
 
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.cli.evaluation_output import keep_results, progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.records.runs import Options
@@ -168,6 +186,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         map=mapped or None,
         judge=given["judge"],
         embedder=given["embedder"],
+        support=given["support"],
         documents=given["documents"],
         seed=given["seed"],
         runs_directory=given["runs_dir"],
@@ -187,6 +206,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
             _say_reading(suite)
         with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
             evaluation = carried_out(suite, progress)
+        keep_results(evaluation, given["runs_dir"])
         if given["as_json"]:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
@@ -225,7 +245,11 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
     with (
         opened_methods(
-            given["judge"], given["embedder"], given["documents"], spending=given["spending"]
+            given["judge"],
+            given["embedder"],
+            given["documents"],
+            support=given["support"],
+            spending=given["spending"],
         ) as methods,
         progress_told(methods, silent=given["as_json"]) as progress,
     ):

@@ -171,7 +171,8 @@ def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
 
     missed = set(found_by_none(sweep))
     name, best = next(iter(sweep.parts.items()))
-    return "{0} found by no combination", [(name, row) for row in best.rows if row.id in missed]
+    told = "{0} found by no combination" if missed else "every question was found by some combination"
+    return told, [(name, row) for row in best.rows if row.id in missed]
 
 
 def _slice(given: str | None) -> tuple[str, str] | None:

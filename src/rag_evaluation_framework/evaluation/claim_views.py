@@ -176,6 +176,8 @@ def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
         found["new_tokens"] = [[token.start, token.end] for token in verdict.new_tokens]
     if verdict.conflicts:
         found["conflicts"] = list(verdict.conflicts)
+    if verdict.by is not None:
+        found["by"] = verdict.by
     return found
 
 

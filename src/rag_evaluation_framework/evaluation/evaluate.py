@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.methods import JudgeLike
     from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.records.scores import SupportMethod
     from rag_evaluation_framework.results.gate import Gate
     from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -44,6 +45,7 @@ def evaluate(
     baseline: str | Path | Evaluation | None = None,
     judge: JudgeLike | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
+    support: str | SupportMethod | None = None,
     documents: Corpus | str | Path | None = None,
     blame: bool = True,
     tags: str | Iterable[str] = (),
@@ -61,8 +63,9 @@ def evaluate(
     samples, a dataset, or an evaluation to score again. ``target`` is an address, ``module:function``, a
     function, a file of answers, a component's text, a target object, or ``None`` where the rows hold the
     answers; several by name are compared with the first. Run files against qrels are ranked side by side; a
-    grid of retrieval pipelines is swept over ``documents``, each cell a run. Without ``metrics`` the data are
-    scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
+    grid of retrieval pipelines is swept over ``documents``, each cell a run. ``support`` decides which claims
+    the evidence supports: ``entailment(path=…)``, ``cascade(lexical, judge)``. Without ``metrics`` the data
+    are scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
     model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C.
     """
     scored_by, options = None if metrics is None else _listed(metrics), options or Options()
@@ -70,6 +73,7 @@ def evaluate(
         "map": map,
         "judge": judge,
         "embedder": embedder,
+        "support": support,
         "documents": documents,
         "tags": _listed(tags),
         "sample_size": sample_size,
@@ -209,7 +213,9 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
         sample_size=job.sample_size,
         runs_directory=job.runs_directory,
     )
-    with opened_methods(job.judge, job.embedder, job.documents, spending=job.spending) as methods:
+    with opened_methods(
+        job.judge, job.embedder, job.documents, support=job.support, spending=job.spending
+    ) as methods:
         again = scored_again(
             evaluation,
             job.metrics or tuple(evaluation.metrics),
@@ -233,6 +239,7 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
         map=job.map,
         judge=job.judge,
         embedder=job.embedder,
+        support=job.support,
         tags=job.tags,
         sample_size=job.sample_size,
         max_cost=job.spending,

@@ -7,6 +7,7 @@ What an agent adds by itself (instructions, contexts) is not known: they are low
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import tempfile
 from collections import Counter, deque
@@ -247,7 +248,8 @@ class DatasetPlan:
         questions = frozenset[str]().union(*(scorer.questions for scorer in self.scorers))
         judge = self.methods.judge
         votes = 0 if judge is None else len(judge.models) * judge.votes
-        return votes * len(questions) * len(self.selection)
+        share = getattr(self.methods.support, "asked_answers", 1.0)  # a cascade spares some of them
+        return math.ceil(votes * len(questions) * len(self.selection) * share)
 
     @property
     def is_blamed(self) -> bool:

@@ -254,7 +254,7 @@ class MetricScorer:
         self._counts_empty = self.higher_is_better and any(each.counts_empty for each in declared.fields)
         self._has_readings = view.readings and "reference" in self.needs
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
-        self._languages = declared.languages(method, own_support=methods.support is not None)
+        self._languages = declared.languages(method, own_support=methods.has_own_support)
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -337,6 +337,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **suite.methods.local_model,
             **(
                 {"embedding_roles": roles}
                 if (roles := getattr(suite.target, "embedding_roles", None))
@@ -407,9 +408,8 @@ def judge_usage(methods: Methods) -> JudgeUsage | None:
     if judge is None or spending is None:
         return None
     usage = spending.usage or Usage()
-    return JudgeUsage(
-        judge=judge.name, calls=spending.calls, **asdict(usage), failed_votes=judge.failed_votes
-    )
+    told: Any = {"failed_votes": judge.failed_votes, "decided": getattr(methods.support, "decided", {})}
+    return JudgeUsage(judge=judge.name, calls=spending.calls, **asdict(usage), **told)
 
 
 class RunSpending:
@@ -542,9 +542,9 @@ class ResourceMeter:
 def _resident_megabytes() -> float | None:
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except OSError:  # only Linux tells it this way
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except (AttributeError, OSError):  # only Linux tells it this way
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _spread(values: list[float]) -> Spread:
@@ -559,13 +559,12 @@ def rescored_head(
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    before = {
-        name: value for name, value in folder.head.configuration.items() if name not in (JUDGE, READING)
-    }
+    left_out, methods = (JUDGE, READING, "support"), methods or Methods()
+    before = {name: value for name, value in folder.head.configuration.items() if name not in left_out}
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,
-        configuration={**before, "metrics": metrics, **judge_fields(methods or Methods())},
+        configuration={**before, "metrics": metrics, **judge_fields(methods), **methods.local_model},
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
 

@@ -12,13 +12,14 @@ old one. Whatever fails before that (a full disk, an exception, a kill) leaves t
 from __future__ import annotations
 
 import errno
-import fcntl
 import io
 import json
+import math
 import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,15 @@ from rag_evaluation_framework.files.access import read_bytes
 # can be told from what a living one is writing.
 
 TEMPORARY_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.tmp\Z")
+
+BINARY = getattr(os, "O_BINARY", 0)
+"""Opens a file for bytes as they are, where a system would else write other line ends."""
+
+# Windows renames no file that is open. It is closed first, and without its lock for that instant, so that
+# leftovers count as abandoned only when they are old.
+_CLOSED_FIRST = os.name == "nt"
+_OLD_SECONDS = 60.0
+_POLL_SECONDS = 0.005
 
 # Where hard links are missing (FAT, some network shares) ``link`` fails with one of these.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -65,7 +75,7 @@ class StagedFile:
         self._placed = False
         if status is not None:
             # A file system that refuses has no permission bits to keep.
-            with suppress(OSError):
+            with suppress(OSError, AttributeError):
                 os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         self.stream = cast("BinaryIO", io.BufferedWriter(self._raw))
 
@@ -76,6 +86,8 @@ class StagedFile:
             os.fsync(self._raw.fileno())
         except OSError as error:
             raise refused("write", self.target, error) from error
+        if _CLOSED_FIRST:
+            self.close()
 
     def place(self, *, overwrite: bool = True) -> None:
         """Move the finished file into place. Without ``overwrite``, a file that is there is an error."""
@@ -139,20 +151,30 @@ def sync_folder(folder: Path) -> None:
     """Bring the names in a folder onto the disk."""
     # Some file systems refuse to sync a folder; a rename is then as durable as they make it.
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
 
+def lock_taken(descriptor: int, *, patience: float = math.inf) -> bool:
+    """Take the lock of an open file, if it is free within so many seconds; closing the file gives it back."""
+    from filelock import lock_descriptor
+
+    deadline = time.monotonic() + patience
+    while not (is_taken := lock_descriptor(descriptor, blocking=False)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return is_taken
+
+
 def _create_locked(folder: Path) -> tuple[Path, int]:
     while True:
         temporary = folder / f".rag-eval-{secrets.token_hex(8)}.tmp"
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o666)
         # Where files cannot be locked nothing counts as abandoned, so nothing needs to be locked.
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock_taken(descriptor)
         # In the instant between creating and locking, a recovery may have taken it for abandoned.
         if os.fstat(descriptor).st_nlink:
             return temporary, descriptor
@@ -201,7 +223,7 @@ def write_text_atomically(path: str | Path, text: str, *, overwrite: bool = True
 @contextmanager
 def _direct_writer(target: Path) -> Iterator[BinaryIO]:
     try:
-        raw = RawFile(os.open(target, os.O_WRONLY | os.O_CLOEXEC), target)
+        raw = RawFile(os.open(target, os.O_WRONLY | BINARY), target)
     except OSError as error:
         raise refused("write", target, error) from error
     stream = cast("BinaryIO", io.BufferedWriter(raw))
@@ -403,10 +425,17 @@ def locked(folders: Iterable[Path]) -> Iterator[None]:
         for folder in sorted({Path(os.path.realpath(folder)) for folder in folders}):
             # A file system without locks, or a folder that is gone, is no reason to stop.
             with suppress(OSError):
-                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                descriptor = _open_lockable(folder)
                 locks.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock_taken(descriptor)
         yield
+
+
+def _open_lockable(folder: Path) -> int:
+    """Open what is locked for a folder: itself or, where no folder can be opened, a file in it."""
+    if hasattr(os, "O_DIRECTORY"):
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    return os.open(folder / ".rag-eval.lock", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -461,12 +490,16 @@ def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
 def _remove_if_abandoned(temporary: Path) -> None:
     # What is locked still, or cannot be removed (a read-only folder), does no harm.
     with suppress(OSError):
-        descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+        if _CLOSED_FIRST and time.time() - temporary.stat().st_mtime < _OLD_SECONDS:
+            return
+        descriptor = os.open(temporary, os.O_RDONLY)
         try:
             # With the lock in hand its writer is dead. If it left a record since we looked, this file is
             # part of a commit, and the next recovery finishes that.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _named(temporary.parent, _RECORD_NAME):
+            is_abandoned = lock_taken(descriptor, patience=0) and not _named(temporary.parent, _RECORD_NAME)
+            if is_abandoned and not _CLOSED_FIRST:
                 temporary.unlink()
         finally:
             os.close(descriptor)
+        if is_abandoned and _CLOSED_FIRST:
+            temporary.unlink()

@@ -25,7 +25,7 @@ from rag_evaluation_framework.extensions import (
     parse_specification,
 )
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
-from rag_evaluation_framework.metrics.views import Method
+from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -53,6 +53,7 @@ for _name, _place in {
     "citations": "judging.citation_verdicts:CitationVerdicts",
     "documents": "judging.cited_texts:SearchedDocuments",
     "panel": "judging.judge:Judge",
+    "support": "judging.cascade:support_from",
     "kinship": "judging.judge:kinship_warning",
     "rubric": "judging.rubrics:read_rubric",
     "client": "models.clients:as_chat_model",
@@ -101,7 +102,7 @@ class Methods:
     embedder: Embedder | None = None
     corpus: Corpus | None = None
     support: SupportMethod | None = None
-    """Who decides what supports what where no judge does; by default words do."""
+    """Who decides what supports what; by default the judge does where there is one, else words."""
     spending: Spending | None = None
     """What the judge has cost so far."""
     threads: int = 16
@@ -112,6 +113,18 @@ class Methods:
         # What was found out stays here: another process finds out what it needs.
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return partial(type(self), **given), ()
+
+    @property
+    def has_own_support(self) -> bool:
+        """Whether another than ours by words decides what supports what."""
+        return self.support is not None and self.support.name != LEXICAL_SUPPORT
+
+    @property
+    def local_model(self) -> dict[str, Any]:
+        """What a run records of a local model that decides what supports what: which, and where it runs."""
+        device = getattr(self.support, "device", None)
+        told = {"method": getattr(self.support, "name", None), "device": device}
+        return {} if device is None else {"support": told}
 
     @cached_property
     def documents(self) -> SearchedDocuments:
@@ -182,6 +195,7 @@ def opened_methods(
     embedder: str | Embedder | None = None,
     documents: Corpus | str | Path | None = None,
     *,
+    support: str | SupportMethod | None = None,
     declared: JudgeSettings | None = None,
     spending: Spending | None = None,
 ) -> Iterator[Methods]:
@@ -209,6 +223,7 @@ def opened_methods(
             rubric=None if settings.rubric is None else _PARTS.get("rubric")(settings.rubric),
             embedder=component_from(EMBEDDERS, embedder) if isinstance(embedder, str) else embedder,
             corpus=corpus,
+            support=_PARTS.get("support")(support, given) if isinstance(support, str) else support,
             threads=settings.concurrency,
         )
 
@@ -325,6 +340,8 @@ def chosen_method(metric: BoundMetric, methods: Methods) -> Method | None:
     offered = metric.metric.methods
     if asked != AUTO:
         return next(method for method in offered if method == asked)
+    if methods.support is not None and any(each.by_support for each in metric.metric.fields):
+        return "lexical"  # in its place stands whoever decides what supports what
     if "judge" in offered and methods.judge is not None:
         return "judge"
     if "embedding" in offered and methods.embedder is not None:
@@ -356,11 +373,12 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
     prompt = next((each.prompt for each in asking if each.prompt), None) if by_judge else None
     decided_by = methods.judge if by_judge else support
     questions = (name for each in asking for name in each.asks or (each.prompt or each.name,))
+    is_asked = by_judge or getattr(support, "judge", None) is not None
     return Way(
         " + ".join((getattr(decided_by, "name", ""), *dict.fromkeys(others))),
         _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
-        frozenset(questions) if by_judge else frozenset(),
-        is_slow=by_judge,
+        frozenset(questions) if is_asked else frozenset(),
+        is_slow=by_judge or getattr(support, "is_slow", False),
     )
 
 

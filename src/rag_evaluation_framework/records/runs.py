@@ -161,6 +161,7 @@ class Run:
 
 
 _SHORTEST_SAMPLE_LIMIT = 300.0
+_CONFIDENCE = 0.95
 
 # How a run goes about it, its counts, its progress, and how it ended.
 
@@ -206,7 +207,7 @@ class Options:
     address: str | None = None
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
-    confidence: float = 0.95
+    confidence: float = _CONFIDENCE
     resamples: int = 10_000
     traces: TraceChoice | None = None
 
@@ -241,6 +242,7 @@ class Options:
             "sample_timeout_seconds": self.sample_limit,
             **({} if self.run_timeout is None else {"run_timeout_seconds": self.run_timeout}),
             "concurrency": self.concurrency,
+            **({} if self.confidence == _CONFIDENCE else {"confidence_level": self.confidence}),
         }
 
     @property
@@ -501,8 +503,9 @@ class SampleChoice:
 class JudgeUsage:
     """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
 
-    ``failed_votes`` counts the votes that each model failed to give. ``at_least`` means that more was spent:
-    a part of the run was killed before it could record what it had cost.
+    ``failed_votes`` counts the votes that each model failed to give, ``decided`` the claims that each stage
+    of a cascade decided. ``at_least`` means that more was spent: a part of the run was killed before it could
+    record what it had cost.
     """
 
     judge: str
@@ -511,6 +514,7 @@ class JudgeUsage:
     output_tokens: int | None = None
     cost_usd: float | None = None
     failed_votes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    decided: Mapping[str, int] = field(default_factory=dict, hash=False)
     at_least: bool = False
 
     def __add__(self, other: JudgeUsage) -> JudgeUsage:
@@ -525,11 +529,7 @@ class JudgeUsage:
         return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
 
     def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
-        models = {**self.failed_votes, **other.failed_votes}
-        votes = {
-            model: self.failed_votes.get(model, 0) + sign * other.failed_votes.get(model, 0)
-            for model in models
-        }
+        votes = _counts(self.failed_votes, other.failed_votes, sign)
         cost = _sum(self.cost_usd, other.cost_usd, sign)
         return JudgeUsage(
             judge=self.judge,
@@ -538,8 +538,13 @@ class JudgeUsage:
             output_tokens=_sum(self.output_tokens, other.output_tokens, sign),
             cost_usd=None if cost is None else round(cost, 10),
             failed_votes={model: count for model, count in votes.items() if count},
+            decided=_counts(self.decided, other.decided, sign),
             at_least=self.at_least or other.at_least,
         )
+
+
+def _counts(first: Mapping[str, int], second: Mapping[str, int], sign: int) -> dict[str, int]:
+    return {name: first.get(name, 0) + sign * second.get(name, 0) for name in {**first, **second}}
 
 
 def _sum(first: Any, second: Any, sign: int) -> Any:

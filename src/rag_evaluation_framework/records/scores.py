@@ -189,7 +189,7 @@ class ClaimVerdict:
     panel's votes for the label, where there were several, and ``failed_votes`` how many of them gave nothing.
     ``evidence`` is the best passage found, for supported claims and others alike. ``new_tokens`` are words of
     the claim that are in no evidence text, with their places in the answer. ``conflicts`` are what a judge
-    quotes from the evidence against the claim.
+    quotes from the evidence against the claim. ``by`` is the stage of a cascade that decided.
     """
 
     claim: Claim
@@ -200,6 +200,7 @@ class ClaimVerdict:
     evidence: Evidence | None = None
     new_tokens: tuple[Claim, ...] = ()
     conflicts: tuple[str, ...] = ()
+    by: str | None = None
 
     @property
     def is_supported(self) -> bool:

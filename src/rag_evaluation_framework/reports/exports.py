@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, refused
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.screen import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.shards import divided
 from rag_evaluation_framework.results.summaries import Figure
 
 ENDINGS = {
     "csv": ".csv",
     "parquet": ".parquet",
+    "shards": "",
     "xlsx": ".xlsx",
     "latex": ".tex",
     "qrels": ".qrels",
@@ -32,6 +34,7 @@ TRACKERS: Registry[Callable[[Evaluation, str | None], str]] = Registry("tracker"
 """Where people keep their experiments; each records an evaluation at a place and says where it is."""
 for _name in ("mlflow", "langsmith", "opentelemetry", "wandb"):
     TRACKERS.register(_name, f"rag_evaluation_framework.adapters.experiment_trackers:to_{_name}")
+_SHARD_ROWS = 100_000
 _RENDERED = {"junit": "junit", "markdown": "markdown", "html": "page"}
 
 
@@ -39,8 +42,9 @@ def export(evaluation: Evaluation, to: str, path: str | Path | None = None) -> s
     """Write an evaluation as one of :data:`ENDINGS` or record it in one of :data:`TRACKERS`; say where.
 
     CSV, Parquet and the first sheet of a workbook have a row for each answer; LaTeX and the second sheet have
-    the figures; qrels have the grades that a judge gave to what was retrieved. ``path`` is the file, by
-    default the run's id with the ending; of a tracker, its place.
+    the figures; qrels have the grades that a judge gave to what was retrieved; shards are results files in a
+    folder that is made, for ``merge`` to join. ``path`` is the file or the folder, by default the run's id
+    with the ending; of a tracker, its place.
     """
     if to in TRACKERS.names():
         return TRACKERS.get(to)(evaluation, None if path is None else str(path))
@@ -122,6 +126,18 @@ def _csv(evaluation: Evaluation, path: Path) -> None:
 
 def _parquet(evaluation: Evaluation, path: Path) -> None:
     parquet_tables.write_rows(path, list(answer_rows(evaluation)))
+
+
+def _shards(evaluation: Evaluation, path: Path) -> None:
+    """Write a results file for every hundred thousand answers, so that no more are held at a time."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(f"expected a folder that is not there yet, got {path}") from None
+    except OSError as error:
+        raise refused("make the folder", path, error) from error
+    for number, shard in enumerate(divided(evaluation, _SHARD_ROWS)):
+        shard.save(path / f"part-{number:05}.results.parquet")
 
 
 def _xlsx(evaluation: Evaluation, path: Path) -> None:
@@ -229,6 +245,7 @@ def _qrels(evaluation: Evaluation, path: Path) -> None:
 _WRITERS: Mapping[str, Callable[[Evaluation, Path], None]] = {
     "csv": _csv,
     "parquet": _parquet,
+    "shards": _shards,
     "xlsx": _xlsx,
     "latex": _latex,
     "qrels": _qrels,

@@ -232,17 +232,20 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def show_metrics(screen: Screen, metrics: Sequence[Metric]) -> None:
-    """Add the metrics family by family: name, direction, needs, version, then meaning and formula."""
+def show_metrics(screen: Screen, metrics: Sequence[Metric], *, whole: bool = False) -> None:
+    """Add the metrics family by family: name, direction, needs, version, then meaning and formula.
+
+    The ``whole`` of one has also what becomes of empty data, and where it is from.
+    """
     for family, members in groupby(metrics, key=lambda metric: metric.family):
         screen.gap()
         screen.say(Styled(family, BOLD))
         for metric in members:
             screen.gap()
-            _show_metric(screen, metric)
+            _show_metric(screen, metric, whole=whole)
 
 
-def _show_metric(screen: Screen, metric: Metric) -> None:
+def _show_metric(screen: Screen, metric: Metric, *, whole: bool) -> None:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
     needs = ", ".join(metric.needs)
@@ -252,6 +255,9 @@ def _show_metric(screen: Screen, metric: Metric) -> None:
         told.append(f"without a judge measured on {_languages(metric)}; others are skipped")
     if metric.aliases:
         told.append(f"also written: {', '.join(metric.aliases)}")
+    if whole:
+        told += [f"empty: {metric.empty}"] if metric.empty else []
+        told += [f"from: {metric.source}"] if metric.source else []
     for line in told:
         screen.say(line, indent=4, hang=6)
 

@@ -38,7 +38,7 @@ import msgspec
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
-from rag_evaluation_framework.files.atomic import sync_folder
+from rag_evaluation_framework.files.atomic import BINARY, sync_folder
 from rag_evaluation_framework.records.responses import Failure, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
     RunCounts,
@@ -187,7 +187,7 @@ class Journal:
         self._closed = False
         self._end = end
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
             os.ftruncate(self._descriptor, end)
         except OSError as error:
             raise refused("write", path, error) from error

@@ -26,13 +26,10 @@ lack scores that a resume adds (``RunCounts.rescorable``), and answers that it a
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import re
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -47,6 +44,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from rag_evaluation_framework.datasets.dialect import IdDigests
+from rag_evaluation_framework.datasets.project_settings import kept_names
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -59,7 +57,14 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
-from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import (
+    BINARY,
+    atomic_writer,
+    lock_taken,
+    sync_folder,
+    write_bytes_atomically,
+)
+from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
@@ -287,7 +292,9 @@ def _plain(value: Any) -> Any:
 
 # Whoever asks whether a run is held takes its lock for an instant; that is waited out.
 _PATIENCE = 0.5
-_TAKEN = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+_INSTANT = 0.05
+# Where a lock keeps others from reading what it covers, that is the first byte, which says nothing.
+_OWNER_STARTS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,25 +310,28 @@ class LockOwner:
 
 
 def _take(descriptor: int, path: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _TAKEN:
-                raise refused("lock", path, error) from error
-            if time.monotonic() > deadline:
-                owner = _written_owner(descriptor)
-                raise UsageError(f"run {path.parent.name} is being worked on by {owner}") from None
-            time.sleep(0.02)
-        else:
-            return
+    try:
+        is_taken = lock_taken(descriptor, patience=_PATIENCE)
+    except OSError as error:
+        raise refused("lock", path, error) from error
+    if not is_taken:
+        raise UsageError(f"run {path.parent.name} is being worked on by {_written_owner(descriptor)}")
+
+
+def _opened_lock(path: Path) -> int:
+    """Open a lock to look at it: for writing where that is allowed, since some systems lock no other."""
+    flags = BINARY | getattr(os, "O_NONBLOCK", 0)
+    try:
+        return os.open(path, os.O_RDWR | flags)
+    except OSError:
+        return os.open(path, os.O_RDONLY | flags)
 
 
 def _written_owner(descriptor: int) -> LockOwner:
     try:
-        return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=LockOwner)
-    except msgspec.DecodeError:
+        os.lseek(descriptor, _OWNER_STARTS, os.SEEK_SET)
+        return msgspec.json.decode(os.read(descriptor, 4096), type=LockOwner)
+    except (msgspec.DecodeError, OSError):
         # Its owner took it this instant and has not written its name yet.
         return LockOwner(0, "an unknown host", "just now")
 
@@ -405,27 +415,24 @@ class RunFolder:
         """The process that works on the run now; ``None`` if none does."""
         path = self.path / "lock"
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = _opened_lock(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise refused("read", path, error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None if lock_taken(descriptor, patience=_INSTANT) else _written_owner(descriptor)
         except OSError as error:
-            if error.errno in _TAKEN:
-                return _written_owner(descriptor)
             raise refused("read", path, error) from error
         finally:
             os.close(descriptor)
-        return None
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it."""
         path = self.path / "lock"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
         except OSError as error:
             raise refused("write", path, error) from error
         try:
@@ -435,7 +442,8 @@ class RunFolder:
             )
             try:
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, msgspec.json.encode(owner), 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                os.write(descriptor, b" " * _OWNER_STARTS + msgspec.json.encode(owner))
             except OSError as error:
                 raise refused("write", path, error) from error
             yield
@@ -518,8 +526,7 @@ def short_id(path: Path) -> str:
 
 def in_runs(folder: Path) -> str:
     """Return the option that says where runs are kept; nothing where they are kept by default."""
-    is_default = folder.resolve() == DEFAULT_RUNS_DIRECTORY.resolve()
-    return "" if is_default else f" --runs-dir {quote(str(folder))}"
+    return "" if is_runs_directory(folder) else f" --runs-dir {quote(str(folder))}"
 
 
 def runs_ending_in(end: str, directory: Path) -> list[Path]:
@@ -535,8 +542,7 @@ def no_such_run(given: str | Path, runs_directory: str | Path, *, nor: str = "")
     known = [path.name for path in reversed(run_paths(directory))]
     near = get_close_matches(str(given), known, n=1, cutoff=0.8)
     hint = f"Did you mean {near[0]}?" if near else f"The latest is {known[0]}." if known else "There is none."
-    where = "" if directory == DEFAULT_RUNS_DIRECTORY else f" --runs-dir {quote(str(directory))}"
-    listed = f" All: rag-eval runs{where}" if known else ""
+    listed = f" All: rag-eval runs{in_runs(directory)}" if known else ""
     return UsageError(f"there is no run {quoted(str(given))} in {directory}{nor}. {hint}{listed}")
 
 
@@ -572,7 +578,9 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
 
 
 def _last(directory: Path, prefix: str) -> int:
-    taken = (path.name.removeprefix(prefix) for path in run_paths(directory) if path.name.startswith(prefix))
+    names = [path.name for path in run_paths(directory)]
+    names += [] if project_root() is None else kept_names(directory)
+    taken = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Shards of a run: the same datasets, other samples, asked of the same system apart, joined to one."""
+"""Shards of a run: the same datasets, other samples, asked of the same system apart; joined, and divided."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, count, islice
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.results.breakdowns import blame_of_all
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
+from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_of_all, blame_summary
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, summed_up
 from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
 from rag_evaluation_framework.results.run_folder import content_hash
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
@@ -144,26 +144,69 @@ def _joined(parts: Sequence[Evaluation], shards: Sequence[Evaluation]) -> Evalua
         ordered = heapq.merge(*several, key=_line) if is_in_order else chain.from_iterable(several)
         return (replace(row, index=index) for index, row in enumerate(ordered))
 
-    passes = PassCounter(sample_bounds(first.thresholds, first.metrics))
     blames = [part.blame for part in parts if part.blame is not None]
     head = _head(first.head, parts)
-    if all(row.sample is not None for row in rows()):
+    # A results file does not tell all of its samples.
+    if all(part.document is None for part in parts) and all(row.sample is not None for row in rows()):
         head = replace(head, dataset_hash=content_hash(lambda: (row.sample for row in rows() if row.sample)))
-    merged = summed_up(
-        head,
-        passes.counted(rows()),
-        kind=first.kind,
-        outcome=_outcome([part.outcome for part in parts]),
+    return _summed_up(
+        first,
+        head=head,
         rows=rows,
         total=sum(part.counts.total for part in parts),
-        order=list(first.metrics),
-        directions={name: each.higher_is_better for name, each in first.metrics.items()},
-        thresholds=first.thresholds,
-        unmeasured=first.unmeasured,
+        outcome=_outcome([part.outcome for part in parts]),
         blame=blame_of_all(blames) if len(blames) == len(parts) else None,
-        target=first.target,
     )
-    return with_pass_rate(merged, passes) if PASS_RATE in first.metrics else merged
+
+
+def _summed_up(
+    like: Evaluation,
+    *,
+    head: RunHead,
+    rows: Rows,
+    total: int,
+    outcome: RunOutcome,
+    blame: BlameSummary | None,
+) -> Evaluation:
+    """Return a run over these rows that was scored as another was."""
+    passes = PassCounter(sample_bounds(like.thresholds, like.metrics))
+    summed = summed_up(
+        head,
+        passes.counted(rows()),
+        kind=like.kind,
+        outcome=outcome,
+        rows=rows,
+        total=total,
+        order=list(like.metrics),
+        directions={name: each.higher_is_better for name, each in like.metrics.items()},
+        thresholds=like.thresholds,
+        unmeasured=like.unmeasured,
+        blame=blame,
+        target=like.target,
+    )
+    return with_pass_rate(summed, passes) if PASS_RATE in like.metrics else summed
+
+
+def divided(evaluation: Evaluation, samples: int) -> Iterator[Evaluation]:
+    """Yield a run in shards of so many samples, in their order; merged they have the figures of the whole."""
+    if len(evaluation.runs) != 1:
+        runs = counted(len(evaluation.runs), "run")
+        raise UsageError(f"shards: expected one run, got {runs}: divide each of the parts by itself")
+    (whole,) = evaluation.runs
+    left = iter(whole.rows)
+    for number in count():
+        rows = tuple(islice(left, samples))
+        if not rows:
+            return
+        blames = [row.blame for row in rows if row.blame is not None]
+        yield _summed_up(
+            whole,
+            head=replace(whole.head, run_id=f"{evaluation.head.run_id}-{number:05}", dataset_hash=None),
+            rows=lambda rows=rows: rows,  # type: ignore[misc]
+            total=len(rows),
+            outcome=replace(_outcome([whole.outcome]), done=len(rows), failed=0),
+            blame=None if whole.blame is None else blame_summary(blames, method=whole.blame.method),
+        )
 
 
 def _line(row: Row) -> float:

@@ -28,11 +28,12 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
@@ -53,6 +54,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
+from rag_evaluation_framework.results.verdicts import written_thresholds
 from rag_evaluation_framework.statistics.intervals import Interval
 
 # The results files of a folder: their names, and what each says about itself without being read
@@ -407,9 +409,13 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
 
 
 def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
-    found = metric_figures(document)
+    found = dict(metric_figures(document))
+    if isinstance(passed := (document.get("summary") or {}).get(PASS_RATE), Mapping):
+        found[PASS_RATE] = passed
     return {
-        name: _figure(name, written) for name, written in found if {"value", "n_scored"} <= written.keys()
+        name: _figure(name, written)
+        for name, written in found.items()
+        if {"value", "n_scored"} <= written.keys()
     }
 
 
@@ -431,6 +437,7 @@ def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
         ),
         columns=totals.columns(),
         blame=msgspec.convert(document.get("blame"), BlameSummary | None),
+        thresholds=written_thresholds(head.configuration),
         read_rows=lambda: rows,
         document=document,
     )
@@ -492,6 +499,8 @@ def _response(query: Mapping[str, Any]) -> Response:
         text=query.get("generated_answer"),
         hits=tuple(hits or (Hit(id=str(each)) for each in retrieved)),
         contexts=tuple(query.get("contexts") or ()),
+        context_origin=query.get("context_origin"),
+        usage=msgspec.convert(query.get("usage"), Usage | None),
         latency_ms=query.get("latency_ms"),
         failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
     )
