@@ -25,6 +25,7 @@ from rag_evaluation_framework.cli.options import (
     QUESTIONS,
     RUNS_DIR,
     SEED,
+    WORKERS,
     LongCommand,
     concurrency,
     mend_journals,
@@ -155,6 +156,7 @@ _COMMON = (
 )
 @GLOB
 @SEED
+@WORKERS
 @click.option(
     "--dataset-name",
     metavar="NAME",
@@ -261,6 +263,7 @@ def _by_rules(
     corpus: Corpus,
 ) -> GenerationSummary:
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
+    from rag_evaluation_framework.workers import Crew
 
     delivery = _Delivery(given, settings.level, corpus)
     with _progress(given, "documents") as show:
@@ -272,6 +275,7 @@ def _by_rules(
             chunker=chunker,
             quality=_quality(given),
             seed=settings.seed,
+            workers=Crew(given["workers"], given["engine"], given["address"]),
             on_progress=show,
         )
     return delivery.delivered(extraction.dataset, extraction.drafts)

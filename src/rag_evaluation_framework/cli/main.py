@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ from rag_evaluation_framework.version import __version__
 
 def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
     """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback."""
+    gc.set_threshold(10_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
     try:
         code = _exit_code(program, arguments, name=name)
     except OSError as error:
