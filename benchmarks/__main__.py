@@ -9,12 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# Run when named: what searches for faults at length, a quarter of an hour of embedding, and the two parts of
-# ``datasets``.
+# Run when named: what searches for faults at length, a quarter of an hour of embedding, what needs torch, and
+# the two parts of ``datasets``.
 WHEN_NAMED = {
     "chroma_report",
     "dataset_build",
     "dataset_validation",
+    "devices",
     "fuzz",
     "guided_fuzz",
     "mutation",

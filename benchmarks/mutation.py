@@ -83,6 +83,24 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitAnd: ast.BitOr,
 }
+# Changes that change nothing but time, durability or memory, and are not drawn: how the line begins, the
+# change, and what becomes of it.
+_SAME = (
+    ("if isinstance(samples, KnownSamples):", "never", "what is known is read again"),
+    ("if digests.repeated():", "always", "the samples are counted again"),
+    ("if index_of is None and (sample is None", "compared otherwise", "places are found by name"),
+    ("sync_folder(path.parent)", "left out", "shows only when the power fails"),
+    ("os.fsync(self._descriptor)", "left out", "shows only when the power fails"),
+    ("if len(columns) > _SHORT:", "compared otherwise", "sorted or compared, the same is found"),
+    ("if judged.max(initial=0) <= 1:", "never", "grades of 0 and 1 are sorted too"),
+    ("step = max(1, _BLOCK_CELLS // max(1, width))", "the other extreme", "blocks of another size"),
+    ("return (slice(start, min(start + step, queries))", "the other extreme", "a slice ends by itself"),
+    ("changed[1:] = False", "another constant", "another reader takes over"),
+    ("if len(missing) == len(seen):", "always", "another reader takes over"),
+    ("if small.min(initial=0) >= 0:", "never", "numbers take more room"),
+    ("highest = int(grades.max(initial=0))", "another constant", "far below what is refused"),
+    ("return any(len(sizes) * 0.5**size <= METRICS", "compared otherwise", "no power of two is the level"),
+)
 _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -168,6 +186,8 @@ def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, range | None]]:
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     shut = isinstance(node, ast.Raise | ast.JoinedStr) or name in shut_fields
+                    # Sides that are of one length whatever happens: ``strict`` says so and checks it.
+                    shut = shut or (isinstance(node, ast.keyword) and node.arg == "strict")
                     opens = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and name == "body"
                     yield from inside(child, (may or opens) and not shut, lines)
 
@@ -187,7 +207,18 @@ def sites() -> list[Site]:
         for number, (node, lines) in enumerate(_walk(_tree(file)))
         if lines is not None
         for what in _changes(node)
+        if not _is_same(file, lines, what)
     ]
+
+
+def _is_same(file: Path, lines: range, what: str) -> bool:
+    line = _lines(file)[lines.start - 1].strip()
+    return any(line.startswith(begins) and change == what for begins, change, _ in _SAME)
+
+
+@functools.cache
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines()
 
 
 def _outermost(code: CodeType) -> Iterator[CodeType]:

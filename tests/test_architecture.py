@@ -66,6 +66,7 @@ EXTRAS = {
     "psycopg",
     "pyarrow",
     "pypdf",
+    "pytest",
     "qdrant_client",
     "ray",
     "rs_bpe",

@@ -23,9 +23,17 @@ from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.retrieval import embedders
+from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.retrieval.sweep import grid_of
+from rag_evaluation_framework.synthesis.extractive import generate_extractively
 from rag_evaluation_framework.workers import Workers, all_but_one, in_order
-from squares import Squares
+from squares import Lengths, Squares
 
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
 
@@ -96,6 +104,63 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
         list(in_order(Squares(ends=7), range(20), workers=2))
     workers_module._end_all()
     assert _children() == []
+
+
+@pytest.mark.usefixtures("at_once")
+def test_searches_and_embeddings_are_the_same_and_what_a_process_has_loaded_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedders, "BATCH", 8)
+    chunks = chunk_corpus(Corpus.from_folder(HANDBOOK / "documents"), RecursiveCharacterChunker(400)).chunks
+    queries = [chunk.content[20:90] for chunk in chunks[:60]]
+    lexical = BM25Retriever()
+    lexical.index(chunks)
+    alone = lexical.retrieve(queries, 5)
+    texts = [chunk.content for chunk in chunks]
+    vectors = HashingEmbedder().embed(texts)
+    for count in (2, 4):
+        found = lexical.retrieve(queries, 5, workers=count)
+        assert [list(map(id, of_one)) for of_one in found] == [list(map(id, of_one)) for of_one in alone]
+        hashing = RememberingEmbedder(HashingEmbedder())
+        hashing.workers = count
+        assert hashing.embed(texts).tobytes() == vectors.tobytes()
+    lengths = RememberingEmbedder(Lengths(tmp_path))
+    lengths.workers = 2
+    for start in range(0, 64, 16):
+        assert lengths.embed(texts[start : start + 16])[:, 0].tolist() == [
+            len(text) + 1.0 for text in texts[start : start + 16]
+        ]
+    loads = {int(path.name): path.read_text() for path in tmp_path.iterdir()}
+    assert set(loads.values()) == {"x"}, "a process loads its model once"
+    assert loads.keys() - {os.getpid()}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_questions_made_by_rules_are_the_same() -> None:
+    corpus = Corpus(Corpus.from_folder(HANDBOOK / "documents").documents[:4])
+    alone, shared = (generate_extractively(corpus, workers=count) for count in (1, 2))
+    assert alone == shared
+    assert len(alone.dataset) >= 4
+
+
+def test_a_sweep_by_words_has_the_same_figures_with_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def swept(count: int) -> Any:
+        grid = grid_of(chunkers=["recursive(chunk_size=400)"], retrievers=["bm25"], k=[1, 5])
+        made = evaluate(
+            HANDBOOK / "questions.eval.json",
+            target=grid,
+            documents=HANDBOOK / "documents",
+            options=Options(workers=count),
+        )
+        return [
+            ([row.result for row in part.rows], {name: each.to_dict() for name, each in part.metrics.items()})
+            for part in made.runs
+        ]
+
+    alone = swept(1)
+    monkeypatch.setattr(workers_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(workers_module, "_WORTH_SECONDS", 0.0)
+    assert swept(2) == alone
 
 
 def test_an_engine_is_refused_in_a_line_before_anything_is_begun(

@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import gc
 import os
 import signal
 import subprocess
@@ -55,6 +56,8 @@ _LOOK_SECONDS = 0.05
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
 _FAREWELL_SECONDS = 0.5
+# A sweep goes back and forth between a chunker and an embedder.
+_WORKS_KEPT = 2
 _PROCESSES = "processes"
 _RAY = "ray"
 _RAY_MODULE = "rag_evaluation_framework.adapters.ray_workers"
@@ -434,6 +437,7 @@ def _serve_batches(descriptor: int) -> None:
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(10_000, 20, 20)  # as the command's
     connection: Any = Connection(descriptor)
     bench = Bench()
     with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more
@@ -446,6 +450,8 @@ class Bench:
 
     def __init__(self) -> None:
         self._work: Any = None
+        self._known: dict[bytes, Any] = {}
+        """The latest work by its bytes: what it has loaded since, such as a model, stays with it."""
 
     def version(self) -> str:
         """Return the version of this package that works here."""
@@ -455,12 +461,17 @@ class Bench:
         """Take what is to be done, or do a batch of it; ``None`` where that cannot be unpacked here."""
         from multiprocessing.reduction import ForkingPickler
 
+        if packed in self._known:
+            self._work = self._known[packed] = self._known.pop(packed)
+            return True
         try:
             received = ForkingPickler.loads(packed)
         except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
             return None
         if not isinstance(received, list):
-            self._work = received
+            self._work = self._known[packed] = received
+            if len(self._known) > _WORKS_KEPT:
+                del self._known[next(iter(self._known))]
             return True
         results, error, began = None, None, time.perf_counter()
         try:

@@ -18,10 +18,13 @@ from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.retrieval import embedders
+from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.embedders import RememberingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.workers import Crew, in_order
-from squares import Squares
+from squares import Lengths, Squares
 
 pytestmark = [pytest.mark.vendors("ray"), pytest.mark.filterwarnings("ignore")]
 FACTS = ("Paris is the capital of France.", "Mount Logan is 5,959 m high.", "Rain fell in May 2020.")
@@ -80,6 +83,29 @@ def test_documents_are_cut_to_the_same_chunks() -> None:
     chunker = RecursiveCharacterChunker(chunk_size=200)
     alone = chunk_corpus(corpus, chunker)
     assert chunk_corpus(corpus, chunker, workers=Crew(2, "ray")).chunks == alone.chunks
+
+
+def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedders, "BATCH", 8)
+    corpus = Corpus(tuple(Document(f"d{n}", f"{FACTS[n % 3]} Number {n}. " * 9) for n in range(20)))
+    chunks = chunk_corpus(corpus, RecursiveCharacterChunker(chunk_size=100)).chunks
+    lexical = BM25Retriever()
+    lexical.index(chunks)
+    queries = [f"Which number was seen in May, {n}?" for n in range(80)]
+    texts = [f"{chunk.content} {number}" for number, chunk in enumerate(chunks)]
+    alone = lexical.retrieve(queries, 3)
+    for count in (1, 2, 4):
+        crew = Crew(count, "ray")
+        assert lexical.retrieve(queries, 3, workers=crew) == alone
+        lengths = RememberingEmbedder(Lengths(tmp_path))
+        lengths.workers = crew
+        for part in (texts[:60], texts[60:]):
+            assert lengths.embed(part)[:, 0].tolist() == [len(text) + 1.0 for text in part]
+    loads = {int(path.name): path.read_text() for path in tmp_path.iterdir()}
+    assert len(loads.keys() - {os.getpid()}) >= 2
+    assert all(len(marks) <= 1 for place, marks in loads.items() if place != os.getpid())
 
 
 def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tmp_path: Path) -> None:

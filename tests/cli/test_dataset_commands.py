@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 
@@ -96,15 +95,6 @@ def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(StorageError, match="cannot create"):
         create_layout(tmp_path)
-
-
-def test_what_init_suggests_next_works(tmp_path: Path) -> None:
-    suggested = run(init.command, tmp_path).stdout.rpartition("Next:")[2].strip().splitlines()
-    commands = {"datasets": listing.datasets_command, "stats": listing.stats_command}
-    for line in suggested:
-        program, name, *arguments = shlex.split(line)
-        assert program == "rag-eval"
-        assert run(commands[name], *arguments).exit_code == 0
 
 
 def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:

@@ -331,7 +331,9 @@ def moved(word: Movement, worse: int, *, drop: float = 0.0, metric_drop: float |
 def test_more_samples_that_got_worse_than_allowed_fail_by_chance_or_not() -> None:
     for worse, allowed, code in [(0, 0, 0), (1, 0, 1), (1, 1, 0), (3, 2, 1)]:
         given = moved("undecided" if worse else "no worse", worse)
-        assert Gate(max_regressions=allowed).decide(given).exit_code == code
+        verdict = Gate(max_regressions=allowed).decide(given)
+        assert verdict.exit_code == code
+        assert [check.metric for check in verdict.checks] == ["m", "baseline"]
 
 
 def test_a_drop_must_lie_surely_below_what_is_allowed() -> None:

@@ -70,6 +70,12 @@ def loaded_quietly(extra: str) -> Iterator[None]:
             log.enable_progress_bar()
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Tell whether a device had too little memory for a batch; torch and ONNX Runtime say so in words."""
+    said = str(error).lower()
+    return "outofmemory" in type(error).__name__.lower() or "out of memory" in said or "alloc" in said
+
+
 def weights_digest(path: Path) -> str:
     """Return the hash of a model's weights, so that a cache sees when they change."""
     files = (

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.adapters.extras import require_extra, weights_digest
+from rag_evaluation_framework.adapters.extras import is_out_of_memory, require_extra, weights_digest
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.files import strict_json
@@ -28,6 +28,7 @@ EXTRA = "onnx"
 _FEATURE = "OnnxEmbedder"
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _MAX_TOKENS = 512
+_PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 _LIMITS = (
     ("sentence_bert_config.json", "max_seq_length"),
     ("tokenizer_config.json", "model_max_length"),
@@ -42,6 +43,8 @@ class OnnxEmbedder:
     those that the model's name stands for; ``query_prefix`` and ``document_prefix`` are others, or ``""``
     for none.
     """
+
+    engines = ("ray",)  # on one machine it uses all cores by itself
 
     def __init__(
         self,
@@ -81,6 +84,14 @@ class OnnxEmbedder:
         """The hash of the model's weights, whatever the folder is called."""
         return f"onnx {weights_digest(self._model_file or self.path)}"
 
+    @property
+    def device(self) -> str | None:
+        """Where the model works; not known before it is loaded."""
+        session = self.__dict__.get("_session")
+        if session is None:
+            return None
+        return str(session.get_providers()[0]).removesuffix("ExecutionProvider").lower()
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector of length one for each document."""
         return self._embedded(texts, self._prompts.document)
@@ -95,9 +106,18 @@ class OnnxEmbedder:
         # Texts of like length share a batch, so that little is padding; the order is restored at the end.
         order = sorted(range(len(texts)), key=lambda number: (len(texts[number]), texts[number]))
         vectors: list[Matrix | None] = [None] * len(texts)
-        for start in range(0, len(order), self.batch_size):
+        start = 0
+        while start < len(order):
             numbers = order[start : start + self.batch_size]
-            for number, vector in zip(numbers, self._batch([texts[it] for it in numbers]), strict=True):
+            try:
+                batch = self._batch([texts[it] for it in numbers])
+            except Exception as error:  # the errors of the runtime have only this class in common
+                if not is_out_of_memory(error) or len(numbers) == 1:
+                    raise
+                self.batch_size = len(numbers) // 2
+                continue
+            start += len(numbers)
+            for number, vector in zip(numbers, batch, strict=True):
                 vectors[number] = vector
         return checked_vectors(vectors, f"embedder {self}", rows=len(texts))
 
@@ -145,8 +165,11 @@ class OnnxEmbedder:
     @cached_property
     def _session(self) -> Any:
         runtime = extra_module("onnxruntime", feature=_FEATURE, extra=EXTRA)
+        # The runtime goes on to the next one where a device cannot be used.
+        there = runtime.get_available_providers()
+        providers = [each for each in _PROVIDERS if each in there] or None
         try:
-            return runtime.InferenceSession(str(self._model_file), providers=["CPUExecutionProvider"])
+            return runtime.InferenceSession(str(self._model_file), providers=providers)
         except Exception as error:  # the errors of the runtime have only this class in common
             raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rag_evaluation_framework.adapters.extras import (
+    is_out_of_memory,
     loaded_quietly,
     model_folder,
     require_extra,
@@ -35,7 +36,11 @@ EXTRA = "sentence-transformers"
 
 
 class _LocalModel:
-    """A model of sentence-transformers, loaded when it is first used."""
+    """A model of sentence-transformers, loaded when it is first used, on the device that is there.
+
+    A batch for which the device has too little memory is halved; where one text is too much, the model moves
+    to the processor. ``batch_size`` is what fits.
+    """
 
     name: str
     role: str
@@ -46,8 +51,9 @@ class _LocalModel:
         if batch_size < 1:
             raise UsageError(f"{self.name}: batch_size: expected at least 1, got {batch_size}")
         self.model_name_or_path = str(model_name_or_path)
-        self.batch_size = batch_size
+        self.batch_size = self._given_size = batch_size
         self._device = device
+        self._has_moved = False
 
     def __repr__(self) -> str:
         return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path}))
@@ -66,6 +72,36 @@ class _LocalModel:
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(f"{self.role} {self}: the model cannot be loaded: {error}") from error
 
+    @property
+    def device(self) -> str | None:
+        """Where the model works; not known before it is loaded."""
+        model = self.__dict__.get("_model")
+        if model is None:
+            return None
+        torch = extra_module("torch", feature=type(self).__name__, extra=EXTRA)
+        device = torch.device(model.device)
+        if device.type == "cuda":
+            return f"{device.type} ({torch.cuda.get_device_name(device)})"
+        return f"{device.type}: the GPU has too little memory" if self._has_moved else str(device.type)
+
+    def _fitting(self, call: Callable[[int], Any]) -> Any:
+        """Return what a call with a size of batches returns, with one that fits the device's memory."""
+        while True:
+            try:
+                return call(self.batch_size)
+            except RuntimeError as error:
+                is_gpu = str(self._model.device) != "cpu"
+                if not is_out_of_memory(error) or not (is_gpu or self.batch_size > 1):
+                    raise
+            # Outside the clause: what failed holds its memory as long as the error is there.
+            if self.batch_size > 1:
+                self.batch_size //= 2
+            else:
+                self._model.to("cpu")
+                self._has_moved, self.batch_size = True, self._given_size
+            if is_gpu:
+                extra_module("torch", feature=type(self).__name__, extra=EXTRA).cuda.empty_cache()
+
 
 class SentenceTransformerEmbedder(_LocalModel):
     """A model of sentence-transformers. The model is loaded when the first text is embedded.
@@ -75,6 +111,7 @@ class SentenceTransformerEmbedder(_LocalModel):
     """
 
     name, role, of_library = "sentence_transformers", "embedder", "SentenceTransformer"
+    engines = ("ray",)  # on one machine it uses all cores, or the GPU, by itself
 
     def __init__(
         self,
@@ -121,12 +158,15 @@ class SentenceTransformerEmbedder(_LocalModel):
             return checked_vectors([], f"embedder {self}")
         # Without prompts for the roles, a model's default prompt is its own business.
         prompt = {"prompt": self._prompts.roles[role]} if self._prompts.roles else {}
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=self.batch_size,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-            **prompt,
+        # The library makes batches of texts of like length itself.
+        vectors = self._fitting(
+            lambda batch_size: self._model.encode(
+                list(texts),
+                batch_size=batch_size,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+                **prompt,
+            )
         )
         return checked_vectors(np.asarray(vectors), f"embedder {self}", rows=len(texts))
 
@@ -150,8 +190,19 @@ class CrossEncoderReranker(_LocalModel):
         check_texts([query])
         if not chunks:
             return []
-        pairs = [(query, chunk.content) for chunk in chunks]
-        scores = np.asarray(self._model.predict(pairs, batch_size=self.batch_size, show_progress_bar=False))
+        # Chunks of like length share a batch, so that little is padding; the order is restored below.
+        order = sorted(range(len(chunks)), key=lambda number: len(chunks[number].content))
+        if len(chunks) <= self.batch_size:
+            order.sort()
+        pairs = [(query, chunks[number].content) for number in order]
+        scored = np.asarray(
+            self._fitting(
+                lambda batch_size: self._model.predict(pairs, batch_size=batch_size, show_progress_bar=False)
+            )
+        )
+        scores = np.empty_like(scored)
+        if scored.shape == (len(chunks),):
+            scores[order] = scored
         if scores.shape != (len(chunks),) or not np.isfinite(scores).all():
             found = (
                 f"an array of shape {scores.shape}" if scores.shape != (len(chunks),) else "NaN or infinity"

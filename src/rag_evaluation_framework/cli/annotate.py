@@ -143,9 +143,9 @@ def open_desk(
 
 def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple[Dataset | Evaluation, Path]:
     """Read what a name means: the file of a dataset, a run by any end of its id, a dataset of the project."""
+    from rag_evaluation_framework.datasets.catalogue import catalogue_path
     from rag_evaluation_framework.datasets.recognition import read_dataset
     from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError
-    from rag_evaluation_framework.evaluation.jobs import catalogue_path
     from rag_evaluation_framework.results.storage import SUFFIXES
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
 

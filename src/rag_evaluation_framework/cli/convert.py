@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import counted
@@ -23,14 +24,14 @@ Examples:
 
 
 @click.command("convert", epilog=EXAMPLES)
-@click.argument("source", metavar="IN", type=click.Path(exists=True, path_type=Path))
+@click.argument("source", metavar="IN", type=DATASET)
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
     "--from", "from_", metavar="DIALECT", help="Dialect of IN.  [default: recognised by its content]"
 )
 @click.option("--to", metavar="DIALECT", help="Dialect of OUT.  [default: recognised by its name]")
 @click.option(
-    "--lossy", is_flag=True, help="Leave out what the dialect of OUT cannot hold, instead of refusing."
+    "--lossy", is_flag=True, help="Leave out what the format of OUT cannot hold, instead of refusing."
 )
 @MAP
 @AS_JSON

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET_FILE, project_dataset
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
-    EXISTING_FILE,
     GATE,
     LIMITS,
     OUTPUT,
@@ -32,8 +32,20 @@ Examples:
   rag-eval evaluate agent.yaml --url http://localhost:4000 --baseline eval_run_20261115_001"""
 
 
+def _manifest() -> str:
+    """Return what is evaluated unasked: ``agent.yaml`` here or of the project, else the project's dataset."""
+    from rag_evaluation_framework.datasets.project_settings import project_settings
+    from rag_evaluation_framework.files.project_root import in_project
+
+    name = "agent.yaml"
+    if not Path(name).is_file() and in_project(name).is_file():
+        return str(in_project(name))
+    dataset = None if Path(name).is_file() else project_settings().get("dataset")
+    return name if dataset is None else str(project_dataset(dataset.value))
+
+
 _OPTIONS: tuple[Option[Any], ...] = (
-    click.argument("manifest", type=EXISTING_FILE, default="agent.yaml", metavar="[AGENT.YAML]"),
+    click.argument("manifest", type=DATASET_FILE, default=_manifest, metavar="[AGENT.YAML]"),
     *TARGET,
     click.option(
         "--dataset",
@@ -76,6 +88,8 @@ _COMMON = (
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask an agent, score its answers, decide the gate, as AGENT.YAML says (agent.yaml in this folder).
+
+    A dataset may stand in its place, by its file or its id in the project.
 
     Everything that can be checked is checked before the first request. Each dataset is a run of its own that
     can be resumed after any interruption. A sample passes when every score with a threshold meets it.

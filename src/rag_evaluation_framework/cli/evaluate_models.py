@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING
 from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
@@ -23,7 +24,6 @@ from rag_evaluation_framework.cli.options import (
     ASK_DAMAGED,
     CONTEXT,
     EXISTING_FILE,
-    FILE,
     RUNS_DIR,
     TIMEOUT,
     Option,
@@ -95,7 +95,9 @@ _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
     ),
-    click.option("--dataset", type=FILE, help="Dataset of any dialect to evaluate instead of a split."),
+    click.option(
+        "--dataset", type=DATASET_OR_NOTHING, help="Dataset of any format to evaluate instead of a split."
+    ),
     click.option(
         "--base-url",
         metavar="URL",

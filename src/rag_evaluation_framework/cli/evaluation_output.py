@@ -14,9 +14,11 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import in_force, is_given
 from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.options import LATEST, check_resumed_alone, mend_journals, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.datasets.project_settings import kept_results
 from rag_evaluation_framework.errors import (
     MAX_COST,
     ModelOutageError,
@@ -33,6 +35,7 @@ from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.files.project_root import project_root
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.models.spending import Prices
@@ -57,7 +60,8 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     for option in ("max_drop", "max_regressions", "on_undecided"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
-    chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    chosen = {**choices, "--sample-size": given["sample_size"]}
+    chosen["--seed"] = given["seed"] if is_given("seed") else None
     chosen["--repeats"] = given["repeats"]
     check_resumed_alone(given["resume"], chosen)
 
@@ -74,6 +78,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         run_timeout=given["run_timeout"],
         max_attempts=given["max_attempts"],
         allow_missing=given.get("allow_missing", False),
+        confidence=in_force("confidence_level") or 0.95,
         repeats=given["repeats"],
         history=given.get("history", "own"),
         workers=given["workers"],
@@ -87,6 +92,8 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
         metrics=tuple(given.get("metrics", ())) or None,
+        default_metrics=in_force("metrics") or (),
+        tolerance_chars=in_force("citations.tolerance_chars"),
         map=dict(given.get("mapped", ())) or None,
         demands=demands,
         baseline=given["baseline"],
@@ -189,6 +196,7 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
             evaluation.render(screen=screen, details=given["details"], everything=given["everything"])
             show(screen)
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
+        keep_results(evaluation, given["runs_dir"])
         _write_results(evaluation, suite, given["out"])
         if given["save_baseline"] is not None and evaluation.outcome.completed:
             save_baseline(evaluation, given["save_baseline"])
@@ -201,6 +209,18 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
         click.echo(mask(lines), err=True)
+
+
+def keep_results(evaluation: Evaluation, runs: Path) -> None:
+    """Keep the results documents of finished runs where the project keeps its results, if there is one."""
+    folder = None if project_root() is None else kept_results(runs)
+    if folder is None:
+        return
+    whole = evaluation.kind == "golden"
+    for part in (evaluation,) if whole else evaluation.runs:
+        if part.outcome.completed:
+            _make_folder_of(folder / "results")
+            part.save(folder / f"{part.head.run_id}.results.json", format="results")
 
 
 def _write_results(evaluation: Evaluation, suite: Suite, out: Path | None) -> None:

@@ -25,6 +25,7 @@ from rag_evaluation_framework.cli.options import (
     QUESTIONS,
     RUNS_DIR,
     SEED,
+    WORKERS,
     LongCommand,
     concurrency,
     mend_journals,
@@ -155,6 +156,7 @@ _COMMON = (
 )
 @GLOB
 @SEED
+@WORKERS
 @click.option(
     "--dataset-name",
     metavar="NAME",
@@ -261,6 +263,7 @@ def _by_rules(
     corpus: Corpus,
 ) -> GenerationSummary:
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
+    from rag_evaluation_framework.workers import Crew
 
     delivery = _Delivery(given, settings.level, corpus)
     with _progress(given, "documents") as show:
@@ -272,6 +275,7 @@ def _by_rules(
             chunker=chunker,
             quality=_quality(given),
             seed=settings.seed,
+            workers=Crew(given["workers"], given["engine"], given["address"]),
             on_progress=show,
         )
     return delivery.delivered(extraction.dataset, extraction.drafts)
@@ -309,7 +313,7 @@ def _by_model(
     outcome = generation.outcome
     if generation.dataset is None:
         done = f"{counted(outcome.done, 'request')} done, {outcome.remaining:,} left"
-        _say(f"{outcome.reason or 'interrupted'}: {done}; go on with --resume {generation.run_id}")
+        _say(f"{outcome.reason or 'interrupted'}: {done}; continue with --resume {generation.run_id}")
         return _INTERRUPTED if outcome.interrupted else _INCOMPLETE
     for note in outcome.notes:
         _say(note, silent=given["as_json"])

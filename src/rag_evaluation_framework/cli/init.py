@@ -2,48 +2,311 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, EXISTING_FOLDER, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import ModelOutageError, UsageError, counted
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.adapters.agent_probe import Probe
+    from rag_evaluation_framework.records.samples import Dataset
+    from rag_evaluation_framework.reports.screen import Screen
 
 EXAMPLES = """\b
 Examples:
-  rag-eval init
-  rag-eval init my-project
+  rag-eval init --agent http://localhost:4000 --docs documents
+  rag-eval init my-project --docs documents --ci gitlab
   rag-eval init --golden
-  rag-eval datasets my-project/data/evaluation"""
+  rag-eval init"""
+
+_FIRST = "evals/first.jsonl"
+_TAKEN = 10
+_ANY_QUESTION = "What can you help me with?"
+_PURPOSES = {
+    "agent.yaml": "what to ask, to measure and to demand",
+    _FIRST: "{questions}: read them, correct them, add your own",
+    "test_rag.py": "the same as a pytest test",
+    ".github/workflows/rag-eval.yml": "the same on every pull request",
+    ".gitlab-ci.yml": "the same on every merge request",
+    ".gitignore": "keeps the runs out of the repository",
+    "data/": "datasets, annotations, results, benchmarks, settings ({files})",
+}
+_TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
+
+import os
+from pathlib import Path
+
+from rag_evaluation_framework import evaluate
+
+
+def test_the_agent_passes_its_gate() -> None:
+    evaluation = evaluate(Path(__file__).with_name("agent.yaml"), target=os.environ.get("AGENT_URL"))
+    assert evaluation.verdict is None or evaluation.verdict.exit_code == 0, f"\\n{evaluation}"
+'''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """What is known of a new project: the agent that was asked, the questions that were made."""
+
+    agent: Probe | None = None
+    api: Mapping[str, Any] | None = None
+    documents: int = 0
+    skipped: Mapping[str, str]
+    dataset: Dataset | None = None
+    corpus: str = ""
+
+    @property
+    def taken(self) -> Sequence[Any]:
+        """Ten questions, from documents all over the folder."""
+        samples = () if self.dataset is None else self.dataset.samples
+        number = min(_TAKEN, len(samples))
+        return [samples[at * len(samples) // number] for at in range(number)]
 
 
 @click.command("init", epilog=EXAMPLES)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[DIR]")
+@click.option("--agent", metavar="URL", help="Address of the agent; it is asked one question.")
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Header to send to the agent; ${NAME} is an environment variable. May be repeated.",
+)
+@ALLOW_HOST
+@click.option(
+    "--docs", type=EXISTING_FOLDER, metavar="FOLDER", help="Documents to make the first questions from."
+)
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab", "none"]),
+    default="github",
+    help="Whose workflow to write.",
+)
 @click.option("--golden", is_flag=True, help="Create golden sets instead, and a function to try them on.")
 @AS_JSON
-def command(folder: Path, golden: bool, as_json: bool) -> None:
-    """Create the folders of a project in DIR, with a small valid dataset, annotations and configurations.
+def command(
+    folder: Path,
+    agent: str | None,
+    headers: tuple[str, ...],
+    docs: Path | None,
+    ci: str,
+    golden: bool,
+    as_json: bool,
+) -> None:
+    """Start a project in DIR: questions, what to measure and to demand, settings, a pytest test, a workflow.
+
+    The agent is asked one question, to find out how it is asked and what it returns. Questions are made from
+    the documents by rules, without a model. Commands run in DIR or below it read its settings (see
+    `rag-eval evaluate --show-config`), find its datasets by their ids, and keep runs and results in it.
 
     With --golden: evaluation/datasets with the five files of golden sets, commented, golden_contexts with the
     text that they are about, a README.md, and assistant.py, which answers them until your system does.
 
-    Nothing is ever overwritten: files that exist already are listed as kept.
+    Nothing is ever overwritten: files that exist already are listed as kept. Exit code 3: the agent does not
+    answer, and nothing was written.
     """
     from rag_evaluation_framework.datasets.project import create_layout
 
-    done = create_layout(folder, golden=golden)
+    if golden and (agent or docs):
+        raise UsageError(f"--golden: expected without {'--agent' if agent else '--docs'}")
+    if golden:
+        _told_golden(create_layout(folder, golden=True), as_json=as_json)
+        return
+    begun = _asked(_questions(docs, folder), agent, headers)
+    files = _files(begun, ci)
+    done = create_layout(folder, files=files)
     if as_json:
         document = {"folder": str(done.folder), "created": done.created, "kept": done.kept}
-        print_json(document)
+        print_json(document | {"questions": len(begun.dataset.samples) if begun.dataset else 0})
         return
-    for name in done.created:
-        click.echo(f"created  {done.folder / name}")
-    for name in done.kept:
-        click.echo(f"kept     {done.folder / name}")
-    if golden:
-        within = "" if done.folder == Path() else f"cd {done.folder}; "
-        click.echo(f"\nNext: {within}rag-eval golden . --target assistant:answer")
+    screen = new_screen()
+    _show_findings(screen, begun)
+    _show_files(screen, begun, done.created, done.kept)
+    within = "" if folder == Path() else f"cd {folder}; "
+    url = "" if agent else " --url http://localhost:4000"
+    screen.steps([(f"{within}rag-eval evaluate{url}", "")])
+    show(screen)
+
+
+def _told_golden(done: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"folder": str(done.folder), "created": done.created, "kept": done.kept})
         return
-    evaluation = done.folder / "data" / "evaluation"
-    sample = evaluation / "datasets" / "sample_eval_v1.0.0.eval.json"
-    click.echo(f"\nNext: rag-eval datasets {evaluation}\n      rag-eval stats {sample}")
+    for what, names in (("created", done.created), ("kept", done.kept)):
+        for name in names:
+            click.echo(f"{what:<7}  {done.folder / name}")
+    within = "" if done.folder == Path() else f"cd {done.folder}; "
+    click.echo(f"\nNext: {within}rag-eval golden . --target assistant:answer")
+
+
+# What is found out: questions of the documents, the ways of the agent.
+
+
+def _questions(docs: Path | None, folder: Path) -> _Begun:
+    if docs is None:
+        return _Begun(skipped={})
+    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.synthesis.extractive import generate_extractively
+
+    corpus = Corpus.from_folder(docs, None)
+    made = generate_extractively(corpus, queries_per_doc=2)
+    if not made.dataset.samples:
+        raise UsageError(f"--docs: no question could be made from {counted(len(corpus), 'file')} in {docs}")
+    name = re.sub(r"\W+", "_", docs.resolve().name).strip("_").lower() or "documents"
+    dataset = replace(made.dataset, dataset_id=f"{name}_eval_v1.0.0", name=f"Questions about {docs.name}")
+    where = Path(os.path.relpath(docs, folder)).as_posix()
+    skipped = corpus.metadata.get("skipped", {})
+    return _Begun(documents=len(corpus), skipped=skipped, dataset=dataset, corpus=where)
+
+
+def _asked(begun: _Begun, agent: str | None, headers: tuple[str, ...]) -> _Begun:
+    """Ask the agent the first question, to see how it is asked and what it returns."""
+    if agent is None:
+        return begun
+    from rag_evaluation_framework.cli.probe import PLAINLY, probed
+
+    question = begun.taken[0].question if begun.taken else _ANY_QUESTION
+    outcome, api = probed(agent.strip(), {**PLAINLY, "headers": headers, "message": question})
+    if outcome.failure is not None:
+        told = f"the agent at {outcome.address} does not answer: {outcome.failure}\n"
+        told += f"  Nothing was written. To see more: rag-eval probe {outcome.address}"
+        raise ModelOutageError(outcome.failure.kind, told)
+    return replace(begun, agent=outcome, api=api)
+
+
+# What is written.
+
+
+def _files(begun: _Begun, ci: str) -> dict[str, bytes]:
+    from rag_evaluation_framework.datasets.project import starter_files, workflow_file
+
+    files = {_FIRST: _first_questions(begun), "agent.yaml": _manifest(begun).encode()}
+    files["test_rag.py"] = _TEST.encode()
+    if ci != "none":
+        files |= [workflow_file(ci)]
+    files[".gitignore"] = b"runs/\n.rag-eval/\n"
+    dataset = begun.dataset
+    for name, content in starter_files():
+        if dataset is not None and name.startswith("data/config/"):
+            name_of = str(dataset.dataset_id).removesuffix("_v1.0.0")
+            text = content.decode().replace("dataset: sample_eval", f"dataset: {name_of}")
+            text = text.replace("retrieval:\n", f"retrieval:\n  corpus: {begun.corpus}\n")
+            files[name] = text.encode()
+        elif dataset is None:
+            files[name] = content
+    if dataset is not None:
+        files[f"data/evaluation/datasets/{dataset.dataset_id}.eval.json"] = _written(dataset)
+    return files
+
+
+def _written(dataset: Dataset) -> bytes:
+    from rag_evaluation_framework.datasets.evaluation_sets import encode_dataset
+    from rag_evaluation_framework.files import strict_json
+
+    value = encode_dataset(dataset, f"{dataset.dataset_id}.eval.json")
+    return strict_json.encode(value, indent=2) + b"\n"
+
+
+def _first_questions(begun: _Begun) -> bytes:
+    from rag_evaluation_framework.files import strict_json
+
+    rows: list[dict[str, Any]] = [
+        {
+            "id": sample.id,
+            "input": sample.question,
+            "expected": sample.reference,
+            "relevant_documents": list(sample.relevant_documents),
+        }
+        for sample in begun.taken
+    ]
+    rows = rows or [{"id": "q001", "input": _ANY_QUESTION}]
+    return b"".join(strict_json.encode(row) + b"\n" for row in rows)
+
+
+def _metrics(begun: _Begun) -> dict[str, Any]:
+    """Return what the first questions and the agent's replies allow to measure, with what is demanded."""
+    answer = None if begun.agent is None else begun.agent.answer
+    found: dict[str, Any] = {}
+    if answer is not None and (answer.contexts or answer.retrieved_nothing):
+        found["faithfulness"] = 0.7
+    if begun.dataset is not None:
+        found["answer_correctness"] = 0.5
+        names = {document for sample in begun.taken for document in sample.relevant_documents}
+        hits = {hit.id for hit in answer.hits} if answer is not None else set()
+        found |= {"hit@1": 0.5} if hits & names else {}
+    return {**found, "latency": {"max": 10000}}
+
+
+def _manifest(begun: _Begun) -> str:
+    """Return ``agent.yaml``, with a comment where a reader will want to change something."""
+    from rag_evaluation_framework.files.yaml_documents import encode
+
+    metrics = _metrics(begun)
+    evaluation = {
+        "datasets": [{"name": "first", "path": f"$file:{_FIRST}"}],
+        "metrics": list(metrics),
+        "thresholds": metrics,
+        "ciGate": True,
+    }
+    api = encode({"api": dict(begun.api or {})}) if begun.api else "api: {}  # url: http://localhost:4000\n"
+    parts = [
+        "# What to ask, to measure and to demand; `rag-eval evaluate` reads this file.\n",
+        "spec:\n",
+        "  # Raise the thresholds once you know the figures; `rag-eval list metrics` lists what there is.\n",
+        _indented(encode({"evaluation": evaluation})),
+        "  # How the agent is asked; `rag-eval probe URL` finds it out.\n",
+        _indented(api),
+    ]
+    return "".join(parts)
+
+
+def _indented(text: str) -> str:
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+# What is shown.
+
+
+def _show_findings(screen: Screen, begun: _Begun) -> None:
+    from rag_evaluation_framework.reports.screen import number_word
+
+    if begun.agent is not None and begun.agent.answer is not None:
+        found = begun.agent.answer.found
+        parts = [f"{part} in {found[part]}" for part in ("answer", "contexts", "citations") if part in found]
+        parts += [] if "contexts" in found else ["no contexts, so whether it invents is not measured"]
+        seconds = max(begun.agent.elapsed_ms / 1000, 0.1)
+        screen.say(f"agent  answers in {seconds:.1f} s; {', '.join(parts)}", hang=7)
+    if begun.dataset is not None:
+        made = counted(len(begun.dataset.samples), "question")
+        taken = f"{number_word(len(begun.taken))} of them taken"
+        screen.say(f"docs   {counted(begun.documents, 'file')}; {made} made by rules, {taken}", hang=7)
+    if begun.skipped:
+        names = list(begun.skipped)
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        screen.say(f"       skipped {', '.join(names[:3])}{more}: {begun.skipped[names[0]]}", hang=7)
+    screen.gap()
+
+
+def _show_files(screen: Screen, begun: _Begun, created: Sequence[str], kept: Sequence[str]) -> None:
+    from rag_evaluation_framework.reports.screen import number_word
+
+    within = sum(name.startswith("data/") for name in (*created, *kept))
+    known = {"questions": f"{number_word(len(begun.taken) or 1)} question{'s' * (len(begun.taken) > 1)}"}
+    rows: list[list[str]] = []
+    for name, purpose in _PURPOSES.items():
+        if name in created or (name == "data/" and any(each.startswith(name) for each in created)):
+            rows.append([name, purpose.format(**known, files=counted(within, "file"))])
+    rows += [[name, "kept as it was"] for name in kept]
+    wide = max(len(name) for name, _ in rows)
+    for name, purpose in rows:
+        screen.say(f"{name:<{wide}}  {purpose}", indent=2, hang=wide + 4)

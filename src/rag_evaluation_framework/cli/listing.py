@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import UsageError
@@ -233,7 +234,7 @@ Examples:
 
 
 @click.command("stats", epilog=STATS_EXAMPLES)
-@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|FOLDER")
+@click.argument("path", type=DATASET, metavar="FILE|FOLDER|ID")
 @DIALECT
 @MAP
 @AS_JSON
@@ -267,7 +268,7 @@ Examples:
 
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
-@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE")
+@click.argument("path", type=DATASET, metavar="FILE|ID")
 @click.option("-n", "size", type=click.IntRange(1), default=5, metavar="N", help="Number of records to draw.")
 @SEED
 @click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")

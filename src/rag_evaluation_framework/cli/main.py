@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DefaultsByCommand, with_configuration
 from rag_evaluation_framework.cli.options import CONTEXT, with_look
 from rag_evaluation_framework.errors import (
     ModelOutageError,
@@ -34,6 +36,7 @@ from rag_evaluation_framework.version import __version__
 
 def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
     """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback."""
+    gc.set_threshold(10_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
     try:
         code = _exit_code(program, arguments, name=name)
     except OSError as error:
@@ -219,7 +222,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "generate": _Command(
             "generate", "Make questions with exact ground truth from a folder of documents."
         ),
-        "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
+        "convert": _Command("convert", "Convert a dataset or another file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."
@@ -300,7 +303,7 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(
             import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
         )
-        return with_look(command)
+        return with_configuration(cmd_name, with_look(command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -344,6 +347,7 @@ def signpost(groups: Mapping[str, Iterable[str]]) -> str:
 @click.pass_context
 def program(context: click.Context) -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    context.default_map = DefaultsByCommand()
     if context.invoked_subcommand is None:
         click.echo(signpost(GROUPS))
 

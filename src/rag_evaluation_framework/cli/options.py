@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from click.formatting import wrap_text
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.files.project_root import in_project
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.reports.screen import Screen
@@ -30,7 +31,6 @@ CONTEXT: dict[str, Any] = {
 }
 """The settings of every program."""
 
-
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -42,8 +42,9 @@ DETAILS = click.option(
 RUNS_DIR = click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    help="Folder in which runs are kept.",
+    default=partial(in_project, "runs"),
+    show_default=False,
+    help="Folder in which runs are kept.  [default: runs]",
 )
 DIALECT = click.option(
     "--format",
@@ -186,7 +187,7 @@ def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[s
     """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
     given = [name for name, value in choices.items() if value not in (None, ())]
     if resume and given:
-        raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(given)}")
 
 
 TARGET: tuple[Option[Any], ...] = (
@@ -434,7 +435,7 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 # What may hold a secret is not written down.
-_SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
+SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
 
 
 def given_again(left_out: Collection[str]) -> list[str]:
@@ -448,7 +449,7 @@ def given_again(left_out: Collection[str]) -> list[str]:
         value = context.params[name]
         for each in value if isinstance(value, tuple) else (value,):
             words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
-            words += [] if each is True else ["…" if _SECRET.search(str(each)) else str(each)]
+            words += [] if each is True else ["…" if SECRET.search(str(each)) else str(each)]
     return words
 
 

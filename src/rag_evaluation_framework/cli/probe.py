@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,13 @@ _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300
 _TRIED_CHARACTERS = 100
 _QUESTIONS = "evals/first.jsonl"
+PLAINLY: Mapping[str, Any] = {
+    **dict.fromkeys(("path", "protocol", "model", "body")),
+    **{f"{part}_path": None for part in ("answer", "contexts", "citations", "usage", "thread")},
+    "headers": (),
+    "timeout": 60.0,
+}
+"""The options of a probe that says nothing of the agent."""
 
 EXAMPLES = """\b
 Examples:
@@ -91,13 +99,6 @@ def command(context: click.Context, /, **given: Any) -> None:
     status, the time, the answer, contexts, citations and token counts with the field each was found in, and
     what to try where something was not found. Exit code 3 when there is no answer.
     """
-    # Imported here, not above: the HTTP client should not slow down --help.
-    import asyncio
-    import os
-
-    from rag_evaluation_framework.adapters.agent_probe import probe
-    from rag_evaluation_framework.adapters.http_agent import HttpAgent
-    from rag_evaluation_framework.evaluation.secrets import Secrets, resolved
     from rag_evaluation_framework.files.atomic import exists_already
 
     if (given["address"] is None) == (given["url"] is None):
@@ -105,6 +106,26 @@ def command(context: click.Context, /, **given: Any) -> None:
     url = (given["address"] or given["url"]).strip()
     if given["write"] is not None and given["write"].exists():
         raise exists_already(given["write"])
+    outcome, lines = probed(url, given)
+    if lines is not None and given["write"] is not None:
+        _write(given["write"], lines, outcome, given["message"])
+    if given["as_json"]:
+        print_json(_document(outcome, lines))
+    else:
+        _show(outcome, lines, url, given["write"])
+    context.exit(_UNREACHABLE if outcome.failure else 0)
+
+
+def probed(url: str, given: Mapping[str, Any]) -> tuple[Probe, dict[str, Any] | None]:
+    """Ask an agent as the options say; return what came of it, and the lines of a manifest that ask so."""
+    # Imported here, not above: the HTTP client should not slow down --help.
+    import asyncio
+    import os
+
+    from rag_evaluation_framework.adapters.agent_probe import probe
+    from rag_evaluation_framework.adapters.http_agent import HttpAgent
+    from rag_evaluation_framework.evaluation.secrets import Secrets, resolved
+
     written = dict(_header(text) for text in given["headers"])
     secrets = Secrets()
     headers = {name: resolved(value, os.environ, secrets=secrets) for name, value in written.items()}
@@ -126,16 +147,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     only = _candidate(given, url)
     outcome = asyncio.run(probe(url, given["message"], given=only, agent=agent, timeout=given["timeout"]))
     lines = None if outcome.failure else _api(outcome, url, given["model"], written, paths)
-    if lines is not None and given["write"] is not None:
-        _write(given["write"], lines, outcome, given["message"])
-    if given["as_json"]:
-        print_json(_document(outcome, lines))
-    else:
-        _show(outcome, lines, url, given["write"])
-    context.exit(_UNREACHABLE if outcome.failure else 0)
+    return outcome, lines
 
 
-def _candidate(given: dict[str, Any], url: str) -> Candidate | None:
+def _candidate(given: Mapping[str, Any], url: str) -> Candidate | None:
     """Return the one way to ask that the options name; ``None`` where all are to be tried."""
     from urllib.parse import urlsplit
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING, is_given
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
@@ -111,11 +112,11 @@ _COMMON = (
 
 
 @click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("corpus", type=_PATH, required=False)
+@click.argument("corpus", type=DATASET_OR_NOTHING, required=False)
 @click.option(
     "--dataset",
-    type=_PATH,
-    metavar="FILE",
+    type=DATASET_OR_NOTHING,
+    metavar="FILE|ID",
     help="Dataset with the questions.  [default: CORPUS, if it is a dataset, else questions.eval.json]",
 )
 @click.option(
@@ -171,7 +172,7 @@ _COMMON = (
     "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
 )
 @click.option(
-    "--resume", metavar="RUN", help="Go on with this sweep; what was searched for is not searched for again."
+    "--resume", metavar="RUN", help="Continue this sweep; what was searched for is not searched for again."
 )
 @ASK_DAMAGED
 @RUNS_DIR
@@ -279,10 +280,19 @@ def _swept(
 
 
 def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
-    """Join options, which come first, with a configuration file; what may be repeated is a list."""
-    asked = _stated(config) if config is not None else {}
-    asked |= {name: value for name, value in given.items() if value not in (None, ())}
-    if "corpus" not in asked:
+    """Join options, which come first, with a configuration file, and this with the project's settings.
+
+    What may be repeated is a list.
+    """
+    there = {name: value for name, value in given.items() if value not in (None, ())}
+    asked = {name: value for name, value in there.items() if not is_given(name)}
+    stated = _stated(config) if config is not None else {}
+    asked |= stated
+    asked |= {name: value for name, value in there.items() if is_given(name)}
+    # The questions of the project are not those of another dataset.
+    asked["asks_its_own"] = not is_given("dataset") and "dataset" not in stated
+    asked.setdefault("corpus", asked.get("dataset"))
+    if asked["corpus"] is None:
         raise UsageError("corpus: expected a folder of documents or a dataset that holds some, got none")
     within = "" if config is None else f"{config}: "
     for name in (*_TEXTS, *_NUMBERS):
@@ -329,7 +339,7 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     from rag_evaluation_framework.datasets.recognition import recognise, with_annotated_truth
     from rag_evaluation_framework.records.documents import Corpus
 
-    path, questions = asked["corpus"], asked.get("dataset")
+    path, questions = Path(asked["corpus"]), asked.get("dataset")
     if not path.exists():
         raise UsageError(f"corpus: expected a folder of documents or a dataset, got nothing at {path}")
     try:
@@ -346,7 +356,9 @@ def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
-    return Corpus(holder.documents), questions or replace(holder, dataset_id=holder.dataset_id or path.name)
+    if questions is not None and not (asked["asks_its_own"] and holder.samples):
+        return Corpus(holder.documents), questions
+    return Corpus(holder.documents), replace(holder, dataset_id=holder.dataset_id or path.name)
 
 
 def _unread(corpus: Path, glob: str) -> list[str]:

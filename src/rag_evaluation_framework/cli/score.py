@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     DETAILS,
@@ -66,7 +67,7 @@ _COMMON = (
 @MAP
 @click.option(
     "--dataset",
-    type=click.Path(exists=True, path_type=Path),
+    type=DATASET,
     metavar="FILE",
     help="Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
 )
@@ -172,7 +173,7 @@ def _check_there(answers: str | None, runs: Path) -> None:
 
 
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.cli.evaluation_output import keep_results, progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.records.runs import Options
@@ -205,6 +206,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
             _say_reading(suite)
         with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
             evaluation = carried_out(suite, progress)
+        keep_results(evaluation, given["runs_dir"])
         if given["as_json"]:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:

@@ -17,6 +17,12 @@ Examples:
   rag-eval trend --fail-on worse                    in CI, after the run"""
 
 
+def _results_directory() -> Path:
+    from rag_evaluation_framework.datasets.project_settings import results_directory
+
+    return results_directory()
+
+
 @click.command("trend", epilog=EXAMPLES)
 @click.option("--dataset", metavar="NAME", help="Runs over this dataset.  [default: that of the latest run]")
 @click.option(
@@ -28,10 +34,10 @@ Examples:
 @click.option(
     "--results-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("data/evaluation/results"),
-    show_default=True,
+    default=_results_directory,
+    show_default=False,
     metavar="DIR",
-    help="Folder of results files, read beside the runs.",
+    help="Folder of results files, read beside the runs.  [default: data/evaluation/results]",
 )
 @RUNS_DIR
 @AS_JSON

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import counted
@@ -29,7 +30,7 @@ Examples:
   rag-eval validate new/manifest.json --against old/manifest.json"""
 
 # Whether a file exists is for the check to say, beside what is wrong with the others.
-_PATH = click.Path(path_type=Path)
+_PATH = DATASET_OR_NOTHING
 
 
 @click.command("validate", epilog=EXAMPLES)

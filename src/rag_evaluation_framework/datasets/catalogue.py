@@ -23,6 +23,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files.access import plain_name
+from rag_evaluation_framework.files.project_root import in_project
 
 # The citations of a dataset as annotations: its ground truth where nobody has annotated it apart.
 
@@ -255,10 +256,8 @@ class EvaluationDatasetLoader:
         A ``FileNotFoundError`` when there is none, a ``ValueError`` with every error of the file when it is
         not valid, or when two files have this id and version.
         """
-        folder = self.data_directory / "datasets"
-        entries = _entries(folder, DATASET_SUFFIXES)
-        entry = _found(entries, dataset_id, version=version, what="dataset", folder=folder)
-        dataset: dict[str, Any] = read_dataset_document(entry.path).checked("evaluation-dataset")
+        path = self.find_dataset(dataset_id, version)
+        dataset: dict[str, Any] = read_dataset_document(path).checked("evaluation-dataset")
         return dataset
 
     def load_ground_truth(self, dataset_id: str, version: str | None = None) -> dict[str, Any]:
@@ -285,12 +284,31 @@ class EvaluationDatasetLoader:
         value = read_document(entry.path, lines=True).checked("annotations")
         return value if isinstance(value, dict) else {"dataset_id": entry.dataset_id, "annotations": value}
 
+    def find_dataset(self, dataset_id: str, version: str | None = None) -> Path:
+        """Return the file of a dataset, found as :meth:`load_dataset` finds it."""
+        folder = self.data_directory / "datasets"
+        entries = _entries(folder, DATASET_SUFFIXES)
+        return _found(entries, dataset_id, version=version, what="dataset", folder=folder).path
+
     def get_available_datasets(self) -> list[dict[str, Any]]:
         """List the evaluation datasets by id and version.
 
         What cannot be loaded is in the list too, with the reason as ``error``, which is otherwise ``None``.
         """
         return [entry.to_dict() for entry in checked_entries(self.data_directory / "datasets")]
+
+
+def catalogue_path(dataset_id: str) -> Path:
+    """Return the file of a dataset that the project around the current folder knows by this id."""
+    folder = in_project("data", "evaluation")
+    unknown = f"there is no file {dataset_id}, and no dataset of that id"
+    if not (folder / "datasets").is_dir():
+        raise MissingDatasetError(f"{unknown}.")
+    try:
+        return EvaluationDatasetLoader(folder).find_dataset(dataset_id)
+    except MissingDatasetError as error:
+        there = str(error).partition("; it has ")[2] or "none"
+        raise MissingDatasetError(f"{unknown} in {folder / 'datasets'}, which has {there}.") from None
 
 
 def checked_entries(folder: Path) -> list[CatalogueEntry]:

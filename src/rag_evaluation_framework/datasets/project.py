@@ -13,6 +13,11 @@
     │   └── quality/
     └── config/               *.config.yaml
 
+    agent.yaml                what to ask, to measure and to demand
+    evals/first.jsonl         the first questions
+    test_rag.py               the same as a pytest test
+    .github/workflows/        the same on every pull request
+
 or, of golden sets::
 
     evaluation/
@@ -24,9 +29,9 @@ or, of golden sets::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import files as resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -53,13 +58,16 @@ class Created:
     kept: tuple[str, ...]
 
 
-def create_layout(folder: str | Path, *, golden: bool = False) -> Created:
+def create_layout(
+    folder: str | Path, *, golden: bool = False, files: Mapping[str, bytes] | None = None
+) -> Created:
     """Create the folders and the files of a new project; what is there already is left as it is.
 
-    ``golden`` makes one of golden sets instead, with a small function to put them to.
+    ``files`` are its own, by path; by default those of the starter. ``golden`` makes a project of golden sets
+    instead, with a small function to put them to.
     """
     root = Path(folder)
-    made = dict(starter_files(golden=golden))
+    made = dict(starter_files(golden=golden)) if files is None else files
     for name in (*(() if golden else FOLDERS), *(Path(name).parent for name in made)):
         try:
             (root / name).mkdir(parents=True, exist_ok=True)
@@ -78,7 +86,13 @@ def create_layout(folder: str | Path, *, golden: bool = False) -> Created:
 
 def starter_files(*, golden: bool = False) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a new project: path relative to its folder, and content."""
-    yield from _files(files(__package__) / ("starter_golden" if golden else "starter"), "")
+    yield from _files(resources(__package__) / ("starter_golden" if golden else "starter"), "")
+
+
+def workflow_file(service: str) -> tuple[str, bytes]:
+    """Return where the workflow of GitHub or GitLab stands in a repository, and what is in it."""
+    path = {"github": ".github/workflows/rag-eval.yml", "gitlab": ".gitlab-ci.yml"}[service]
+    return path, (resources(__package__) / "starter_workflows" / f"{service}.yml").read_bytes()
 
 
 def _files(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:

@@ -22,7 +22,6 @@ from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
     InputError,
-    MissingDatasetError,
     RagEvalError,
     UsageError,
     counted,
@@ -55,6 +54,7 @@ from rag_evaluation_framework.evaluation.targets import (
 )
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
+from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.judging.methods import (
     JudgeLike,
     Methods,
@@ -63,6 +63,7 @@ from rag_evaluation_framework.judging.methods import (
     kinship_warnings,
     opened_methods,
 )
+from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
@@ -72,7 +73,6 @@ from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import SamplesRead, as_they_were, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import (
-    DEFAULT_RUNS_DIRECTORY,
     SAMPLES_FILE,
     RunFolder,
     in_runs,
@@ -80,7 +80,7 @@ from rag_evaluation_framework.results.run_folder import (
     short_id,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.verdicts import read_thresholds
+from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, Spending
@@ -93,6 +93,7 @@ _SHOWN_AT_ONCE = 1000
 _OWN_MANIFEST = {"call": "evaluate"}
 """The configuration of the manifest that stands for data without one."""
 _LARGEST_MANIFEST = 16 << 20
+_TOLERANT = "citation_tolerance_jaccard"
 _OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"})
 """What is not asked of a system that only finds contexts."""
 
@@ -104,6 +105,10 @@ class Job:
     data: Data | Evaluation
     target: TargetLike | Mapping[str, TargetLike] | Grid | None = None
     metrics: tuple[str, ...] | None = None
+    default_metrics: tuple[str, ...] = ()
+    """What data without a list of metrics are scored by; of none, what the data can bear."""
+    tolerance_chars: int | None = None
+    """How far an end of a cited span may be off, where the metric does not say so itself."""
     map: Mapping[str, str] | None = None
     gate: Gate | Mapping[str, Any] | None = None
     demands: Mapping[str, Any] = field(default_factory=dict)
@@ -153,6 +158,8 @@ def prepared(job: Job) -> Iterator[Suite]:
     secrets = Secrets()
     job.options.crew.reach()
     with secrets.masked_errors():
+        if job.tolerance_chars is not None:
+            job = replace(job, **_forgiving(_manifest_of(job), job.metrics, job.tolerance_chars))
         manifest, gate = _gated(_manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
         with opened_methods(
@@ -208,7 +215,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
             "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
         )
     directory = None if job.runs_directory is None else Path(job.runs_directory)
-    runs = directory or DEFAULT_RUNS_DIRECTORY
+    runs = directory or in_project("runs")
     resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
     choice = _choice_of(job, manifest)
     datasets, metrics = options.datasets, job.metrics or ()
@@ -401,6 +408,24 @@ def _manifest_of(job: Job) -> Manifest:
     return _of_one(entry, Path(name), job)
 
 
+def _forgiving(manifest: Manifest, metrics: tuple[str, ...] | None, chars: int) -> dict[str, Any]:
+    """Return the manifest and the metrics with the number of characters that cited spans may be off."""
+    named = metric_name(f"{_TOLERANT}(tolerance_chars={chars})")
+
+    def renamed(listed: Iterable[str]) -> tuple[str, ...]:
+        return tuple(named if each == _TOLERANT else each for each in listed)
+
+    def moved(thresholds: tuple[Threshold, ...] | None) -> tuple[Threshold, ...] | None:
+        return thresholds and tuple(replace(each, metric=renamed([each.metric])[0]) for each in thresholds)
+
+    entries = tuple(
+        replace(entry, metrics=renamed(entry.metrics), thresholds=moved(entry.thresholds))
+        for entry in manifest.datasets
+    )
+    whole = replace(manifest, datasets=entries, thresholds=moved(manifest.thresholds) or ())
+    return {"data": whole, "metrics": metrics and renamed(metrics)}
+
+
 def _wish(job: Job) -> dict[str, Any]:
     return {"map": job.map, "needs_answer": job.target is None}
 
@@ -416,8 +441,11 @@ def _manifest_at(path: Path, job: Job) -> Manifest:
         if splits:
             return golden_manifest(path, history=job.options.history)
     if path.is_file() and format_ is None and _is_manifest(path):
-        return read_manifest(path, uses_metrics=not job.metrics and job.resume is None)
+        is_used = not job.metrics and job.resume is None
+        return read_manifest(path, uses_metrics=is_used, default_metrics=job.default_metrics)
     if not path.exists():
+        from rag_evaluation_framework.datasets.catalogue import catalogue_path
+
         path = catalogue_path(str(path))
     name = plain_name(path).partition(".")[0] or plain_name(path)
     source, reading = _traces_at(path, job), None
@@ -456,7 +484,9 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
 
 def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     """Return the manifest of one dataset, by the metrics asked for or, without any, those it can bear."""
-    metrics = _borne_by(entry, job.target) if job.metrics is None else job.metrics
+    metrics = job.metrics
+    if metrics is None:
+        metrics = job.default_metrics or _borne_by(entry, job.target)
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
         if entry.reading is not None and "answer" not in entry.reading.fields:
@@ -520,18 +550,6 @@ def _is_manifest(path: Path) -> bool:
 
     value, _, _ = decode_noting(data, file=str(path))
     return isinstance(value, dict) and "spec" in value
-
-
-def catalogue_path(name: str) -> Path:
-    """Return the file of a dataset that the catalogue of the project knows by this id."""
-    from rag_evaluation_framework.datasets.catalogue import checked_entries
-
-    folder = Path("data", "evaluation")
-    entries = checked_entries(folder) if folder.is_dir() else []
-    found = [entry.path for entry in entries if entry.dataset_id == name]
-    if not found:
-        raise MissingDatasetError(f"no dataset {shown(name)}: neither a path nor an id of the catalogue")
-    return found[-1]
 
 
 # Which branch and commit a folder stands at, read from the files of its repository. Where machines that build

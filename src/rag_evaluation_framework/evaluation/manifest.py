@@ -493,16 +493,19 @@ class Manifest:
         return tuple(entry for entry in self.datasets if not names or entry.name in names)
 
 
-def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
+def read_manifest(
+    path: str | Path, *, uses_metrics: bool = True, default_metrics: tuple[str, ...] = ()
+) -> Manifest:
     """Read a manifest; :class:`InputError` has every problem with its line.
 
-    Where others take the place of its metrics (``uses_metrics`` is false), these need not be known.
+    Where others take the place of its metrics (``uses_metrics`` is false), these need not be known. Where it
+    lists none, those by default are meant.
     """
     path = Path(path)
     reader = ManifestReader(path, expected="a manifest with spec.evaluation", uses_metrics=uses_metrics)
     reader.mapping(*EVALUATION, required=True)
     reader.evaluation_keys(_EVALUATION_KEYS)
-    datasets = _datasets(reader)
+    datasets = _datasets(reader, default_metrics)
     framework, api = _framework(reader), read_api(reader)
     manifest = Manifest(
         file=path,
@@ -543,9 +546,11 @@ def _framework(reader: ManifestReader) -> str | None:
     return found
 
 
-def _datasets(reader: ManifestReader) -> tuple[DatasetEntry, ...]:
+def _datasets(reader: ManifestReader, default: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
     place = (*EVALUATION, "datasets")
     shared = _metrics(reader, EVALUATION)
+    if shared is None:
+        shared = default or None
     found: dict[str, DatasetEntry] = {}
     for number in range(len(reader.items(*place, expected="a list of datasets"))):
         entry = _dataset(reader, (*place, number), shared)

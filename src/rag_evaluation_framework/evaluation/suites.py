@@ -299,8 +299,8 @@ def _blamed(
 
 def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
     """Return the samples as the run keeps them, which is quicker than to read a file of a dialect again."""
-    is_file = dataset.entry.dataset is None
-    return (kept_samples(folder.path) if is_file else None) or dataset.selection
+    is_read = dataset.entry.dataset is not None or getattr(dataset.selection.stream, "are_held", False)
+    return (None if is_read else kept_samples(folder.path)) or dataset.selection
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:

@@ -140,6 +140,8 @@ def _refused(expected: str, found: str, file: str | None) -> InputError:
 
 
 _HTML = (".html", ".htm", ".xhtml")
+READABLE = (".md", ".markdown", ".txt", ".rst", *_HTML, ".pdf")
+"""How the names of files end that are documents, where nobody says which files are."""
 
 
 def extract_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> ExtractedText:

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NewType
 
 from rag_evaluation_framework.errors import InputError, Issue, counted, invalid
-from rag_evaluation_framework.files.extraction import extract_text
+from rag_evaluation_framework.files.access import plain_name
+from rag_evaluation_framework.files.extraction import READABLE, extract_text
 from rag_evaluation_framework.text.display import display, element, short_repr, short_text
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -143,21 +145,25 @@ class Corpus:
         require_unique((document.id for document in self.documents), what="document id", path="documents")
 
     @classmethod
-    def from_folder(cls, folder_path: str | Path, glob_pattern: str = "**/*.md") -> Corpus:
-        """Read every matching file of a folder, sorted by path.
+    def from_folder(cls, folder_path: str | Path, glob_pattern: str | None = "**/*.md") -> Corpus:
+        """Read every matching file of a folder, sorted by path; with ``None`` those of every readable kind.
 
         A document's id is its path relative to the folder, with ``/``. The text of HTML and PDF files is
         taken out of them; a PDF's pages are in its metadata, as start and end in the text. Files that are
         not UTF-8 are all named in one error; a folder without a matching file is an error too, and so is a
-        pattern that leads out of the folder.
+        pattern that leads out of the folder. What is left out is in ``metadata["skipped"]``, with the reason.
         """
         folder = Path(folder_path)
         if not folder.is_dir():
             raise invalid("folder_path", "an existing folder", str(folder_path), code="missing-folder")
         documents: list[Document] = []
         issues: list[Issue] = []
-        paths = _matching(folder, glob_pattern)
+        paths = _matching(folder, "**/*" if glob_pattern is None else glob_pattern)
+        skipped: dict[str, str] = {}
         for name in sorted(paths):
+            if glob_pattern is None and (reason := _unreadable(name)) is not None:
+                skipped |= {name: reason} if reason else {}
+                continue
             try:
                 read = extract_text(paths[name])
                 documents.append(Document(DocumentId(name), read.text, read.metadata, read.title))
@@ -169,10 +175,11 @@ class Corpus:
             raise invalid(
                 "glob_pattern",
                 f"a pattern that matches a file in {folder_path}",
-                glob_pattern,
+                glob_pattern or f"no file that ends in {', '.join(READABLE)}",
                 code="empty-corpus",
             )
-        return cls(documents, {"folder": str(folder_path), "glob_pattern": glob_pattern})
+        metadata: dict[str, Any] = {"folder": str(folder_path), "glob_pattern": glob_pattern}
+        return cls(documents, {**metadata, "skipped": skipped} if skipped else metadata)
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -214,6 +221,18 @@ class Corpus:
         more = len(self) - len(rows)
         rest = element("p", f"{counted(more, 'more document')}", class_="dim") if more else None
         return display(element("p", repr(self), class_="word"), element("table", head, *rows), rest)
+
+
+def _unreadable(name: str) -> str | None:
+    """Return why a file is no document, where nobody says which are: "" for one that hides."""
+    if any(part.startswith(".") for part in PurePosixPath(name).parts):
+        return ""
+    kind = PurePosixPath(plain_name(name)).suffix
+    if kind not in READABLE:
+        return f"{kind or 'without an ending'}: not a kind of document that is read"
+    if kind == ".pdf" and find_spec("pypdf") is None:
+        return "PDF needs pip install 'rag-evaluation-framework[pdf]'"
+    return None
 
 
 def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:

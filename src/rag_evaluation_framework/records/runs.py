@@ -161,6 +161,7 @@ class Run:
 
 
 _SHORTEST_SAMPLE_LIMIT = 300.0
+_CONFIDENCE = 0.95
 
 # How a run goes about it, its counts, its progress, and how it ended.
 
@@ -206,7 +207,7 @@ class Options:
     address: str | None = None
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
     interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
-    confidence: float = 0.95
+    confidence: float = _CONFIDENCE
     resamples: int = 10_000
     traces: TraceChoice | None = None
 
@@ -241,6 +242,7 @@ class Options:
             "sample_timeout_seconds": self.sample_limit,
             **({} if self.run_timeout is None else {"run_timeout_seconds": self.run_timeout}),
             "concurrency": self.concurrency,
+            **({} if self.confidence == _CONFIDENCE else {"confidence_level": self.confidence}),
         }
 
     @property
@@ -304,7 +306,7 @@ class RunCounts:
             done=self.done,
             failed=self.failed,
             remaining=self.remaining,
-            reason=None if is_complete else "not completed",
+            reason=None if is_complete else "stopped before its end",
         )
 
     def before_resuming(self, total: int | None = None) -> Progress:

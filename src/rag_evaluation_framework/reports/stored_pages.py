@@ -15,9 +15,9 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
+from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
-from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
 from rag_evaluation_framework.results.storage import results_paths
@@ -118,7 +118,7 @@ class StoredPages:
         """Yield every run and results file by its key; a request can name nothing else."""
         for path in run_paths(self._runs):
             yield _key(path / "results.json"), path
-        for path in results_paths(RESULTS_DIRECTORY) if RESULTS_DIRECTORY.is_dir() else ():
+        for path in results_paths(results_directory()) if results_directory().is_dir() else ():
             yield _key(path), path
 
     def _running(self) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
+from rag_evaluation_framework.files.project_root import is_runs_directory
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.reports.cases import (
@@ -31,7 +32,7 @@ from rag_evaluation_framework.reports.screen import figure, listed, number_word,
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, in_runs, short_id
+from rag_evaluation_framework.results.run_folder import CELLS, in_runs, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
 from rag_evaluation_framework.statistics.paired import flips_p_value
 
@@ -460,7 +461,7 @@ def resuming_command(head: RunHead, path: Path) -> str | None:
     words = next((words for kind, words in _COMMANDS.items() if kind in head.configuration), None)
     if words is None:
         return None
-    run = head.run_id if path.parent == DEFAULT_RUNS_DIRECTORY else str(path)
+    run = head.run_id if is_runs_directory(path.parent) else str(path)
     return " ".join([*words(head), *_judges(head), "--resume", quote(run)])
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
@@ -39,7 +40,6 @@ from rag_evaluation_framework.results.summaries import PERFORMANCE
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
-RESULTS_DIRECTORY = Path("data", "evaluation", "results")
 SAVED = "baseline_"
 """What the names of results that were saved as a baseline begin with."""
 
@@ -312,7 +312,8 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
         group = RunGroup(*tied_runs(folder, "evaluation"))
         if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
             found.append(((folder.head.started_at or "", folder.head.run_id), folder.path))
-    paths = sorted(RESULTS_DIRECTORY.glob("*.results.json")) if RESULTS_DIRECTORY.is_dir() else []
+    results = results_directory()
+    paths = sorted(results.glob("*.results.json")) if results.is_dir() else []
     for path in paths:
         try:
             head = msgspec.json.decode(read_bytes(path), type=_Listed)
@@ -337,7 +338,7 @@ def baseline_path(name: str) -> Path:
     if not re.fullmatch(r"\w[\w.+-]{0,99}", name):
         expected = "a name of letters, digits, '_', '-', '+' and '.'"
         raise UsageError(f"baseline to save: expected {expected}, got {shown(name)}")
-    return RESULTS_DIRECTORY / f"{SAVED}{name}.results.json"
+    return results_directory() / f"{SAVED}{name}.results.json"
 
 
 def save_baseline(evaluation: Evaluation, name: str) -> Path:

@@ -44,6 +44,7 @@ from rag_evaluation_framework.results.summaries import (
     Figure,
     Performance,
     RunTotals,
+    intervals_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict
 
@@ -318,7 +319,7 @@ class Evaluation:
     def shortfall(self) -> str | None:
         """Why it was not measured as asked: it did not complete, or not one sample got an answer."""
         if not self.outcome.completed:
-            return f"not completed: {self.outcome.reason}"
+            return f"incomplete: {self.outcome.reason}"
         if self.counts.failed < self.counts.finished:
             return None
         failure = next((row.response.failure for row in self.rows), None)
@@ -363,7 +364,7 @@ class Evaluation:
             for kind, value in groups_of(row.sample):
                 groups.setdefault(kind, {}).setdefault(value, RunTotals()).add(row.result)
         directions = {name: figure.higher_is_better for name, figure in self.metrics.items()}
-        intervals = {**INTERVALS, "seed": self.head.seed}
+        intervals = intervals_of(self.head)
         return {
             kind: {
                 value: totals.figures(intervals=intervals, directions=directions)
@@ -554,7 +555,7 @@ def summed_up(
     totals = RunTotals()
     for row in counted:
         totals.add(row.result, row.timing)
-    intervals = {**INTERVALS, "seed": head.seed, **(intervals or {})}
+    intervals = {**intervals_of(head), **(intervals or {})}
     figures = totals.figures(intervals=intervals, directions=directions)
     performance = performance or Performance()
     finished, failed = len(totals.ids), totals.failures.total()

@@ -44,6 +44,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from rag_evaluation_framework.datasets.dialect import IdDigests
+from rag_evaluation_framework.datasets.project_settings import kept_names
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -63,6 +64,7 @@ from rag_evaluation_framework.files.atomic import (
     sync_folder,
     write_bytes_atomically,
 )
+from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
@@ -524,8 +526,7 @@ def short_id(path: Path) -> str:
 
 def in_runs(folder: Path) -> str:
     """Return the option that says where runs are kept; nothing where they are kept by default."""
-    is_default = folder.resolve() == DEFAULT_RUNS_DIRECTORY.resolve()
-    return "" if is_default else f" --runs-dir {quote(str(folder))}"
+    return "" if is_runs_directory(folder) else f" --runs-dir {quote(str(folder))}"
 
 
 def runs_ending_in(end: str, directory: Path) -> list[Path]:
@@ -541,8 +542,7 @@ def no_such_run(given: str | Path, runs_directory: str | Path, *, nor: str = "")
     known = [path.name for path in reversed(run_paths(directory))]
     near = get_close_matches(str(given), known, n=1, cutoff=0.8)
     hint = f"Did you mean {near[0]}?" if near else f"The latest is {known[0]}." if known else "There is none."
-    where = "" if directory == DEFAULT_RUNS_DIRECTORY else f" --runs-dir {quote(str(directory))}"
-    listed = f" All: rag-eval runs{where}" if known else ""
+    listed = f" All: rag-eval runs{in_runs(directory)}" if known else ""
     return UsageError(f"there is no run {quoted(str(given))} in {directory}{nor}. {hint}{listed}")
 
 
@@ -578,7 +578,9 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
 
 
 def _last(directory: Path, prefix: str) -> int:
-    taken = (path.name.removeprefix(prefix) for path in run_paths(directory) if path.name.startswith(prefix))
+    names = [path.name for path in run_paths(directory)]
+    names += [] if project_root() is None else kept_names(directory)
+    taken = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 
 

@@ -9,15 +9,21 @@ from pathlib import Path
 
 import msgspec
 
+from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import RagEvalError, UsageError, counted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
-from rag_evaluation_framework.results.baselines import RESULTS_DIRECTORY, latest_of_branch
+from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.kept_summaries import Summaries
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder, run_paths
+from rag_evaluation_framework.results.run_folder import (
+    DEFAULT_RUNS_DIRECTORY,
+    RunFolder,
+    run_paths,
+    runs_ending_in,
+)
 from rag_evaluation_framework.results.run_groups import list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths
 from rag_evaluation_framework.results.stored_runs import load
@@ -36,7 +42,8 @@ def find_evaluation(
     runs, name = Path(runs_directory), str(given)
     if Path(given).is_file() or (Path(given) / "head.json").is_file():
         return _evaluation(given, runs)
-    if (stored := _stored(name)) is not None and not (runs / name / "head.json").is_file():
+    is_run = (runs / name / "head.json").is_file() or len(runs_ending_in(name, runs)) == 1
+    if not is_run and (stored := _stored(name)) is not None:
         return _evaluation(stored, runs)
     if (place := latest_of_branch(name, runs, datasets)) is not None:
         return _evaluation(place, runs)
@@ -72,9 +79,10 @@ def _evaluation(place: str | Path, runs: Path) -> Evaluation:
 
 def _stored(name: str) -> Path | None:
     """Return the results file of the project with this id, or the only one whose id ends so."""
-    if not RESULTS_DIRECTORY.is_dir() or len(name) < 3:
+    results = results_directory()
+    if not results.is_dir() or len(name) < 3:
         return None
-    paths = {named_id(path): path for path in results_paths(RESULTS_DIRECTORY)}
+    paths = {named_id(path): path for path in results_paths(results)}
     if name in paths:
         return paths[name]
     ended = [path for each, path in paths.items() if each.endswith(f"_{name}")]
@@ -113,7 +121,10 @@ def stored_results(
     Of many results the summaries are kept, unless ``keep`` is off.
     """
     runs = [run_path / "results.json" for run_path in run_paths(Path(runs_directory))]
-    stored = results_paths(RESULTS_DIRECTORY) if RESULTS_DIRECTORY.is_dir() else []
+    results, of_runs = results_directory(), {path.parent.name for path in runs if path.is_file()}
+    stored = results_paths(results) if results.is_dir() else []
+    # What a project keeps of a run is listed with the run, which knows its verdict too.
+    stored = [path for path in stored if named_id(path) not in of_runs]
     summaries = Summaries(Path(runs_directory), "results")
     found = [
         summaries.of(

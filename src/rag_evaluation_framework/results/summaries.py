@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric, without_parameters
 from rag_evaluation_framework.records.responses import Unread, UnreadTotals, UsageTotals
-from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, SampleResult, Timing
+from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, SampleResult, Timing
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score, Status
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
@@ -307,6 +307,12 @@ _STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
 
 INTERVALS: Mapping[str, Any] = {"method": "auto", "confidence": 0.95, "resamples": 10_000, "seed": 0}
 """How the intervals of means are made where nothing else is said: the words of :func:`mean_intervals`."""
+
+
+def intervals_of(head: RunHead) -> dict[str, Any]:
+    """Return how the intervals of a run are made: at the level of confidence that it was begun with."""
+    level = head.parameters.get("confidence_level", INTERVALS["confidence"])
+    return {**INTERVALS, "confidence": level, "seed": head.seed}
 
 
 @dataclass(frozen=True, slots=True)

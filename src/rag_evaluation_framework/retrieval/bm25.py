@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import check_k, place_order
 from rag_evaluation_framework.text.tokens import lexical_tokens
+from rag_evaluation_framework.workers import Workforce, in_order
 
 K1 = 1.5
 B = 0.75
@@ -89,11 +92,18 @@ class BM25Retriever:
         )
         self._tie_order = place_order(self._chunks)
 
-    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
-        """Return for each query the k chunks with the highest scores, ties by (doc_id, start)."""
+    def retrieve(
+        self, queries: Sequence[str], k: int, *, workers: Workforce = 1
+    ) -> list[list[PositionAwareChunk]]:
+        """Return for each query the k chunks with the highest scores, ties by (doc_id, start).
+
+        Workers are sent the words of the index and return places in it; the chunks stay here.
+        """
         check_k(k)
         check_texts(queries)
-        return [self._best(query, k) for query in queries]
+        search = _Search(self._index, self._tie_order, self._tokenize, k)
+        found = in_order(search, queries, workers=workers, total=len(queries))
+        return [[self._chunks[number] for number in best] for best in found]
 
     def score(self, query: str, chunks: Sequence[PositionAwareChunk]) -> list[float]:
         """Return the score of each of the chunks, which are indexed."""
@@ -101,12 +111,22 @@ class BM25Retriever:
         scores = self._index.scores(self._tokenize(query))
         return [float(scores[numbers[chunk.doc_id, chunk.start, chunk.end]]) for chunk in chunks]
 
-    def _best(self, query: str, k: int) -> list[PositionAwareChunk]:
-        scores = self._index.scores(self._tokenize(query))
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Finds the numbers of the k best texts for a query, here or wherever it is sent."""
+
+    index: BM25Index
+    tie_order: npt.NDArray[Any]
+    tokenize: Callable[[str], Sequence[str]]
+    k: int
+
+    def __call__(self, query: str) -> list[int]:
+        scores = self.index.scores(self.tokenize(query))
         found = np.flatnonzero(scores)
-        if len(found) > k:
+        if len(found) > self.k:
             # Everything as good as the k-th stays in, so that ties are cut by place and not by chance.
-            least = np.partition(scores[found], len(found) - k)[len(found) - k]
+            least = np.partition(scores[found], len(found) - self.k)[len(found) - self.k]
             found = found[scores[found] >= least]
-        best = found[np.lexsort((self._tie_order[found], -scores[found]))][:k]
-        return [self._chunks[number] for number in best.tolist()]
+        best: list[int] = found[np.lexsort((self.tie_order[found], -scores[found]))][: self.k].tolist()
+        return best

@@ -29,6 +29,7 @@ from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
+from rag_evaluation_framework.workers import Workforce, crew_of, in_order
 
 Role = Literal["query", "document"]
 """What a text is to an embedder: what is searched for, or what is found."""
@@ -160,6 +161,8 @@ Integers = npt.NDArray[np.uint64]
 
 class HashingEmbedder:
     """Hashes pieces of words: similar spelling, near vectors. Knows no synonyms."""
+
+    engines = ("processes", "ray")
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         if not isinstance(dimensions, int) or not 1 <= dimensions <= MAX_DIMENSIONS:
@@ -405,6 +408,17 @@ OnTexts = Callable[[int], None]
 """Told how many texts were embedded since it was last told."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Embedding:
+    """Embeds portions of texts for their roles, here or wherever it is sent; there it stays as it is."""
+
+    embedder: Embedder
+
+    def __call__(self, portion: tuple[Role, Sequence[str]]) -> Matrix:
+        role, texts = portion
+        return embedded(self.embedder, texts, role=role)
+
+
 class RememberingEmbedder:
     """Fulfils ``extensions.Embedder``. Keeps every vector in memory; its text is that of the embedder itself.
 
@@ -414,6 +428,8 @@ class RememberingEmbedder:
     def __init__(self, embedder: Embedder, *, on_texts: OnTexts | None = None) -> None:
         self.embedder = embedder
         self.seconds = 0.0
+        self.workers: Workforce = 1
+        """Who embeds. Only an embedder that names an engine among its ``engines`` is sent to its workers."""
         self._on_texts = on_texts
         self._rows: dict[tuple[Role, str], int] = {}
         self._matrix: Matrix | None = None
@@ -451,12 +467,23 @@ class RememberingEmbedder:
     def _learn(self, texts: Sequence[str], role: Role) -> None:
         begun = time.perf_counter()
         parts = [] if self._matrix is None else [self._matrix]
-        for first in range(0, len(texts), BATCH):
-            batch = texts[first : first + BATCH]
-            dimensions = parts[0].shape[1] if parts else None
-            parts.append(embedded(self.embedder, batch, dimensions=dimensions, role=role))
+        # The same batches whoever works on them: a model's last digit may depend on its neighbours.
+        portions = [texts[first : first + BATCH] for first in range(0, len(texts), BATCH)]
+        engines = getattr(self.embedder, "engines", ())
+        crew = self.workers if crew_of(self.workers).engine in engines else 1
+        work = _Embedding(self.embedder)
+        items = ((role, portion) for portion in portions)
+        for vectors in in_order(work, items, workers=crew, total=len(portions)):
+            parts.append(
+                checked_vectors(
+                    vectors,
+                    f"embedder {self.embedder}",
+                    rows=len(vectors),
+                    dimensions=parts[0].shape[1] if parts else None,
+                )
+            )
             if self._on_texts is not None:
-                self._on_texts(len(batch))
+                self._on_texts(len(vectors))
         self._matrix = np.concatenate(parts)
         keys = [(role, text) for text in texts]
         self._rows.update(zip(keys, range(len(self._rows), len(self._matrix)), strict=True))

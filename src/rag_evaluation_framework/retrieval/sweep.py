@@ -7,11 +7,11 @@ same parts finds by itself, as long as the store finds the same nearest chunks w
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 from rag_evaluation_framework.components import (
@@ -43,12 +43,17 @@ from rag_evaluation_framework.retrieval.embedders import (
     embedding_roles,
 )
 from rag_evaluation_framework.retrieval.pipeline import (
+    SEARCHES,
+    TOKENS,
     Chunking,
+    Meter,
     WholeDocuments,
     candidates_for,
     chunk_corpus,
     default_vector_store,
+    metered,
     reranked,
+    summed,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
 from rag_evaluation_framework.workers import Workforce, crew_of
@@ -189,6 +194,8 @@ OnChunking = Callable[[Chunking], None]
 """Told of a chunking before anything is embedded; it may refuse it."""
 
 _BYTES_A_NUMBER = 4
+# Of a search by words that workers share, so many queries at a time: each time they are sent the index.
+_SEARCHED_AHEAD = 1 << 14
 # Of an index that exists, and may be large, every vector is compared with so many questions.
 _MEASURED = 50
 
@@ -341,9 +348,17 @@ class CellPipeline:
             "store_recall": index.store_recall,
             "store_effort": index.store_effort,
             "embedding_tokens": index.meter.units,
+            "devices": self._devices() or None,
             "cost_usd": {name: dollars for name, dollars in cost.items() if dollars is not None} or None,
         }
         return {name: value for name, value in figures.items() if value is not None}
+
+    def _devices(self) -> dict[str, str]:
+        """Return where the models of the cell work, as far as they say."""
+        reranker = None if self._ranking is None else self._ranking.reranker
+        parts = {"embedder": self._index.embedder, "reranker": reranker}
+        found = {name: getattr(metered(part, "device"), "device", None) for name, part in parts.items()}
+        return {name: str(device) for name, device in found.items() if device}
 
 
 class _Cut:
@@ -377,6 +392,8 @@ class _Index:
         self._searched = retriever if self._is_existing else self._dense and self._dense.store
         self.embedder = self._dense.embedder if self._dense else None
         self._memory = self.embedder if isinstance(self.embedder, RememberingEmbedder) else None
+        if self._memory is not None:
+            self._memory.workers = sweep.workers
         # Where a shorter list is the beginning of a longer one, the deepest serves all.
         self._is_stable = has_stable_prefixes(retriever, sweep.grid.depths[-1])
         self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
@@ -415,13 +432,23 @@ class _Index:
         found = self._found.setdefault(searched, {})
         new = [query for query in dict.fromkeys(queries) if query not in found]
         if new:
+            if isinstance(self.retriever, BM25Retriever) and not crew_of(self._sweep.workers).is_alone:
+                new = self._with_those_to_come(new, found)
             begun = time.perf_counter()
             found.update(zip(new, self._retrieved(new, searched), strict=True))
             self.search_seconds += time.perf_counter() - begun
         return [found[query][:depth] for query in queries]
 
+    def _with_those_to_come(self, new: Sequence[str], found: Mapping[str, object]) -> list[str]:
+        """Return queries with the next ones of the sweep, so that there is something for workers to share."""
+        left = (query for query in self._sweep.queries if query not in found)
+        return list(dict.fromkeys(chain(new, islice(left, _SEARCHED_AHEAD))))
+
     def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
-        hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
+        if isinstance(self.retriever, BM25Retriever):
+            hits = self.retriever.retrieve(queries, depth, workers=self._sweep.workers)
+        else:
+            hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
         for of_one in () if self._is_existing else hits:
             places = [_place(chunk) for chunk in of_one]
             if len(set(places)) < len(places) or not self._places.issuperset(places):
@@ -521,75 +548,3 @@ def _among(
 
 def _place(chunk: PositionAwareChunk) -> tuple[str, int, int]:
     return chunk.doc_id, chunk.start, chunk.end
-
-
-# What the cells of a sweep cost in US dollars, as far as their parts tell what they use and at what price.
-#
-# ``spent`` was paid for a cell and for none before it, so that the cells of a sweep add up to what was paid
-# in all. ``alone`` is what the cell costs by itself, with nothing shared and nothing cached: every chunk and
-# every query embedded, every query reranked.
-#
-# A part is metered when it counts its use: an embedder by ``tokens_used`` and ``characters_used``, a reranker
-# by ``searches_used``. Its ``price`` is for a million tokens, or for one search. A part that counts nothing
-# runs on this machine, as far as anybody can tell, and adds nothing. A metered part without a price, or one
-# whose server does not say what it read (its count is then ``None``), makes the cost unknown, which is never
-# shown as 0.
-
-TOKENS = "tokens_used"
-SEARCHES = "searches_used"
-
-_UNITS_A_PRICE = {TOKENS: 1_000_000, SEARCHES: 1}
-
-
-class Meter:
-    """What one part uses from now on; ``part`` is what counts it, ``None`` where nothing does."""
-
-    def __init__(self, part: object, counter: str) -> None:
-        self.part, self._counter = metered(part, counter), counter
-        self._before = self._count()
-
-    @property
-    def units(self) -> int | None:
-        """How many units were used since; ``None`` where the part does not tell."""
-        now = self._count()
-        return None if now is None or self._before is None else now - self._before
-
-    @property
-    def cost(self) -> float | None:
-        """What they cost, if a price is known."""
-        units, price = self.units, self.price
-        return None if units is None or price is None else units * price
-
-    @property
-    def price(self) -> float | None:
-        """US dollars for one unit."""
-        price: float | None = getattr(self.part, "price", None)
-        return None if price is None else price / _UNITS_A_PRICE[self._counter]
-
-    def cost_of_embedding(self, texts: Iterable[str]) -> float | None:
-        """Estimate what it costs to embed texts, each once, by the tokens a character had so far."""
-        tokens, price = self._count(), self.price
-        characters: int | None = getattr(self.part, "characters_used", None)
-        if tokens is None or price is None or not characters:
-            return None
-        return sum(map(len, set(texts))) * tokens / characters * price
-
-    def _count(self) -> int | None:
-        count = getattr(self.part, self._counter, None)
-        return count if isinstance(count, int) else None
-
-
-def metered(part: object, counter: str) -> object | None:
-    """Return the part that counts its use: this one, or what it wraps as its ``embedder``."""
-    while not hasattr(part, counter):
-        if not hasattr(part, "embedder"):
-            return None
-        part = part.embedder
-    return part
-
-
-def summed(values: Iterable[float | None]) -> float | None:
-    """Return the sum of what is known, unless there is nothing or something is not known."""
-    every = list(values)
-    known = [value for value in every if value is not None]
-    return math.fsum(known) if known and len(known) == len(every) else None

@@ -68,6 +68,7 @@ from rag_evaluation_framework.synthesis.passages import (
 )
 from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.workers import Workforce, in_order
 
 # How a question is worded: after the name of its document, unless that is in it already, and with its mark.
 
@@ -158,6 +159,7 @@ def generate_extractively(
     chunker: Chunker | PositionAwareChunker | None = None,
     quality: QualityControl | None = _USUAL_QUALITY,
     seed: int = 0,
+    workers: Workforce = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Extraction:
     """Make a dataset of questions about a corpus without a model.
@@ -166,7 +168,12 @@ def generate_extractively(
     of them than asked for, and harder ones are preferred: most of what rules make is easy to find.
     """
     drafts = extractive_drafts(
-        corpus, queries_per_doc=queries_per_doc, kinds=kinds, seed=seed, on_progress=on_progress
+        corpus,
+        queries_per_doc=queries_per_doc,
+        kinds=kinds,
+        seed=seed,
+        workers=workers,
+        on_progress=on_progress,
     )
     checked = replace(quality or _UNCHECKED, per_document=queries_per_doc).checked(drafts, corpus)
     generator = {
@@ -186,6 +193,7 @@ def extractive_drafts(
     queries_per_doc: int = 5,
     kinds: Collection[QuestionKind] = KINDS,
     seed: int = 0,
+    workers: Workforce = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Drafts:
     """Draft questions about every document, the best of each first.
@@ -204,20 +212,34 @@ def extractive_drafts(
     kept: list[Draft] = []
     rejected: list[Rejection] = []
     begun = time.monotonic()
-    for number, document in enumerate(corpus, start=1):
-        passages = passages_of(document)
-        pool = [each for each in _made(passages, document, known) if each.kind in kinds]
-        random.Random(f"{seed} {document.id}").shuffle(pool)  # noqa: S311  # draws questions, guards nothing
-        considered = sorted(pool[: _CONSIDERED * SPARE * queries_per_doc], key=lambda each: each.rank)
-        drafted = (_draft(made, document, passages) for made in considered)
-        candidates = [each for each in drafted if each is not None]
-        chosen = _chosen(candidates, SPARE * queries_per_doc)
-        kept.extend(each.draft for each in chosen)
-        rejected += [Rejection("nothing-to-ask", "", document.id)] * (queries_per_doc - len(chosen))
+    drafting = _Drafting(known, queries_per_doc, frozenset(kinds), seed)
+    drafted = in_order(drafting, corpus, workers=workers, total=len(corpus))
+    for number, (document, drafts) in enumerate(zip(corpus, drafted, strict=True), start=1):
+        kept.extend(drafts)
+        rejected += [Rejection("nothing-to-ask", "", document.id)] * (queries_per_doc - len(drafts))
         if on_progress is not None:
             elapsed = time.monotonic() - begun
             on_progress(Progress(total=len(corpus), done=number, failed=0, elapsed=elapsed))
     return Drafts(tuple(kept), tuple(rejected))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafting:
+    """Drafts questions about a document, here or wherever it is sent."""
+
+    known: frozenset[str]
+    queries_per_doc: int
+    kinds: frozenset[QuestionKind]
+    seed: int
+
+    def __call__(self, document: Document) -> list[Draft]:
+        passages = passages_of(document)
+        pool = [each for each in _made(passages, document, self.known) if each.kind in self.kinds]
+        random.Random(f"{self.seed} {document.id}").shuffle(pool)  # noqa: S311  # draws questions, guards nothing
+        most = SPARE * self.queries_per_doc
+        considered = sorted(pool[: _CONSIDERED * most], key=lambda each: each.rank)
+        drafted = (_draft(made, document, passages) for made in considered)
+        return [each.draft for each in _chosen([each for each in drafted if each is not None], most)]
 
 
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:

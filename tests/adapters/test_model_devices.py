@@ -1,0 +1,120 @@
+"""Local models on devices with too little memory: batches are halved, then the processor takes over."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_evaluation_framework.adapters import sentence_transformers as adapter
+from rag_evaluation_framework.adapters.onnx_embedder import OnnxEmbedder
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+
+
+class FewTexts:
+    """A model whose device holds so many texts at a time; its processor holds all of them."""
+
+    prompts: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, most: int, device: str = "cuda:0") -> None:
+        self.most, self.device = most, device
+        self.asked: list[int] = []
+
+    def to(self, device: str) -> None:
+        self.device = device
+
+    def encode(self, texts: Sequence[str], *, batch_size: int, **_: Any) -> np.ndarray[Any, Any]:
+        self._hold(batch_size)
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    def predict(self, pairs: Sequence[tuple[str, str]], *, batch_size: int, **_: Any) -> np.ndarray[Any, Any]:
+        self._hold(batch_size)
+        self.pairs = list(pairs)
+        return np.array([len(text) for _, text in pairs], np.float32)
+
+    def _hold(self, batch_size: int) -> None:
+        self.asked.append(batch_size)
+        if self.device != "cpu" and batch_size > self.most:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
+
+
+@pytest.fixture
+def emptied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stand in for the library and for torch, whose memory is emptied."""
+    emptied: list[str] = []
+    cuda = SimpleNamespace(empty_cache=lambda: emptied.append("x"), get_device_name=lambda device: "H200")
+    device = lambda name: SimpleNamespace(type=str(name).split(":")[0])  # noqa: E731
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, device=device))
+    monkeypatch.setattr(adapter, "require_extra", lambda *given, **named: None)
+    return emptied
+
+
+@pytest.mark.parametrize(
+    ("most", "asked", "device"),
+    [
+        (64, [64], "cuda (H200)"),
+        (20, [64, 32, 16], "cuda (H200)"),
+        (0, [64, 32, 16, 8, 4, 2, 1, 64], "cpu: the GPU has too little memory"),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_halved_and_at_last_the_processor_works(
+    emptied: list[str], most: int, asked: list[int], device: str
+) -> None:
+    embedder = adapter.SentenceTransformerEmbedder("m", query_prefix="", document_prefix="")
+    assert embedder.device is None
+    embedder.__dict__["_model"] = model = FewTexts(most)
+    assert embedder.embed(["a", "abc"])[:, 0].tolist() == [1.0, 3.0]
+    assert (model.asked, embedder.device, len(emptied)) == (asked, device, len(asked) - 1)
+    embedder.embed(["ab"])
+    assert model.asked[-1] == asked[-1], "what fitted is where it begins the next time"
+
+
+def test_another_error_and_a_full_processor_are_not_tried_again(emptied: list[str]) -> None:
+    embedder = adapter.SentenceTransformerEmbedder("m", batch_size=1, query_prefix="", document_prefix="")
+    embedder.__dict__["_model"] = model = FewTexts(0, "cpu")
+    model._hold = lambda batch_size: (_ for _ in ()).throw(RuntimeError("out of memory"))  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        embedder.embed(["a"])
+    model._hold = lambda batch_size: (_ for _ in ()).throw(RuntimeError("shapes differ"))  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        embedder.embed(["a"])
+    assert emptied == []
+
+
+def test_a_cross_encoder_reads_chunks_of_like_length_together_and_gives_each_its_own_score(
+    emptied: list[str],
+) -> None:
+    reranker = adapter.CrossEncoderReranker("m", batch_size=2)
+    reranker.__dict__["_model"] = model = FewTexts(1)
+    texts = ["aaaa", "b", "ccc", "dd"]
+    chunks = [
+        PositionAwareChunk(f"pa_chunk_{n}", text, "d", n, n + len(text)) for n, text in enumerate(texts)
+    ]
+    assert [chunk.content for chunk in reranker.rerank("q", chunks, 3)] == ["aaaa", "ccc", "dd"]
+    assert [len(text) for _, text in model.pairs] == [1, 2, 3, 4]
+    assert (model.asked, reranker.batch_size) == ([2, 1], 1)
+
+
+def test_an_onnx_model_halves_its_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = OnnxEmbedder.__new__(OnnxEmbedder)
+    embedder.__dict__.update(
+        batch_size=8, path="m", _given={}, _prompts=SimpleNamespace(document="", roles={})
+    )
+    embedder.__dict__["_session"] = SimpleNamespace(get_providers=lambda: ["CUDAExecutionProvider"])
+    asked: list[int] = []
+
+    def batch(self: OnnxEmbedder, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+        asked.append(len(texts))
+        if len(texts) > 3:
+            raise RuntimeError("Failed to allocate memory for requested buffer of size 100")
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    monkeypatch.setattr(OnnxEmbedder, "_batch", batch)
+    monkeypatch.setattr(OnnxEmbedder, "__repr__", lambda self: "onnx")
+    texts = ["a" * (7 - n) for n in range(7)]
+    assert embedder.embed(texts)[:, 0].tolist() == [7, 6, 5, 4, 3, 2, 1]
+    assert (asked, embedder.device) == ([7, 3, 3, 1], "cuda")
