@@ -20,7 +20,7 @@ def test_an_answer_is_shown_with_the_field_it_came_from(server: RunningServer) -
     assert f"POST {server.url}/v1/chat: status 200" in done.stdout
     assert f"answer      {answer_to('Who?')}  ← response" in done.stdout
     assert "contexts    not found" in done.stdout
-    assert "hint: no contexts found; if the reply has them" in done.stdout
+    assert "hint: no contexts found; if the reply has any" in done.stdout
 
 
 def test_json_has_everything_and_hides_the_header(server: RunningServer) -> None:

@@ -69,7 +69,7 @@ def test_annotators_who_always_agree_get_no_interval_of_no_width(tmp_path: Path)
     assert (characters["interval"]["low"], characters["interval"]["high"]) == pytest.approx(
         (0.438503, 1.0), abs=1e-6
     )
-    assert "no interval: too few queries, or all resamples alike" in run(str(path)).output
+    assert "no interval: too few queries, or too alike" in run(str(path)).output
 
 
 def test_the_merged_truth_is_written_as_annotations(file: Path, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class Probe:
             return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
         found = self.answer.found if self.answer else {}
         hints = [
-            f"no {part} found; if the reply has them, name their place under spec.api.responsePaths.{part}"
+            f"no {part} found; if the reply has any, name its place under spec.api.responsePaths.{part}"
             for part in ("contexts", "citations", "usage")
             if part not in found
         ]

@@ -88,8 +88,7 @@ def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
         defined = "so agreement beyond chance is not defined"
         screen.say(f"–: everybody always says the same, {defined}", indent=2, hang=4)
     if any(each.value is not None and each.interval is None for each in report.figures):
-        alike = "or all resamples alike, which do not tell how far off it is"
-        screen.say(f"no interval: too few queries, {alike}", indent=2, hang=4)
+        screen.say("no interval: too few queries, or too alike, to tell how far off it is", indent=2, hang=4)
 
 
 def _target(each: AgreementFigure) -> Piece:
