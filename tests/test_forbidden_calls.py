@@ -52,6 +52,7 @@ OPENED_BY_HAND = {
             "judging/answer_classes.py",
             "judging/declining.py",
             "judging/cascade.py",
+            "judging/judge_card.py",
             "judging/lexical_support.py",
             "judging/mentions.py",
             "judging/reference_match.py",

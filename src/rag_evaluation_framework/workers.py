@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import gc
 import os
 import signal
 import subprocess
@@ -436,6 +437,7 @@ def _serve_batches(descriptor: int) -> None:
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(10_000, 20, 20)  # as the command's
     connection: Any = Connection(descriptor)
     bench = Bench()
     with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more

@@ -185,3 +185,22 @@ def test_a_claim_may_draw_on_two_sentences() -> None:
     claim = "Clara Weiss designed the bridge for the railway company in 1890."
     assert verdict(claim, evidence).label == "supported"
     assert verdict(claim, evidence[1:]).probability < verdict(claim, evidence).probability
+
+
+_SAID = "clara weiss built the old bridge in Vienna 1890 1891 trams cross a river 河 北京 120 metres"
+_WORDS = _SAID.split()
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=9).map(" ".join), max_size=4),
+    st.lists(st.lists(st.sampled_from(_WORDS), max_size=9).map(" ".join), min_size=1, max_size=3),
+    st.sampled_from(["", "Who built the bridge?"]),
+)
+def test_that_any_claim_is_supported_is_what_the_verdicts_say(
+    texts: list[str], evidence: list[str], question: str
+) -> None:
+    claims, support = [Claim(text, 0, len(text)) for text in texts], LexicalSupport()
+    verdicts = support.decide(claims, evidence, question=question)
+    found = support.supports_any(claims, evidence, question=question)
+    assert found == any(each.is_supported for each in verdicts)

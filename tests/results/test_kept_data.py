@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,12 @@ from rag_evaluation_framework.records.samples import (
     Usage,
 )
 from rag_evaluation_framework.results import kept_data
-from rag_evaluation_framework.results.kept_data import keep_documents, kept_samples, read_documents
+from rag_evaluation_framework.results.kept_data import (
+    HeldSamples,
+    keep_documents,
+    kept_samples,
+    read_documents,
+)
 from rag_evaluation_framework.results.run_folder import write_list
 from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -171,3 +177,19 @@ def test_a_sweep_is_loaded_from_its_folder(folder: Path) -> None:
     assert loaded.render() == swept.render()
     assert [row.sample for row in loaded.rows] == [sample, sample]
     assert [each.id for each in loaded.documents.documents] == ["a.md", "b.md"]
+
+
+@pytest.mark.parametrize(("count", "readings"), [(8192, 1), (8193, 3)])
+def test_the_samples_of_a_small_file_alone_are_held(tmp_path: Path, count: int, readings: int) -> None:
+    path, begun = tmp_path / "rows.jsonl", []
+    path.write_text("", encoding="utf-8")
+
+    def stream() -> Iterator[Sample]:
+        begun.append(1)
+        return iter([SAMPLES[0]] * count)
+
+    held = HeldSamples(stream, path)
+    next(held())  # a reading that is not finished says nothing of the rest
+    begun.clear()
+    assert [len(list(held())) for _ in range(3)] == [count] * 3
+    assert len(begun) == readings

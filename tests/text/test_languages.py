@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.languages import english_and_chinese_texts
+from hypothesis import given
+from hypothesis import strategies as st
 
 import labelled_data
 from cases import tables_beside
+from rag_evaluation_framework.text import languages
 from rag_evaluation_framework.text.languages import foreign_language, language_name, language_of
 
 TABLES = tables_beside(__file__)
@@ -65,3 +68,16 @@ def test_hardly_any_english_or_chinese_text_is_taken_for_another_language() -> N
     for language, found in texts.items():
         wrong = [text for text in found if foreign_language([text], MEASURED)]
         assert len(wrong) < 0.002 * len(found), (language, wrong[:5])
+
+
+def test_the_library_is_not_asked_where_a_text_tells_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(languages, "_identifier", None)  # to ask it breaks
+    plain, unsure = "The fee is due on the first of May.", "rice, olive oil, chicken stock, garlic salt"
+    assert foreign_language([unsure, plain], MEASURED) is None
+    with pytest.raises(TypeError):
+        foreign_language([unsure], MEASURED)
+
+
+@given(st.text(alphabet="ab Z'’9_.,-\n", max_size=40))
+def test_words_of_typed_text_are_found_as_in_any_other(text: str) -> None:
+    assert languages._words(text) == languages._WORD.findall(text)

@@ -31,7 +31,7 @@ Examples:
 )
 @click.option("--to", metavar="DIALECT", help="Dialect of OUT.  [default: recognised by its name]")
 @click.option(
-    "--lossy", is_flag=True, help="Leave out what the dialect of OUT cannot hold, instead of refusing."
+    "--lossy", is_flag=True, help="Leave out what the format of OUT cannot hold, instead of refusing."
 )
 @MAP
 @AS_JSON

@@ -96,7 +96,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
     ),
     click.option(
-        "--dataset", type=DATASET_OR_NOTHING, help="Dataset of any dialect to evaluate instead of a split."
+        "--dataset", type=DATASET_OR_NOTHING, help="Dataset of any format to evaluate instead of a split."
     ),
     click.option(
         "--base-url",

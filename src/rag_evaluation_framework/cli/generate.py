@@ -313,7 +313,7 @@ def _by_model(
     outcome = generation.outcome
     if generation.dataset is None:
         done = f"{counted(outcome.done, 'request')} done, {outcome.remaining:,} left"
-        _say(f"{outcome.reason or 'interrupted'}: {done}; go on with --resume {generation.run_id}")
+        _say(f"{outcome.reason or 'interrupted'}: {done}; continue with --resume {generation.run_id}")
         return _INTERRUPTED if outcome.interrupted else _INCOMPLETE
     for note in outcome.notes:
         _say(note, silent=given["as_json"])

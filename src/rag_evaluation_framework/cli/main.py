@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ from rag_evaluation_framework.version import __version__
 
 def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
     """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback."""
+    gc.set_threshold(10_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
     try:
         code = _exit_code(program, arguments, name=name)
     except OSError as error:
@@ -220,7 +222,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "generate": _Command(
             "generate", "Make questions with exact ground truth from a folder of documents."
         ),
-        "convert": _Command("convert", "Convert a dataset to another dialect, or a file to another format."),
+        "convert": _Command("convert", "Convert a dataset or another file to another format."),
         "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."
@@ -270,6 +272,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
     "Trust": {
         "calibrate": _Command(
             "calibrate", "Check the metrics of a run against human labels, and correct its figures."
+        ),
+        "judge-card": _Command(
+            "judge_card", "Measure a judge on labelled texts before you trust it, and keep its card."
         ),
         "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
     },

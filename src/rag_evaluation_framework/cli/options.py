@@ -187,7 +187,7 @@ def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[s
     """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
     given = [name for name, value in choices.items() if value not in (None, ())]
     if resume and given:
-        raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(given)}")
 
 
 TARGET: tuple[Option[Any], ...] = (
@@ -330,7 +330,7 @@ MAX_COST: Option[Any] = click.option(
     help="US dollars that may be spent in all; no call is made that could pass it. Needs prices.",
 )
 
-_OPTIONS: tuple[Option[Any], ...] = (
+SCORING_OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--judge-model",
         "judge_models",
@@ -401,7 +401,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
 
 
 # The options of a judge as :class:`JudgeSettings` calls them.
-_OF_THE_JUDGE = {
+OF_THE_JUDGE = {
     "judge_models": "models",
     "judge_url": "url",
     "judge_key_env": "key_env",
@@ -413,7 +413,7 @@ _OF_THE_JUDGE = {
 }
 
 
-scoring_options = with_all((*_OPTIONS, ALLOW_HOST))
+scoring_options = with_all((*SCORING_OPTIONS, ALLOW_HOST))
 """Gives a command the options above; :func:`scoring_of` reads them."""
 
 
@@ -422,7 +422,7 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
     from rag_evaluation_framework.judging.methods import capped
     from rag_evaluation_framework.records.documents import Corpus
 
-    judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
+    judge = {ours: given.pop(name) for name, ours in OF_THE_JUDGE.items()}
     judge["models"] = tuple(dict.fromkeys(judge["models"])) or None
     corpus, glob = given.pop("corpus"), given.pop("glob")
     return {

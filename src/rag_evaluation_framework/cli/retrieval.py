@@ -172,7 +172,7 @@ _COMMON = (
     "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
 )
 @click.option(
-    "--resume", metavar="RUN", help="Go on with this sweep; what was searched for is not searched for again."
+    "--resume", metavar="RUN", help="Continue this sweep; what was searched for is not searched for again."
 )
 @ASK_DAMAGED
 @RUNS_DIR

@@ -224,7 +224,8 @@ class _Case:
         lacking = self._lacking()
         if not lacking and self.wanted.are_enough:
             return self._of_right_answer(_right(self.wanted))
-        contradicted = [each for each in (*self.checked, *self.wanted.points) if each.label == "contradicted"]
+        checked = () if self.support.name == LEXICAL_SUPPORT else self.checked  # words see no contradiction
+        contradicted = [each for each in (*checked, *self.wanted.points) if each.label == "contradicted"]
         if lacking or contradicted:
             return self._of_wrong_answer(lacking, contradicted)
         return self._of_right_answer(_right(self.wanted))
@@ -312,7 +313,7 @@ class _Case:
             if absent or not lacking:
                 return Blame("retrieval_missed", why, _evidence(absent) or _missing(self.truth))
             why = f"{wrong}; {self.truth.why}, yet what was retrieved has it"
-        if contradicted and self.support.name != LEXICAL_SUPPORT:  # which words alone do not see
+        if contradicted and self.support.name != LEXICAL_SUPPORT:
             return Blame("contradicted", why, _evidence(contradicted))
         return Blame("not_used", why, _evidence(lacking))
 

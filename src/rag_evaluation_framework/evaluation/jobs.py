@@ -236,6 +236,8 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     is_live = getattr(target, "is_live", True)
     if choice.repeats > 1 and not is_live:
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
+    if manifest.ci_gate and plan.judge_calls:
+        methods.check_card()
     asked = model_of(given, manifest, target)
     doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))

@@ -44,6 +44,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
+from rag_evaluation_framework.results.kept_data import HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.version import __version__
@@ -425,8 +426,9 @@ def source_of(entry: DatasetEntry) -> Source:
     if dataset is None and path is not None:
         rows = None if entry.reading is None else PlainRows(entry.reading)
         dialect, truth = rows or recognise(path, format=entry.format), annotated_truth(path)
+        stream = (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path)
         return Source(
-            (lambda: map(truth.applied, dialect.stream(path))) if truth else lambda: dialect.stream(path),
+            HeldSamples(stream, path),
             dialect.name,
             lambda methods, metrics: with_documents(methods, metrics, dialect=dialect, path=path),
             truth.files,

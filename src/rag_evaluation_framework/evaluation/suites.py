@@ -299,8 +299,8 @@ def _blamed(
 
 def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
     """Return the samples as the run keeps them, which is quicker than to read a file of a dialect again."""
-    is_file = dataset.entry.dataset is None
-    return (kept_samples(folder.path) if is_file else None) or dataset.selection
+    is_read = dataset.entry.dataset is not None or getattr(dataset.selection.stream, "are_held", False)
+    return (None if is_read else kept_samples(folder.path)) or dataset.selection
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
@@ -463,7 +463,8 @@ class RunSpending:
 
 def judge_fields(methods: Methods) -> dict[str, Any]:
     """Return what the configuration of a head says about the judge: each model's endpoint and settings."""
-    return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
+    judge, card = methods.judge, methods.judge_card
+    return {} if judge is None else {JUDGE: list(map(endpoint_of, judge.models)), **card}
 
 
 def other_judge_warnings(plan: Plan, baseline: Baseline | None, methods: Methods) -> Iterator[str]:
@@ -559,7 +560,7 @@ def rescored_head(
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    left_out, methods = (JUDGE, READING, "support"), methods or Methods()
+    left_out, methods = (JUDGE, READING, "support", "judge_card"), methods or Methods()
     before = {name: value for name, value in folder.head.configuration.items() if name not in left_out}
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(

@@ -20,6 +20,7 @@ from rag_evaluation_framework.judging.answer_classes import (
     classify_answer,
     classify_by_patterns,
 )
+from rag_evaluation_framework.judging.claim_features import claim_tokens
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
@@ -32,7 +33,7 @@ from rag_evaluation_framework.text.languages import foreign_language, language_o
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
-from rag_evaluation_framework.text.tokens import content_keys, content_tokens
+from rag_evaluation_framework.text.tokens import content_keys
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.reference_match import Match
@@ -321,7 +322,7 @@ class Reading:
                 probability=share,
                 new_tokens=tuple(
                     Claim(claim.text[start:end], claim.start + start, claim.start + end)
-                    for key, start, end in content_tokens(claim.text)
+                    for key, start, end in claim_tokens(claim.text)
                     if key not in known
                 ),
             )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from operator import mul
 
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
@@ -23,23 +24,40 @@ from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 _LONGEST_CLAIM = 45
 # As many as the metrics of a few answers ask about.
 _KEPT_BODIES = 32
+# What is certainly not supported is by more than this.
+_ROUNDING = 1e-9
 # Odds are kept within e^±15, so that no probability is exactly 0 or 1.
 _FURTHEST = 15.0
 
 
+_FEATURES = (
+    *("form_share", "names", "numbers", "number_share", "pair_share"),
+    *("uncovered", "length", "of_record", "withheld"),
+)
+
+
+_OF_WHAT_LACKS = tuple(name for name in _FEATURES if name not in ("length", "of_record"))
+_NO_WEIGHTS = (0.0,) * len(_FEATURES)
+
+
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
     """Return the features as numbers; all but two, of length and of records, grow with what is missing."""
-    return {
-        "form_share": features.new_forms / (features.words + 3),
-        "names": math.log1p(features.new_names),
-        "numbers": math.log1p(len(features.new_numbers)),
-        "number_share": len(features.new_numbers) / (len(features.numbers) + 1),
-        "pair_share": features.parted_pairs / (features.pairs + 2),
-        "uncovered": 1.0 - features.covered,
-        "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
-        "of_record": float(features.is_of_record),
-        "withheld": float(features.is_withheld),
-    }
+    return dict(zip(_FEATURES, _values(features), strict=True))
+
+
+def _values(features: ClaimFeatures) -> tuple[float, ...]:
+    new_numbers = len(features.new_numbers)
+    return (
+        features.new_forms / (features.words + 3),
+        math.log1p(features.new_names),
+        math.log1p(new_numbers),
+        new_numbers / (len(features.numbers) + 1),
+        features.parted_pairs / (features.pairs + 2),
+        1.0 - features.covered,
+        math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
+        float(features.is_of_record),
+        float(features.is_withheld),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +78,9 @@ class SupportModel:
 
     def claim_odds(self, features: ClaimFeatures) -> float:
         """Return the log-odds that a claim is not supported."""
-        values = feature_values(features)
-        odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
+        # The sum is exact, so that a feature without a weight changes nothing, nor does their order.
+        weights = map(self.weights.get, _FEATURES, _NO_WEIGHTS)
+        odds = self.bias + math.fsum(map(mul, weights, _values(features)))
         is_lacking = features.has_new_figure or features.is_withheld
         return _bounded(max(odds, self.least_odds) if is_lacking else odds)
 
@@ -119,6 +138,7 @@ class LexicalSupport:
 
     def __init__(self, model: SupportModel | None = None) -> None:
         self._model = model or shipped_model()
+        self._is_bounded = all(self._model.weights.get(name, 0.0) >= 0 for name in _OF_WHAT_LACKS)
 
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
@@ -132,10 +152,14 @@ class LexicalSupport:
 
     def supports_any(self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = "") -> bool:
         """Tell whether the evidence supports one of the claims at least; the others are not looked at."""
-        body = _body(tuple(evidence), question)
-        return any(
-            self._probability(body.features(_told(claim))) >= self._model.threshold for claim in claims
-        )
+        body, least = _body(tuple(evidence), question), self._model.threshold
+        for told in map(_told, claims):
+            at_best = body.features_at_best(told) if self._is_bounded else None
+            if at_best is not None and self._probability(at_best) < least - _ROUNDING:
+                continue
+            if self._probability(body.features(told)) >= least:
+                return True
+        return False
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         features = body.features(_told(claim))

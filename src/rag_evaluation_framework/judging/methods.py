@@ -53,6 +53,8 @@ for _name, _place in {
     "citations": "judging.citation_verdicts:CitationVerdicts",
     "documents": "judging.cited_texts:SearchedDocuments",
     "panel": "judging.judge:Judge",
+    "card": "judging.judge_card:card_of",
+    "late_card": "judging.judge_card:late_card",
     "support": "judging.cascade:support_from",
     "kinship": "judging.judge:kinship_warning",
     "rubric": "judging.rubrics:read_rubric",
@@ -125,6 +127,18 @@ class Methods:
         device = getattr(self.support, "device", None)
         told = {"method": getattr(self.support, "name", None), "device": device}
         return {} if device is None else {"support": told}
+
+    @property
+    def judge_card(self) -> dict[str, Any]:
+        """What a run records of the judge's card, in a sentence; nothing where it has none."""
+        card = None if self.judge is None else _PARTS.get("card")(self.judge.name)
+        return {} if card is None else {"judge_card": card.sentence}
+
+    def check_card(self) -> None:
+        """Raise :class:`UsageError` where the judge's card is older than the prompts."""
+        late = None if self.judge is None else _PARTS.get("late_card")(self.judge.name)
+        if late is not None:
+            raise UsageError(f"gate: {late}; make it again: rag-eval judge-card --judge-model …")
 
     @cached_property
     def documents(self) -> SearchedDocuments:

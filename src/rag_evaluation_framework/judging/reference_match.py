@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import combinations
@@ -84,6 +84,7 @@ _DENIAL = re.compile(
     r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|without|cannot|except|(?:instead|rather)\s(?:of|than))\b"
     r"|n't\b|不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来)|非(?![洲常])|除了"
 )
+_DENIAL_CUES = ("no", "n't", "nei", "never", "without", "except", "instead", "rather")
 _PASSIVE = re.compile(r"\bby\b|[被由]")
 _DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
 
@@ -194,10 +195,11 @@ class _Told:
             for word in sentence.words:
                 self._by_key.setdefault(word.key, []).append(word)
         self._amounts = {word.amount for words in self._by_key.values() for word in words if word.amount}
-        self._near: dict[str, list[str]] = {}  # by first letter, which near spellings share
+        # By first letter, which near spellings share, and length.
+        self._near: dict[tuple[str, int], list[str]] = {}
         for key in self._by_key:
             if len(key) >= _SHORTEST_NEAR - 1 and key.isalpha():
-                self._near.setdefault(key[0], []).append(key)
+                self._near.setdefault((key[0], len(key)), []).append(key)
 
     def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
         """Return how far the answer says each word; what a number counts, only with the number."""
@@ -210,13 +212,22 @@ class _Told:
     def _hit(self, word: _Word, known: Collection[str]) -> float:
         if word.amount is not None and word.amount in self._amounts:
             return 1.0
-        said = self._by_key.get(word.key)
+        key = word.key
+        said = self._by_key.get(key)
         if said is not None:
-            return max(self._same(word, each, known) for each in said)
-        if len(word.key) < _SHORTEST_NEAR or not word.key.isalpha():
+            most = 0.0
+            for each in said:
+                most = max(most, self._same(word, each, known))
+                if most == 1.0:
+                    break
+            return most
+        if len(key) < _SHORTEST_NEAR or not key.isalpha():
             return 0.0
-        is_near = any(_are_near(word.key, key) for key in self._near.get(word.key[0], ()))
-        return _NEAR if is_near else 0.0
+        for length in (len(key) - 1, len(key), len(key) + 1):
+            for other in self._near.get((key[0], length), ()):
+                if not _shortened(key).isdisjoint(_shortened(other)):
+                    return _NEAR
+        return 0.0
 
     def _same(self, word: _Word, said: _Word, known: Collection[str]) -> float:
         if word.amount and said.amount:  # which are not equal: 30 days, 30 hours
@@ -269,13 +280,13 @@ def _precision(
     return tuple(agreed), len(right), len(extra - right)
 
 
-def _are_near(one: str, other: str) -> bool:
-    """Tell whether two words are a letter apart: put in, left out, changed, or swapped with the next."""
-    return abs(len(one) - len(other)) < 2 and not _shortened(one).isdisjoint(_shortened(other))
-
-
 @lru_cache(maxsize=1 << 14)
 def _shortened(word: str) -> frozenset[str]:
+    """Return a word and what is left of it without a letter.
+
+    Words of about the same length that share one of these are a letter apart: put in, left out, changed, or
+    swapped with the next.
+    """
     return frozenset((word, *(word[:place] + word[place + 1 :] for place in range(len(word)))))
 
 
@@ -286,8 +297,14 @@ def _shortened(word: str) -> frozenset[str]:
 def _sentence(text: str) -> _Sentence:
     even = _even(text)
     tokens = list(_tokens(even))
-    is_passive, is_directed = (pattern.search(even) is not None for pattern in (_PASSIVE, _DIRECTED))
+    is_passive = _may_have(even, ("by",)) and _PASSIVE.search(even) is not None
+    is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
     return _Sentence(tuple(_words(tokens)), is_passive, is_directed)
+
+
+def _may_have(even: str, cues: Iterable[str]) -> bool:
+    """Tell whether a text has what an English expression needs; to look for it is faster."""
+    return not even.isascii() or any(cue in even for cue in cues)
 
 
 def _even(text: str) -> str:
@@ -322,19 +339,20 @@ class _Token(NamedTuple):
 def _tokens(even: str) -> Iterator[_Token]:
     """Yield the words, figures and what joins them; what is denied is, up to the end of its clause."""
     found = list(_TOKEN.finditer(even))
-    denials = [each.start() for each in _DENIAL.finditer(even)]
-    ends = [each.start() for each in found if each["end"]] if denials else []
+    denials = [each.start() for each in _DENIAL.finditer(even)] if _may_have(even, _DENIAL_CUES) else []
+    ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
     denied = {bisect(ends, place) for place in denials}
     for each in found:
-        is_denied = bool(denied) and bisect(ends, each.start()) in denied
-        if each["figure"]:
-            yield _Token("figure", each["figure"], is_denied, "%" if each["percent"] else "")
-        elif each["han"]:
-            yield from _han_tokens(each["han"], is_denied)
-        elif not each["end"]:
+        kind, is_denied = each.lastgroup, bool(denied) and bisect(ends, each.start()) in denied
+        if kind is None:
             yield _word_token(each[0], is_denied)
+        elif kind == "han":
+            yield from _han_tokens(each[0], is_denied)
+        elif kind != "end":
+            yield _Token("figure", each["figure"], is_denied, "%" if kind == "percent" else "")
 
 
+@lru_cache(maxsize=1 << 14)
 def _word_token(word: str, is_denied: bool) -> _Token:
     bare = word.removesuffix("'s").removesuffix("n't").replace("'", "")
     if bare in _PLAIN_NUMBERS:

@@ -306,7 +306,7 @@ class RunCounts:
             done=self.done,
             failed=self.failed,
             remaining=self.remaining,
-            reason=None if is_complete else "not completed",
+            reason=None if is_complete else "stopped before its end",
         )
 
     def before_resuming(self, total: int | None = None) -> Progress:

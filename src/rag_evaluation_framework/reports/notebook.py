@@ -58,6 +58,7 @@ from rag_evaluation_framework.reports.terminal import check_of, needs_cells, sho
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     WorseAnswer,
+    card_notes,
     explanation,
     sentence,
     verdict_of,
@@ -294,11 +295,12 @@ def _evaluation(evaluation: Evaluation) -> Html:
     rows = [list(_figure_cells(evaluation, *each)) for each in found[:_FIGURES]]
     headers = [("metric", None), ("value", "number"), ("", None), ("interval", None), ("needs", None)]
     more = [f"and {len(found) - len(rows):,} more"] if len(found) > len(rows) else []
+    doubts = [each for each in evaluation.warnings if "--allow-missing" not in each]
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
         *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
         _table([*headers, ("", None)], rows),
-        *_notes([*more, *(each for each in evaluation.warnings if "--allow-missing" not in each)][:4]),
+        *_notes([*more, *card_notes(evaluation), *doubts][:4]),
         *_cases(evaluation),
     )
 

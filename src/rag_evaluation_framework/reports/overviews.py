@@ -40,6 +40,7 @@ from rag_evaluation_framework.reports.screen import (
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.judge_card import JudgeCard
     from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
 # The agreement between annotators.
@@ -274,6 +275,33 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     for model, count in (failed_votes or {}).items():
         parts.append(f"{counted(count, 'vote')} of {model} failed")
     return ", ".join(parts)
+
+
+def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
+    """Show what was measured of a judge, and what is wrong with it."""
+    rows: list[list[Piece]] = [
+        [
+            each.name,
+            f"{each.value:.2f}",
+            f"[{each.low:.2f}, {each.high:.2f}]",
+            f"{each.n:,}",
+            each.fault or "",
+        ]
+        for each in card.figures
+    ]
+    columns = [Column("figure"), right("value"), right("95% interval"), right("n")]
+    screen.table([*columns, Column("fault", flexible=True)], rows)
+    screen.gap()
+    failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
+    told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]
+    told += [] if card.cost_per_call is None else [f"{money(card.cost_per_call)} each"]
+    told += [f"replies of no use: {failed}"] if failed else []
+    screen.say(", ".join(told), hang=2)
+    versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
+    screen.say(f"kept as {path} for the prompts {versions}", hang=2)
+    screen.gap()
+    verdict = "; ".join(card.faults)
+    screen.say(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
 
 
 def stages_text(decided: Mapping[str, int]) -> str:

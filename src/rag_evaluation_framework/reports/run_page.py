@@ -30,6 +30,7 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
+    card_notes,
     explanation,
     sentence,
     untold_blame,
@@ -385,6 +386,8 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
     ]
     if lacking:
         yield "Not scored", "; ".join(lacking)
+    for note in card_notes(evaluation):
+        yield "Judge", note
     for warning in evaluation.warnings:
         yield "Warning", warning
     if head.dataset_hash:

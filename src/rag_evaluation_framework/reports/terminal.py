@@ -59,6 +59,7 @@ from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 from rag_evaluation_framework.reports.system_tables import claimed, ranking_screen, systems_screen
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
+    card_notes,
     chance,
     explanation,
     holds_rows,
@@ -558,7 +559,7 @@ def run_notes(evaluation: Evaluation) -> list[str]:
         f"could not be read: expected {EXPECTED[each.part]}"
         for each in evaluation.counts.unread
     ]
-    return [*evaluation.outcome.notes, *unread, *unmeasured_lines(evaluation)]
+    return [*card_notes(evaluation), *evaluation.outcome.notes, *unread, *unmeasured_lines(evaluation)]
 
 
 def named_run_notes(name: str, evaluation: Evaluation) -> list[str]:

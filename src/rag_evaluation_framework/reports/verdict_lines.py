@@ -524,3 +524,9 @@ def _judges(head: RunHead) -> Iterator[str]:
         yield f"--judge-model {quote(model)}"
     if cap is not None:
         yield "--max-cost USD"
+
+
+def card_notes(evaluation: Evaluation) -> list[str]:
+    """Return what the card of the judge says of it, where it had one."""
+    card = evaluation.head.configuration.get("judge_card")
+    return [] if card is None else [str(card)]

@@ -319,7 +319,7 @@ class Evaluation:
     def shortfall(self) -> str | None:
         """Why it was not measured as asked: it did not complete, or not one sample got an answer."""
         if not self.outcome.completed:
-            return f"not completed: {self.outcome.reason}"
+            return f"incomplete: {self.outcome.reason}"
         if self.counts.failed < self.counts.finished:
             return None
         failure = next((row.response.failure for row in self.rows), None)

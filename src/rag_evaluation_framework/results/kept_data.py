@@ -18,7 +18,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import InputError, StorageError, invalid
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import Limits, read_bytes
+from rag_evaluation_framework.files.access import Limits, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
@@ -70,6 +70,41 @@ class SamplesRead:
     stream: Callable[[], Iterator[Sample]]
     doubts: tuple[str, ...] = ()
     configuration: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Files that are compressed say nothing by their size.
+_MOST_HELD, _MOST_HELD_BYTES = 8192, 1 << 25
+
+
+class HeldSamples:
+    """Reads the samples of a file each time it is called; those of a small one once.
+
+    A plan counts them, and a run lists them, asks them and shows them.
+    """
+
+    def __init__(self, stream: Callable[[], Iterator[Sample]], path: Path) -> None:
+        self._stream = stream
+        self._may_hold = path.is_file() and named_compression(path) is None
+        self._may_hold = self._may_hold and path.stat().st_size <= _MOST_HELD_BYTES
+        self._held: tuple[Sample, ...] | None = None
+
+    @property
+    def are_held(self) -> bool:
+        return self._held is not None
+
+    def __call__(self) -> Iterator[Sample]:
+        if self._held is not None:
+            return iter(self._held)
+        return self._reading() if self._may_hold else self._stream()
+
+    def _reading(self) -> Iterator[Sample]:
+        held: list[Sample] = []
+        for sample in self._stream():
+            if len(held) <= _MOST_HELD:
+                held.append(sample)
+            yield sample
+        self._may_hold = len(held) <= _MOST_HELD
+        self._held = tuple(held) if self._may_hold else None
 
 
 def kept_samples(folder: Path) -> Samples | None:

@@ -35,6 +35,7 @@ _LEAST_KANA = 0.3
 _NO_WORDS = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`|\[[^][\n]{0,80}\]|[!-~]*[_/\\={}<>|#][!-~]*")
 _OF_NO_WORDS = re.compile(r"[@`\[_/\\={}<>|#]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_BETWEEN_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha() and chr(code) != "'"}
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_ENDS = "\u024f"
 _HAN, _KANA = re.compile(f"[{HAN}]"), re.compile(f"[{KANA}]")
@@ -108,6 +109,15 @@ def language_of(text: str) -> str | None:
     return _by_letters(*found) if isinstance(found, tuple) else found
 
 
+def _words(small: str) -> list[str]:
+    if not small.isascii():
+        return _WORD.findall(small)
+    pieces = small.translate(_BETWEEN_LETTERS).split()  # the same, sooner
+    if "'" not in small:
+        return pieces
+    return [word for piece in pieces for word in (_WORD.findall(piece) if "'" in piece else (piece,))]
+
+
 @lru_cache(maxsize=_KEPT)
 def _by_rules(text: str) -> str | tuple[str, int, int] | None:
     """Return the language as far as no library is needed, else what to ask it by."""
@@ -116,7 +126,7 @@ def _by_rules(text: str) -> str | tuple[str, int, int] | None:
         read = _NO_WORDS.sub(" ", read)
     if not read.isascii() and (by_script := _by_script(read)):
         return by_script
-    words = _WORD.findall(read.lower().replace("’", "'"))
+    words = _words(read.lower().replace("’", "'"))
     if len(words) < _LEAST_WORDS or sum(map(len, words)) < _LEAST_LETTERS:
         return None
     english = sum([word in _OF_ENGLISH for word in words])

@@ -61,6 +61,8 @@ def folded(text: str) -> str:
     >>> folded("  Ｆｕｌｌ　Width ")
     'full width'
     """
+    if text.isascii():  # as most texts are: nothing to normalise
+        return " ".join(text.lower().split())
     # Folding can undo the normal form (U+0345), hence the second pass.
     return " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
 
@@ -91,7 +93,10 @@ def comparable(text: str) -> str:
     >>> comparable("Ｋａｅｌ 的 龍夥伴")
     'kael的龙伙伴'
     """
-    even = folded(text.translate(_PLAIN_MARKS)).translate(simplified_characters())
+    even = folded(text.translate(_PLAIN_MARKS))
+    if even.isascii():
+        return even
+    even = even.translate(simplified_characters())
     return _SPACE_BETWEEN.sub(_kept_space, even)
 
 

@@ -137,10 +137,11 @@ def content_tokens(text: str) -> list[Token]:
     """
     found: list[Token] = []
     even, end = typed(text), 0
+    index = even.index
     for piece in _pieces(even):
-        start = even.index(piece, end)
+        start = index(piece, end)
         end = start + len(piece)
-        for key, first, last in _known[piece].tokens:
+        for key, first, last in _known[piece][2]:
             found.append(Token(key, start + first, start + last))
     return found
 

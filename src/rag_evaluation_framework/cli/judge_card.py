@@ -1,0 +1,73 @@
+"""``rag-eval judge-card``: how far to trust a judge, measured before it judges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    OF_THE_JUDGE,
+    SCORING_OPTIONS,
+    new_screen,
+    show,
+    with_all,
+)
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.judging.judge_card import FOLDER, calls_of_a_card, keep_card, make_card
+from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, capped, opened_methods
+from rag_evaluation_framework.models.spending import Spending
+from rag_evaluation_framework.reports.overviews import show_judge_card, spending_text
+
+# Those that name a judge, without the rubric and without remembered verdicts: a card is measured anew.
+_JUDGE = with_all((*SCORING_OPTIONS[:4], *SCORING_OPTIONS[6:9]))
+
+EXAMPLES = """\b
+Examples:
+  rag-eval judge-card --judge-model gpt-4o-mini
+  rag-eval judge-card --judge-model llama3:8b --judge-url http://localhost:11434/v1
+  rag-eval judge-card --judge-model gpt-4o-mini --max-cost 0.50 --json"""
+
+
+@click.command("judge-card", epilog=EXAMPLES)
+@_JUDGE
+@click.option(
+    "--cards",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=FOLDER,
+    help="Folder in which cards are kept; runs look for them in the default one.",
+)
+@AS_JSON
+@click.pass_context
+def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any) -> None:
+    """Measure a judge on labelled texts of our own, in English and Chinese, and keep its card.
+
+    The card says how far the judge agrees with the labels on claims and on pairs of answers, whether it is
+    lenient, favours a place or a length, changes its verdicts, obeys instructions in the texts, or fails to
+    reply; and what a reply takes. Exits with 1 where a fault was shown. Figures of this judge are then shown
+    with what the card says, and a gate refuses a card that is older than the prompts.
+    """
+    spending = capped(given.pop("max_cost")) or Spending()
+    told = {ours: given[name] for name, ours in OF_THE_JUDGE.items() if given.get(name)}
+    settings = {**told, "models": tuple(dict.fromkeys(given["judge_models"]))}
+    if not settings["models"]:
+        raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
+    with opened_methods(settings, spending=spending) as methods:
+        if methods.judge is None:
+            raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
+        if not as_json:
+            click.echo(f"{methods.judge.name}: {calls_of_a_card()}", err=True)
+        card = make_card(methods.judge, concurrency=methods.threads, spending=spending)
+        click.echo(spending_text(methods.judge.name, spending), err=True)
+    path = keep_card(card, cards)
+    if as_json:
+        print_json({**msgspec.to_builtins(card), "faults": card.faults, "path": str(path)})
+    else:
+        screen = new_screen()
+        show_judge_card(screen, card, str(path))
+        show(screen)
+    context.exit(1 if card.faults else 0)
