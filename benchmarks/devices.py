@@ -23,6 +23,7 @@ from rag_evaluation_framework.adapters.sentence_transformers import (
     SentenceTransformerEmbedder,
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.documents import DocumentId
 
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook" / "documents"
 TEXTS, CANDIDATES, QUERIES = 20_000, 100, 50
@@ -89,7 +90,7 @@ def main(count: int = TEXTS) -> None:
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     given = texts(count)
     chunks = [
-        PositionAwareChunk(generate_pa_chunk_id(text), text, "d", place, place + len(text))
+        PositionAwareChunk(generate_pa_chunk_id(text), text, DocumentId("d"), place, place + len(text))
         for place, text in enumerate(given[:CANDIDATES])
     ]
     with tempfile.TemporaryDirectory() as name:

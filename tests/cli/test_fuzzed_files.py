@@ -117,6 +117,15 @@ def test_results_with_a_value_of_another_kind_are_a_clear_line(
     assert "odd.results.json" in str(refused.exception)
 
 
+def test_a_configuration_of_another_tool_has_no_thresholds_of_ours(base: Path, tmp_path: Path) -> None:
+    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written["configuration"] = {"thresholds": 5}
+    (tmp_path / "odd.results.json").write_text(json.dumps(written))
+    loaded = load(tmp_path / "odd.results.json")
+    assert isinstance(loaded, Evaluation)
+    assert loaded.thresholds == ()
+
+
 def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, tmp_path: Path) -> None:
     written = json.loads((base / "runs" / "old" / "results.json").read_text())
     scores = {"token_f1": {"value": 0.25}, "rouge": {"value": None}, "string_match": None}

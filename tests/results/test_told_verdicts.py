@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rag_evaluation_framework import InputError, Options, SpanCitation, Threshold, evaluate, evaluate_ranking
+from rag_evaluation_framework import (
+    InputError,
+    Options,
+    SpanCitation,
+    Threshold,
+    evaluate,
+    evaluate_ranking,
+)
 from rag_evaluation_framework.metrics.citations import pair_citations, tolerance_jaccard
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.safety import _expects_a_refusal
 from rag_evaluation_framework.metrics.spans import SpanColumns, count_characters
 from rag_evaluation_framework.results.baselines import latest_of_branch
+from rag_evaluation_framework.results.regressions import _largest_fall, can_be_missed
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs, no_such_run
 from rag_evaluation_framework.results.verdicts import (
     AnswerChanges,
     ChangedAnswer,
     Check,
     GatedMetric,
+    Operator,
     read_thresholds,
 )
+from rag_evaluation_framework.statistics.paired import largest_drop
 
 
 def test_thresholds_and_checks_are_written_with_their_dataset_only_where_there_is_one() -> None:
@@ -35,6 +46,9 @@ def test_thresholds_and_checks_are_written_with_their_dataset_only_where_there_i
         "not evaluated": "m not evaluated: why",
         "worse": "m worse: why",
     }
+    bare = Check(dataset="d", metric="m", status="missed")
+    assert (str(bare), str(replace(bare, dataset=None))) == ("d: m mean no value", "m mean no value")
+    assert [each.bound for each in read_thresholds("a_metric_of_nobody", 5)] == [5.0], "no share, so no limit"
     with pytest.raises(InputError, match=r"min: expected a number from 0 to 1, got 'x'"):
         list(read_thresholds("token_f1", {"min": "x"}))
     with pytest.raises(InputError, match=r"expected a number from 0 to 1, or \{min: …\} or \{max: …\}, got"):
@@ -58,6 +72,7 @@ def test_a_gated_metric_says_how_far_it_moved(
         (2, 2, 0.01, "undecided"),
         (1, 3, 0.2, "undecided"),
         (0, 3, 0.2, "no worse"),
+        (1, 0, 0.01, "worse"),
         (0, 0, 1.0, "not evaluated"),
     ],
 )
@@ -115,3 +130,41 @@ def test_a_reference_that_may_be_a_refusal_decides_nothing() -> None:
     assert _expects_a_refusal(should_decline=False, may_decline=False) is None
     assert _expects_a_refusal(should_decline=True, may_decline=False) == "the sample expects a refusal"
     assert "sounds like a refusal" in str(_expects_a_refusal(should_decline=False, may_decline=True))
+
+
+@pytest.mark.parametrize(
+    ("metric", "operator", "bound", "can"),
+    [
+        ("token_f1", ">=", 0.0, False),
+        ("token_f1", ">=", 0.1, True),
+        ("token_f1", "<=", 1.0, False),
+        ("token_f1", "<=", 0.9, True),
+        ("latency", ">=", 0.0, True),
+        ("a_metric_of_nobody", "<=", 1.0, True),
+    ],
+)
+def test_a_threshold_at_the_end_of_the_scale_cannot_be_missed(
+    metric: str, operator: Operator, bound: float, can: bool
+) -> None:
+    assert can_be_missed(Threshold(metric, operator, bound)) is can
+
+
+def test_the_upper_end_of_a_mean_fall_is_that_of_students_t() -> None:
+    """Falls of 0.0, 0.1 and 0.2: 0.1 + 2.919986 * 0.1 / sqrt(3) = 0.268585; equal ones tell no spread."""
+    assert _largest_fall([0.0, 0.1, 0.2]) == pytest.approx(0.268585, abs=1e-6)
+    assert _largest_fall([0.1, 0.1]) == 0.1 + largest_drop(0, 0, 2)
+    assert _largest_fall([0.1]) == 0.1 + largest_drop(0, 0, 1)
+
+
+def test_the_one_relevant_document_at_rank_two_is_too_late_for_r_precision() -> None:
+    found = evaluate_ranking({"q": {"b": 1}}, {"q": ["a", "b"]}, ["r-precision", "mrr@1", "mrr@2"])
+    assert found.mean == {"r-precision": 0.0, "mrr@1": 0.0, "mrr@2": 0.5}
+
+
+def test_a_metric_of_which_nothing_was_scored_says_how_many_were_skipped_and_failed() -> None:
+    rows = [{"id": "a", "question": "q", "answer": "x"}, {"id": "b", "question": "q", "answer": "y"}]
+    made = evaluate(rows, metrics=["string_match"], gate={"string_match": 0.5}, options=Options(workers=1))
+    assert made.verdict is not None
+    assert [str(check) for check in made.verdict.checks if check.metric == "string_match"] == [
+        "rows: string_match not evaluated: nothing was scored (2 skipped, 0 failed)"
+    ]

@@ -77,7 +77,7 @@ def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) ->
 
     csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
     figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. A text is never a
-    formula in a spreadsheet. shards are a folder of Parquet results files of 100,000 answers each, which
+    formula in a spreadsheet. shards are a folder of Parquet results files of 20,000 answers each, which
     merge joins to the whole again.
 
     mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI

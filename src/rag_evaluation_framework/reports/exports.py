@@ -34,7 +34,7 @@ TRACKERS: Registry[Callable[[Evaluation, str | None], str]] = Registry("tracker"
 """Where people keep their experiments; each records an evaluation at a place and says where it is."""
 for _name in ("mlflow", "langsmith", "opentelemetry", "wandb"):
     TRACKERS.register(_name, f"rag_evaluation_framework.adapters.experiment_trackers:to_{_name}")
-_SHARD_ROWS = 100_000
+_SHARD_ROWS = 20_000
 _RENDERED = {"junit": "junit", "markdown": "markdown", "html": "page"}
 
 
@@ -129,7 +129,7 @@ def _parquet(evaluation: Evaluation, path: Path) -> None:
 
 
 def _shards(evaluation: Evaluation, path: Path) -> None:
-    """Write a results file for every hundred thousand answers, so that no more are held at a time."""
+    """Write a results file for every twenty thousand answers, so that no more are held at a time."""
     try:
         path.mkdir(parents=True)
     except FileExistsError:

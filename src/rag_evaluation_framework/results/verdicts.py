@@ -120,7 +120,8 @@ _OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
 
 def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...]:
     """Return the thresholds that the configuration of a run's head has as texts."""
-    found = (_THRESHOLD.match(str(each)) for each in configuration.get("thresholds") or ())
+    written = configuration.get("thresholds")
+    found = (_THRESHOLD.match(str(each)) for each in (written if isinstance(written, list | tuple) else ()))
     return tuple(
         Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]), dataset=each["dataset"])
         for each in found
