@@ -15,6 +15,7 @@ from rag_evaluation_framework.reports.page import page
 
 Opened: TypeAlias = Callable[..., Any]
 WIDTHS = (380, 1440)
+LAPTOP = 1280
 TRACES = Path(__file__).parents[2] / "examples" / "langchain_traces" / "traces.jsonl"
 
 
@@ -53,6 +54,10 @@ def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
             assert fits, f"at {width} the page scrolls sideways"
             assert tab.locator("h1:visible").count() == 1
         check_access(tab)  # wide and light, then narrow and dark
+    tab.set_viewport_size({"width": LAPTOP, "height": 900})
+    tables = "[...document.querySelectorAll('table')]"
+    cut = f"{tables}.filter(each => each.scrollWidth > each.parentElement.clientWidth + 1)"
+    assert tab.evaluate(f"{cut}.map(each => each.className)") == []
 
 
 def test_the_steps_of_a_trace_are_a_list_with_times_and_what_went_wrong(

@@ -108,7 +108,7 @@ def _changes(each: AnswerChanges, short: Mapping[str, str]) -> dict[str, Any]:
         "name": short.get(each.contender, each.contender),
         "right": f"{right:,}",
         "wrong": f"{wrong:,}",
-        "worse": f"{len(each.worse):,}" if each.worse else "0",
+        "worse": len(each.worse),
         "better": f"{len(each.better):,}",
         "sorts": f"{sorts_sentence(each)}.",
         "left_out": list(left_out_sentences(each)),

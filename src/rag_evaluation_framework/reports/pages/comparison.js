@@ -79,7 +79,9 @@ function comparisonView(view, root, number) {
     $('.moves .legend', root).hidden = !list.length;
     $('.movers', root).replaceChildren(...list.slice(0, shownMovers).map(mover), ...(list.length > shownMovers ? [h('button', { class: 'quiet', type: 'button', onclick: () => { shownMovers += SHOWN; drawMovers(); } }, `show more (${whole(list.length - shownMovers)} left)`)] : []));
   }
-  function choose(name) { kind = name; shownMovers = SHOWN; current = -1; remember({ w: name === 'worse' ? null : name }); drawMovers(); }
+  /* What got worse comes first; where nothing did, what got better. */
+  const first = () => { const has = state => run.pairs.some(each => each.state === state); return !has('worse') && has('better') ? 'better' : 'worse'; };
+  function choose(name) { kind = name; shownMovers = SHOWN; current = -1; remember({ w: name === first() ? null : name }); drawMovers(); }
   metricPick.addEventListener('change', () => { remember({ m: metricPick.value }); drawSlopes(); });
   runPick?.addEventListener('change', () => { remember({ r: runPick.value }); show(); });
   function show() {
@@ -87,7 +89,7 @@ function comparisonView(view, root, number) {
     run = view.runs[Math.min(view.runs.length - 1, +now.get('r') || 0)];
     if (runPick) runPick.value = view.runs.indexOf(run);
     if (view.metrics.includes(now.get('m'))) metricPick.value = now.get('m');
-    kind = KINDS[now.get('w')] ? now.get('w') : 'worse';
+    kind = KINDS[now.get('w')] ? now.get('w') : first();
     drawSlopes();
     drawMovers();
     document.title = view.title;
