@@ -212,7 +212,10 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
 
 
 def keep_results(evaluation: Evaluation, runs: Path) -> None:
-    """Keep the results documents of finished runs where the project keeps its results, if there is one."""
+    """Keep the results of finished runs in the project, if there is one: whole, and as figures of quality."""
+    from rag_evaluation_framework.results.benchmark_history import keep_quality
+    from rag_evaluation_framework.results.results_documents import results_document
+
     folder = None if project_root() is None else kept_results(runs)
     if folder is None:
         return
@@ -221,6 +224,7 @@ def keep_results(evaluation: Evaluation, runs: Path) -> None:
         if part.outcome.completed:
             _make_folder_of(folder / "results")
             part.save(folder / f"{part.head.run_id}.results.json", format="results")
+            keep_quality(results_document(part, queries=False))
 
 
 def _write_results(evaluation: Evaluation, suite: Suite, out: Path | None) -> None:

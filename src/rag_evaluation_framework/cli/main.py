@@ -251,6 +251,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
         "probe": _Command("probe", "Send one question to an agent and show what a run would read."),
+        "benchmark": _Command("benchmark", "Measure how fast a retrieval or an agent is, over time."),
     },
     "Look": {
         "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),

@@ -49,6 +49,7 @@ from rag_evaluation_framework.errors import (
     invalid,
     shown,
 )
+from rag_evaluation_framework.files.project_root import project_root
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
@@ -217,6 +218,7 @@ def command(
     options = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
     sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []
+    _keep_quality(sweep, runs_dir)
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
@@ -253,7 +255,7 @@ def _swept(
         asked[name] for name in ("chunker", "embedder", "retriever", "store")
     )
     with Steps("reading documents and questions", silent=not is_shown) as steps:
-        documents, questions = _inputs(asked)
+        documents, questions = retrieval_inputs(asked)
         grid = grid_of(
             chunkers=(asked["chunker"] or [_DEFAULT_CHUNKER]) if is_built else [],
             embedders=embedders,
@@ -277,6 +279,19 @@ def _swept(
             resume=resume,
             options=options,
         )
+
+
+def _keep_quality(sweep: Evaluation, runs: Path) -> None:
+    """Add the figures of each combination to the project's benchmark files, if the sweep is one of its."""
+    from rag_evaluation_framework.datasets.project_settings import kept_results
+    from rag_evaluation_framework.results.benchmark_history import keep_quality
+    from rag_evaluation_framework.results.results_documents import results_document
+
+    if project_root() is None or kept_results(runs) is None or not sweep.outcome.completed:
+        return
+    for part in sweep.parts.values():
+        document = results_document(part, queries=False)
+        keep_quality({**document, "evaluation_id": f"{sweep.head.run_id}/{part.head.run_id}"})
 
 
 def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
@@ -332,7 +347,7 @@ def _stated(config: Path) -> dict[str, Any]:
     }
 
 
-def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
+def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     """Read the documents, and say where the questions are; a dataset that holds its documents may be both."""
     from dataclasses import replace
 

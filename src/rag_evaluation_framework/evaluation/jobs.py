@@ -159,8 +159,8 @@ def prepared(job: Job) -> Iterator[Suite]:
     job.options.crew.reach()
     with secrets.masked_errors():
         if job.tolerance_chars is not None:
-            job = replace(job, **_forgiving(_manifest_of(job), job.metrics, job.tolerance_chars))
-        manifest, gate = _gated(_manifest_of(job), job)
+            job = replace(job, **_forgiving(manifest_of(job), job.metrics, job.tolerance_chars))
+        manifest, gate = _gated(manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
         with opened_methods(
             job.judge,
@@ -395,7 +395,7 @@ def _check_recorded(plan: Plan) -> bool:
 # Whatever people have, as a manifest: a path, an id of the catalogue, rows, samples, a dataset.
 
 
-def _manifest_of(job: Job) -> Manifest:
+def manifest_of(job: Job) -> Manifest:
     """Return the manifest that the data stand for; the metrics given fill in where it lists none."""
     data = job.data
     if isinstance(data, Manifest):

@@ -258,13 +258,14 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     return ""
 
 
-def results_document(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the results of a run as plain values."""
+def results_document(evaluation: Evaluation, *, queries: bool = True) -> dict[str, Any]:
+    """Return the results of a run as plain values; those of the single queries only where they are wanted."""
     if evaluation.document is not None:
         return dict(evaluation.document)
     return {
         name: list(value.items()) if isinstance(value, Streamed) else value
         for name, value in _sections(evaluation).items()
+        if queries or not isinstance(value, Streamed)
     }
 
 

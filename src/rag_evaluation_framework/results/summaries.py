@@ -282,13 +282,13 @@ class PerformanceTotals:
 def latency_stats(latencies: Iterable[float]) -> dict[str, float]:
     """Return the mean, percentiles (interpolated) and ends of latencies in milliseconds."""
     values = np.sort(np.array(latencies, dtype=np.float64))
-    p50, p95, p99 = (_percentile(values, share) for share in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (percentile(values, share) for share in (0.5, 0.95, 0.99))
     figures = {"mean": exact_mean(values), "p50": p50, "p95": p95, "p99": p99}
     figures |= {"min": float(values.min()), "max": float(values.max())}
     return {**{name: round(value, 3) for name, value in figures.items()}, "n": len(values)}
 
 
-def _percentile(ordered: npt.NDArray[np.float64], share: float) -> float:
+def percentile(ordered: npt.NDArray[np.float64], share: float) -> float:
     """Return what numpy's ``percentile`` does, which takes longer to load what it needs than to compute."""
     place = share * (len(ordered) - 1)
     low = int(place)

@@ -1,0 +1,298 @@
+"""``rag-eval benchmark``: how fast a retrieval or an agent is, compared with the last time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rag_evaluation_framework.cli.configuration import DATASET_FILE, DATASET_OR_NOTHING, in_force, is_given
+from rag_evaluation_framework.cli.main import Steps
+from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
+    AS_JSON,
+    TARGET,
+    LongCommand,
+    given_again,
+    new_screen,
+    show,
+    with_all,
+)
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.files.project_root import in_project
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.benchmarks import Searched
+    from rag_evaluation_framework.evaluation.jobs import Job
+
+EXAMPLES = """\b
+Examples:
+  rag-eval benchmark                                     what the project's settings say
+  rag-eval benchmark --url http://localhost:4000 --concurrency 8
+  rag-eval benchmark --corpus documents --dataset questions.eval.json --retriever bm25
+  rag-eval benchmark --name weekly --fail-on slower      in a scheduled job"""
+
+_DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
+_PARTS = ("chunker", "embedder", "retriever", "store", "index", "reranker", "k")
+_OF_RETRIEVAL = (*_PARTS, "corpus", "glob", "fetch_k")
+_COMMON = (
+    *("url", "target", "dataset", "corpus", "repetitions", "warmup", "concurrency", "percentiles"),
+    *("name", "fail_on"),
+)
+
+
+def _manifest() -> str | None:
+    """Return the project's ``agent.yaml``, if there is one."""
+    name = "agent.yaml"
+    found = Path(name) if Path(name).is_file() else in_project(name)
+    return str(found) if found.is_file() else None
+
+
+_part = partial(click.option, multiple=True, metavar="SPEC", show_default=False)
+_OPTIONS: tuple[Any, ...] = (
+    click.argument("manifest", type=DATASET_FILE, default=_manifest, required=False, metavar="[AGENT.YAML]"),
+    *TARGET,
+    click.option(
+        "--dataset", type=DATASET_OR_NOTHING, metavar="FILE|ID", help="Dataset with the questions to ask."
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        show_default=False,
+        help="Documents to search: a folder, or a dataset that holds some.  [default: those of the dataset]",
+    ),
+    click.option("--glob", metavar="PATTERN", help="Which files of the corpus folder are documents."),
+    _part("--chunker", help=f"Chunker of the retrieval.  [default: {_DEFAULT_CHUNKER}]"),
+    _part("--embedder", help="Embedder of the retrieval.  [default: hashing]"),
+    _part("--retriever", help="Retriever: dense, bm25, fused.  [default: dense]"),
+    _part("--store", help="Store of the vectors.  [default: chroma if installed, else exact]"),
+    _part("--index", help="Index that exists already, to search as it is."),
+    _part("--reranker", help="Reranker.  [default: none]"),
+    click.option(
+        "-k",
+        "k",
+        type=click.IntRange(1),
+        multiple=True,
+        metavar="N",
+        show_default=False,
+        help="Chunks to retrieve.  [default: 5]",
+    ),
+    click.option(
+        "--fetch-k",
+        type=click.IntRange(1),
+        metavar="N",
+        show_default=False,
+        help="Candidates given to a reranker.  [default: 4 k]",
+    ),
+    click.option(
+        "--warmup",
+        type=click.IntRange(0),
+        default=5,
+        metavar="N",
+        help="Questions that are asked first and not counted.",
+    ),
+    click.option(
+        "--repetitions", type=click.IntRange(1), default=20, metavar="N", help="How often all are asked."
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 10_000),
+        default=1,
+        metavar="N",
+        help="Questions asked at the same time.",
+    ),
+    click.option(
+        "--percentile",
+        "percentiles",
+        type=click.FloatRange(0, 100, min_open=True, max_open=True),
+        multiple=True,
+        default=(50, 95, 99),
+        metavar="N",
+        help="Percentile of the latencies to show; may be repeated.",
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds allowed for one answer."
+    ),
+    click.option(
+        "--sample-size", type=click.IntRange(1), metavar="N", help="Ask only N questions, drawn at random."
+    ),
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Keep the results too, as benchmark_NAME_YYYYMMDD.results.json where the project keeps results.",
+    ),
+    click.option(
+        "--out",
+        "output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=partial(in_project, "data", "benchmarks", "performance"),
+        show_default=False,
+        metavar="DIR",
+        help="Folder in which the figures are kept.  [default: data/benchmarks/performance]",
+    ),
+    click.option(
+        "--fail-on", type=click.Choice(["slower"]), help="Exit with 1 if it is slower than the last time."
+    ),
+    ALLOW_HOST,
+    AS_JSON,
+)
+
+
+@click.command("benchmark", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
+@with_all(_OPTIONS)
+def command(**given: Any) -> int:
+    """Measure how fast a retrieval or an agent answers, and compare it with the last time.
+
+    Without anything, what the project's settings say: the agent that agent.yaml names or, where it names
+    none, a retrieval over the project's documents. Naming a part of a retrieval (--retriever bm25) measures
+    that. All questions are asked several times; failures are counted, not repeated.
+
+    The figures are added to latency_benchmarks.json and throughput_benchmarks.json, what was found to the
+    files of quality. Compared is the last measurement of the same configuration, questions and machine:
+    slower or faster is what lies apart in all but one of ten repetitions, by a tenth or more.
+
+    Exit code 0 whatever is found, unless --fail-on slower; 2: wrong usage or data; 3: nothing was answered.
+    """
+    from rag_evaluation_framework.datasets.project_settings import results_directory
+    from rag_evaluation_framework.evaluation.benchmarks import Effort, keep_benchmark, run_benchmark
+    from rag_evaluation_framework.reports.benchmark_screen import benchmark_document, show_benchmark
+
+    if given["url"] is not None and given["target"] is not None:
+        raise UsageError("expected --url or --target, got both")
+    effort = Effort(
+        warmup=given["warmup"],
+        repetitions=given["repetitions"],
+        concurrency=given["concurrency"],
+        timeout=given["timeout"],
+    )
+    with Steps("reading documents and questions", silent=given["as_json"]) as steps:
+        job, searched, remote = _job(given)
+        found = run_benchmark(job, effort, searched=searched, remote=remote, on_step=steps.step)
+    kept = keep_benchmark(
+        found,
+        effort,
+        folder=given["output"],
+        percentiles=given["percentiles"],
+        name=given["name"],
+        results=results_directory(),
+    )
+    if given["as_json"]:
+        print_json(benchmark_document(kept))
+    else:
+        again = given_again({"as_json", "name", "fail_on"})
+        screen = new_screen()
+        show_benchmark(screen, kept, again=" ".join(["rag-eval benchmark", *again]))
+        show(screen)
+    return int(given["fail_on"] == "slower" and kept.pace.word == "slower")
+
+
+# What is measured.
+
+
+def _job(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
+    """Return what is asked, the retrieval if it is one, and whether it runs elsewhere."""
+    parts = [name for name in _OF_RETRIEVAL if is_given(name)]
+    asked = given["url"] or given["target"]
+    if parts and (asked or is_given("manifest")):
+        option = "-k" if parts[0] == "k" else f"--{parts[0].replace('_', '-')}"
+        raise UsageError(f"{option} is part of a retrieval: expected without --url, --target and AGENT.YAML")
+    manifest = None if parts else _agent(given)
+    if asked or manifest is not None:
+        return _asking(given, manifest)
+    return _searching(given)
+
+
+def _agent(given: Mapping[str, Any]) -> Any:
+    """Return what ``agent.yaml`` says, if it names an agent or is asked for."""
+    if given["manifest"] is None:
+        return None
+    from rag_evaluation_framework.evaluation.manifest import read_manifest
+
+    manifest = read_manifest(given["manifest"], uses_metrics=False)
+    is_asked = given["url"] or given["target"]
+    if manifest.api.url is None and not is_asked:
+        if is_given("manifest"):
+            raise UsageError(f"{given['manifest']} names no agent. Say what to ask: --url or --target")
+        return None
+    return manifest
+
+
+def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | None, bool]:
+    from rag_evaluation_framework.evaluation.targets import Address
+
+    target = given["target"] if given["url"] is None else Address(given["url"])
+    entries = () if manifest is None else manifest.datasets
+    listed = tuple(each for entry in entries for each in entry.metrics) or in_force("metrics") or ()
+    metrics = _measured(listed)
+    if given["dataset"] is not None:
+        data = given["dataset"]
+    elif entries:
+        data = replace(manifest, datasets=(replace(entries[0], metrics=metrics, thresholds=None),))
+    else:
+        raise UsageError("--dataset: expected a file of questions, or one in the project, got none")
+    api = None if manifest is None else manifest.api
+    remote = given["target"] is None or str(given["target"]).startswith(("http://", "https://"))
+    return _of(data, given, metrics, api=api, target=target, needs_target=True), None, remote
+
+
+def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
+    from rag_evaluation_framework.cli.retrieval import retrieval_inputs
+    from rag_evaluation_framework.evaluation.benchmarks import indexed_retrieval
+
+    corpus = given["corpus"] or given["dataset"]
+    if corpus is None:
+        raise UsageError(
+            "say what to measure: --url http://localhost:4000, --target module:function, or --corpus FOLDER\n"
+            "  In a project (rag-eval init) its settings say so."
+        )
+    asked = {"corpus": corpus, "dataset": given["dataset"], "asks_its_own": not is_given("dataset")}
+    asked |= {"glob": given["glob"]} if given["glob"] else {}
+    documents, questions = retrieval_inputs(asked)
+    parts = {name: _one(given, name) for name in _PARTS}
+    parts["reranker"] = None if parts["reranker"] == "none" else parts["reranker"]
+    chosen = {name: value for name, value in parts.items() if value is not None}
+    searched = indexed_retrieval(
+        documents, **{"chunker": _DEFAULT_CHUNKER, **chosen}, fetch_k=given["fetch_k"]
+    )
+    metrics = _measured(in_force("metrics") or ("hit@1", "mrr"))
+    job = _of(questions, given, metrics, documents=documents, target=searched.target)
+    return job, searched, False
+
+
+def _of(
+    data: Any, given: Mapping[str, Any], metrics: tuple[str, ...], *, api: Any = None, **more: Any
+) -> Job:
+    """Return the job of asking these questions, of an agent that is asked as a manifest says."""
+    from rag_evaluation_framework.evaluation.jobs import Job, manifest_of
+    from rag_evaluation_framework.records.runs import Options
+
+    options = Options(allow_missing=True, attempt_timeout=given["timeout"], concurrency=given["concurrency"])
+    job = Job(data=data, metrics=metrics, options=options, blame=False, **more)
+    manifest = replace(manifest_of(job), thresholds=(), ci_gate=False, gate={})
+    if api is not None:
+        manifest = replace(manifest, api=api)
+    return replace(job, data=manifest, sample_size=given["sample_size"])
+
+
+def _one(given: Mapping[str, Any], name: str) -> Any:
+    """Return the one part of its kind; of several in the project's settings the first."""
+    named = given[name]
+    if len(named) > 1 and is_given(name):
+        option = "-k" if name == "k" else f"--{name}"
+        raise UsageError(f"{option}: expected one, as one retrieval is measured at a time, got {len(named)}")
+    return named[0] if named else None
+
+
+def _measured(listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the metrics of retrieval and citations, which cost next to nothing; else the latency alone."""
+    from rag_evaluation_framework.results.benchmark_history import QUALITY
+    from rag_evaluation_framework.results.summaries import section_of
+
+    found = tuple(dict.fromkeys(each for each in listed if section_of(each, "") in QUALITY))
+    return found or ("latency",)

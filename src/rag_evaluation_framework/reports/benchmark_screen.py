@@ -1,0 +1,183 @@
+"""How fast something is: the sentence, the figures over time, what was asked and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
+from rag_evaluation_framework.reports.screen import (
+    BAD,
+    BOLD,
+    COUNT,
+    DOUBT,
+    GOOD,
+    NOTHING,
+    SIZE,
+    Column,
+    Piece,
+    Screen,
+    Styled,
+    figure,
+    right,
+)
+from rag_evaluation_framework.results.benchmark_history import BUSY, is_percentile
+from rag_evaluation_framework.text.display import duration
+
+_STYLES = {"slower": BAD, "faster": GOOD, "undecided": DOUBT, "same": GOOD, "first": ""}
+_SHOWN = 5
+_SHOWN_METRICS = 4
+
+
+def benchmark_document(kept: KeptBenchmark) -> dict[str, Any]:
+    """Return a measurement as plain values."""
+    pace = kept.pace
+    return {
+        "verdict": pace.word,
+        "sentence": pace_sentence(kept),
+        "reason": pace.reason or None,
+        "change": pace.change,
+        "configuration": pace.now["configuration"],
+        "dataset_id": pace.now["dataset_id"],
+        **kept.performance,
+        "failures": dict(kept.failures),
+        "metrics": dict(kept.metrics),
+        "indexed": dict(kept.indexed),
+        "last": None if pace.before is None else dict(pace.before),
+        "files": [str(path) for path in kept.files],
+        "results": None if kept.results is None else str(kept.results),
+    }
+
+
+def pace_sentence(kept: KeptBenchmark) -> str:
+    """Say how fast it is, compared with the last time."""
+    pace, latency = kept.pace, kept.latency
+    now = f"{_number(pace.now['queries_per_second'])} questions a second"
+    if pace.before is None:
+        shares = [
+            f"{_percent(name)} within {milliseconds(latency[name])}" for name in _percentiles(latency)[:2]
+        ]
+        return f"Measured for the first time: {', '.join([now, *shares])}"
+    last = _number(pace.before["queries_per_second"])
+    if pace.word == "same":
+        return f"As fast as last time: {now}, last time {last}"
+    if pace.word == "undecided":
+        return f"Undecided: {now}, last time {last}, but {pace.reason}"
+    return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
+
+
+def show_benchmark(screen: Screen, kept: KeptBenchmark, *, again: str) -> None:
+    """Add the sentence, the figures of now and before, what was asked, what was found, where it is kept."""
+    pace, now = kept.pace, kept.pace.now
+    word, mark, rest = _parted(pace_sentence(kept))
+    screen.say(Styled(word, f"{BOLD} {_STYLES[pace.word]}".strip()), f"{mark}{rest}")
+    if kept.failures:
+        told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
+        asked = now["total_queries"]
+        failed = f"{now['failed_queries']:,} of {asked:,} requests failed ({told})"
+        screen.say(Styled(failed, BAD), "; the times are of the others")
+    screen.gap()
+    _table(screen, kept)
+    screen.gap()
+    for line in _about(kept):
+        screen.say(line, indent=2, hang=4)
+    screen.gap()
+    folders = dict.fromkeys(path.parent for path in kept.files)
+    for folder in folders:
+        names = ", ".join(path.name for path in kept.files if path.parent == folder)
+        screen.say(f"kept in {folder}: {names}", hang=8)
+    if kept.results is not None:
+        screen.say(f"results in {kept.results}", hang=11)
+    screen.steps(_next(kept, again))
+
+
+def _parted(sentence: str) -> tuple[str, str, str]:
+    mark = min((place for each in (",", ":") if (place := sentence.find(each)) > 0), default=len(sentence))
+    return sentence[:mark], sentence[mark : mark + 1], sentence[mark + 1 :]
+
+
+def _table(screen: Screen, kept: KeptBenchmark) -> None:
+    rows: list[list[Piece]] = []
+    names = _percentiles(kept.latency)
+    for throughput, latency in (
+        (kept.pace.now, kept.latency),
+        *reversed(kept.earlier[-_SHOWN + 1 :]),
+    ):
+        is_now = throughput is kept.pace.now
+        memory = throughput.get("memory_mb_peak")
+        rows.append(
+            [
+                "now" if is_now else _clock(str(throughput["timestamp"])),
+                _number(throughput["queries_per_second"]),
+                *(milliseconds(latency.get(name)) for name in names),
+                NOTHING if memory is None else f"{memory:,.0f} MB",
+                f"{throughput.get('failed_queries', 0):,}",
+            ]
+        )
+    columns = [
+        Column("measured"),
+        right("questions/s"),
+        *(right(name) for name in names),
+        right("memory", leaves=SIZE),
+        right("failed", leaves=COUNT),
+    ]
+    screen.table(columns, rows)
+    if len(kept.earlier) >= _SHOWN:
+        hidden = counted(len(kept.earlier) - _SHOWN + 1, "earlier measurement")
+        screen.say(f"{hidden} in the file", indent=2)
+
+
+def _about(kept: KeptBenchmark) -> list[str]:
+    now, indexed = kept.pace.now, kept.indexed
+    lines = [str(now["configuration"])]
+    if indexed:
+        size = [counted(indexed["documents"], "document")]
+        size += [counted(indexed["chunks"], "chunk")] if "chunks" in indexed else []
+        lines.append(f"{', '.join(size)}, indexed in {duration(indexed['index_seconds'])}")
+    at_once = "one at a time" if now["concurrency"] == 1 else f"{now['concurrency']:,} at a time"
+    asked = f"{counted(now['questions'], 'question')} of {now['dataset_id']}"
+    warm = now["warmup_queries"]
+    before = f"; {counted(warm, 'question')} before, to warm up" if warm else ""
+    lines.append(f"{asked}, all asked {counted(now['repetitions'], 'time')}, {at_once}{before}")
+    if kept.metrics:
+        found = [f"{name} {figure(each['value'])}" for name, each in kept.metrics.items()]
+        more = f" and {len(found) - _SHOWN_METRICS} more" if len(found) > _SHOWN_METRICS else ""
+        lines.append(f"quality: {', '.join(found[:_SHOWN_METRICS])}{more}")
+    load = now.get("load_per_core")
+    if load is not None and load > BUSY:
+        lines.append(f"the machine was busy: a load of {load:.1f} on each core")
+    return lines
+
+
+def _next(kept: KeptBenchmark, again: str) -> list[tuple[str, str]]:
+    if kept.pace.word == "undecided":
+        return [(again, "once more, on a quiet machine")]
+    if kept.results is None:
+        return [(f"{again} --name weekly", "keep the results too")]
+    return [("rag-eval results", "what else is kept")]
+
+
+def _percentiles(latency: Mapping[str, Any]) -> list[str]:
+    return [name for name in latency if is_percentile(name)]
+
+
+def _percent(name: str) -> str:
+    share = float(name[1:])
+    return "half" if share == 50 else f"{share:g} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Write a time that may be less than a millisecond."""
+    if value is None:
+        return NOTHING
+    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 10 else duration(value / 1000)
+
+
+def _clock(timestamp: str) -> str:
+    return datetime.fromisoformat(timestamp).strftime("%Y-%m-%d %H:%M")
