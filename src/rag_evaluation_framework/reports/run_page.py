@@ -399,7 +399,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
     if made_with:
         yield "Made with", f"{made_with}, seed {head.seed}"
     for name, value in head.environment.items():
-        yield str(name).capitalize(), str(value)
+        yield str(name).replace("_", " ").capitalize(), str(value)
 
 
 def _not_kept(evaluation: Evaluation) -> str:

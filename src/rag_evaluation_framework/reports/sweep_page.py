@@ -225,4 +225,4 @@ def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
         yield "Questions", f"{sweep.name}, content {head.dataset_hash[:23]}…"
     yield "Made with", ", ".join(f"{name} {version}" for name, version in head.packages.items())
     for name, value in head.environment.items():
-        yield str(name).capitalize(), str(value)
+        yield str(name).replace("_", " ").capitalize(), str(value)
