@@ -269,7 +269,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "datasets/schemas.py": ("KINDS: tuple[str, ...] = (", '"flash-card",'),
         "datasets/dialect.py": ("SIGNATURES: Mapping[str, Signature] = {", shown_line('"flash-cards": ')),
         "components.py": ('Registry("chunker")', shown_line("CHUNKERS.register(")),
-        "cli/main.py": ('    "Data": {', shown_line('"words": ')),
+        "cli/main.py": ('    "Make": {', shown_line('"words": ')),
     }
     for module, (behind, line) in lines.items():
         source = (package / module).read_text(encoding="utf-8")

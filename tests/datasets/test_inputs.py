@@ -13,7 +13,7 @@ from rag_evaluation_framework import RagEvalError, Sample, evaluate
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "inputs.md"
+PAGE = ROOT / "docs" / "reference" / "inputs.md"
 TABLE = {
     int(row[0]): row[1:]
     for line in PAGE.read_text(encoding="utf-8").splitlines()
@@ -22,7 +22,7 @@ TABLE = {
 FILES = [
     path
     for row in TABLE.values()
-    for path in re.findall(r"\]\(\.\./([^)]+)\)", row[2])
+    for path in re.findall(r"`((?:tests|examples)/[^`]+)`", row[2])
     if not path.endswith("/frameworks.json")  # results of several frameworks, each read by its own test
 ]
 ROWS = [
@@ -77,7 +77,7 @@ def parts(sample: Sample) -> list[Any]:
 
 def test_the_table_has_forty_inputs_and_every_fixture() -> None:
     assert list(TABLE) == list(range(1, 41))
-    assert [number for number, row in TABLE.items() if ".py](" not in row[3]] == []
+    assert [number for number, row in TABLE.items() if ".py`" not in row[3]] == []
     kept = {str(path.relative_to(ROOT)) for folder in ("tools", "rows") for path in fixtures(folder)}
     assert kept <= set(FILES)
 

@@ -156,7 +156,7 @@ def test_it_works_inside_a_running_event_loop(data: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"data": "nothing.jsonl"}, "neither a path nor an id of the catalogue"),
+        ({"data": "nothing.jsonl"}, "there is no file nothing.jsonl, and no dataset of that id"),
         ({"data": []}, "expected at least one row"),
         ({"data": [1]}, "expected dictionaries, samples, a frame or a dataset"),
         ({"target": 3}, "target: expected an address"),

@@ -16,7 +16,7 @@ READ = [
     json.loads(line)
     for line in Path(__file__).with_name("read_questions.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-PAGE = Path(__file__).parents[2] / "docs" / "synthesis.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "synthesis.md"
 
 
 def test_the_page_has_the_counts_of_the_readers() -> None:
