@@ -33,7 +33,7 @@ def test_bias_is_the_rating() -> None:
     assert [bias(0.0), bias(0.5), bias(1.0)] == [0.0, 0.5, 1.0]
 
 
-@pytest.mark.parametrize(("clean", "total"), [(5, 4), (-1, 4), (0, 0)])
+@pytest.mark.parametrize(("clean", "total"), [(5, 4), (-1, 4), (0, 0), (0, -1)])
 def test_more_clean_sentences_than_there_are_is_an_error(clean: int, total: int) -> None:
     with pytest.raises(InputError, match="clean: expected a number from 0 to"):
         toxicity(clean, total)

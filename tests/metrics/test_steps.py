@@ -8,6 +8,7 @@ import pytest
 
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.metrics.steps import Hop, ToolCall
+from rag_evaluation_framework.metrics.views import NoValueError
 from rag_evaluation_framework.records.steps import Found, Step
 
 
@@ -25,9 +26,12 @@ def hop(documents: int, relevant: int, new: int, known: int = 4) -> Hop:
         ("hop_gain", [hop(5, 1, 1), hop(5, 1, 0), hop(5, 2, 1)], 2 / 3),  # the second finds the same again
         ("hop_recall", [], None),
         ("hop_gain", [], None),
+        ("hop_usefulness", [True, False, True, False], 1 / 2),
+        ("hop_usefulness", [], None),
+        ("failed_steps", [], None),
     ],
 )
-def test_hops(name: str, hops: list[Hop], value: float | None) -> None:
+def test_hops(name: str, hops: list[Any], value: float | None) -> None:
     assert parse_metric(name)(hops) == (None if value is None else pytest.approx(value))
 
 
@@ -53,6 +57,11 @@ def call(name: str, arguments: Any = None, *, number: int = 0, **more: Any) -> S
         ([call("fare", {"to": "x"}), call("fare", {"to": "x"}, number=1)], 1 / 2),
         ([call("now"), call("now", number=1)], 0),  # what it was asked is not known
         ([search("a", "1"), call("a"), Step(kind="model"), Step(kind="model")], 0),  # models do not count
+        # models neither count nor repeat, and end nothing
+        ([Step(kind="model", query="a", span=each) for each in "xy"] + [search("a", "1")], 0),
+        ([Step(kind="model"), search("a", "1"), search("a", "1", number=1)], 1 / 2),
+        ([search("a", "1"), search("b", "1", error="timeout")], 0),  # what failed is no repetition
+        ([search("a", "1"), Step(kind="retrieval", query="b", span="b")], 0),  # what it found is not known
         ([Step(kind="model")], None),
     ],
 )
@@ -75,6 +84,9 @@ CALLS = [call("fare", {"to": "Skerry", "days": 2}), call("fare", {"to": "Calf"})
         ([ToolCall("fare", {"to": "Calf"})] * 2, 1, 1 / 2),  # one call is one
         ([ToolCall("fare")] * 3, 2 / 3, None),
         ([ToolCall("clock", {}), ToolCall("weather", {"at": "x"})], 1 / 2, 1 / 2),
+        # any arguments will do for the first, so that the first call is its own and none is left
+        ([ToolCall("fare"), ToolCall("fare", {"to": "Skerry"})], 1, 0),
+        ([ToolCall("fare"), ToolCall("fare", {"to": "Calf"})], 1, 1),
     ],
 )
 def test_tools(expected: list[ToolCall], called: float, arguments: float | None) -> None:
@@ -87,6 +99,9 @@ TIMED = [
     Step(kind="model", took_ms=100, input_tokens=50, output_tokens=7),
     Step(kind="model", took_ms=50, input_tokens=20, error="cut off"),
     Step(kind="tool"),
+    Step(kind="embedding", took_ms=1, input_tokens=9),
+    Step(kind="embedding", took_ms=1, output_tokens=3),
+    Step(kind="retrieval", took_ms=10, input_tokens=4),
 ]
 
 
@@ -94,15 +109,23 @@ TIMED = [
     ("name", "value"),
     [
         ("step_time", 150),
-        ("step_time(kind=retrieval)", 30),
+        ("step_time(kind=retrieval)", 40),
         ("step_time(kind=tool)", None),  # its time is not known
         ("step_tokens", 77),  # 50 + 7 + 20
         ("step_tokens(kind=tool)", None),
-        ("step_count", 1),
+        ("step_count", 2),
         ("step_count(kind=model)", 2),
         ("step_count(kind=rerank)", 0),
-        ("failed_steps", 1 / 4),
+        ("failed_steps", 1 / 7),
+        ("step_tokens(kind=embedding)", 12),  # 9 + 3: one read nothing, the other wrote nothing
+        ("step_tokens(kind=retrieval)", None),  # one of the two reports none
     ],
 )
 def test_time_tokens_and_errors_by_step(name: str, value: float | None) -> None:
     assert parse_metric(name)(TIMED) == value
+
+
+def test_a_trace_without_a_step_of_the_kind_has_no_time_and_no_tokens() -> None:
+    for name in ("step_time(kind=rerank)", "step_tokens(kind=rerank)"):
+        with pytest.raises(NoValueError, match="the trace has no step of the kind rerank"):
+            parse_metric(name)(TIMED)

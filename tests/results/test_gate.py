@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 import pytest
 
-from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshold, UsageError, Verdict
+from rag_evaluation_framework import (
+    Evaluation,
+    Gate,
+    InputError,
+    Response,
+    Score,
+    Threshold,
+    UsageError,
+    Verdict,
+)
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
@@ -17,6 +26,7 @@ from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.summaries import Counts, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import (
+    Check,
     GatedMetric,
     Movement,
     Operator,
@@ -193,6 +203,43 @@ def test_numbers_that_look_inverted_only_warn() -> None:
         assert decided(given).passed is passes
 
 
+@pytest.mark.parametrize(
+    ("metric", "written", "read"),
+    [
+        ("token_f1", 0.8, "token_f1 >= 0.8"),
+        ("token_f1", 0, "token_f1 >= 0 looks inverted"),
+        ("token_f1", 0.1, "token_f1 >= 0.1 looks inverted"),
+        ("token_f1", 0.11, "token_f1 >= 0.11"),
+        ("token_f1", 1, "token_f1 >= 1"),
+        ("token_f1", 1.01, "expected a number from 0 to 1, got 1.01"),
+        ("token_f1", -0.01, "expected a number from 0 to 1, got -0.01"),
+        ("hallucination", 0.05, "hallucination <= 0.05"),
+        ("hallucination", 0.5, "hallucination <= 0.5"),
+        ("hallucination", 0.51, "hallucination <= 0.51 looks inverted"),
+        ("hallucination", {"max": 0.9}, "hallucination <= 0.9"),
+        ("latency", 0.05, "latency <= 0.05"),  # no share: nothing looks inverted
+        ("latency", 900, "latency <= 900"),
+        ("latency", "x", "expected a number, or {min: …} or {max: …}, got 'x'"),
+        ("latency", {"max": "x"}, "max: expected a number, got 'x'"),
+        ("token_f1", {"min": 0.05}, "token_f1 >= 0.05"),
+        ("token_f1", {"min": 0.5, "max": 0.5}, "token_f1 >= 0.5, token_f1 <= 0.5"),
+        ("token_f1", {"min": 0.6, "max": 0.5}, "expected min of at most max, got min 0.6 above max 0.5"),
+        ("token_f1", {"min": 2}, "min: expected a number from 0 to 1, got 2"),
+        ("token_f1", {}, "expected min, max or both, got nothing"),
+        ("token_f1", {"min": 0.5, "least": 1}, "expected min, max or both, got min, least"),
+    ],
+)
+def test_a_threshold_is_read_as_it_is_written_or_refused(metric: str, written: Any, read: str) -> None:
+    if "expected" in read:
+        with pytest.raises(InputError, match=f"^{re.escape(read)}$"):
+            list(read_thresholds(metric, written, line=7))
+        return
+    found = list(read_thresholds(metric, written, line=7))
+    told = [f"{each}{' looks inverted' if 'looks inverted' in str(each.warning) else ''}" for each in found]
+    assert ", ".join(told) == read
+    assert all(each.line == 7 and (each.warning is None) == ("inverted" not in read) for each in found)
+
+
 def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
     thresholds = tuple(read_thresholds("chrf", {"min": 0.2, "max": 0.6}))
     for value, statuses in [(0.4, ["met", "met"]), (0.7, ["met", "missed"]), (0.1, ["missed", "met"])]:
@@ -298,6 +345,76 @@ def test_the_gate_of_several_datasets_is_their_conjunction_and_errors_add_up() -
     assert not decided(one_error, one_error, max_errors=1).passed
 
 
+def test_one_dataset_that_stopped_stops_them_all() -> None:
+    good = measured(figure(0.9), thresholds=(BOUND,))
+    half = replace(good, outcome=replace(COMPLETE, completed=False))
+    interrupted = replace(good, outcome=replace(COMPLETE, completed=False, interrupted=True))
+    codes = {decided(good, other).exit_code: other for other in (half, interrupted)}
+    assert codes == {3: half, 130: interrupted}
+    assert decided(half, interrupted).exit_code == 130
+
+
+def test_the_gates_own_thresholds_hold_for_their_dataset_unless_the_run_has_some() -> None:
+    own = (Threshold("m", ">=", 0.95, dataset="one"), Threshold("m", ">=", 0.5))
+    first, second = (measured(figure(0.9), name=name) for name in ("one", "two"))
+    for parts, statuses in [
+        ((first, second), ["missed", "met", "met"]),
+        ((replace(first, thresholds=(BOUND,)), second), ["met", "met"]),
+    ]:
+        assert [check.status for check in decided(*parts, thresholds=own).checks] == statuses
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, ("passed", "PASS", 0, ())),
+        ({"enabled": False, "broken_rules": ("rule",)}, ("no gate", "N/A", 0, ("rule",))),
+        ({"broken_rules": ("rule",)}, ("failed", "FAIL", 1, ("rule",))),
+        ({"checks": ("met", "missed")}, ("failed", "FAIL", 1, ("d: m mean 0.25, not >= 0.5",))),
+        ({"checks": ("met", "worse")}, ("failed", "FAIL", 1, ("d: m worse",))),
+        ({"checks": ("not evaluated", "met")}, ("not evaluated", "FAIL", 1, ("d: m not evaluated",))),
+        ({"checks": ("met",), "unevaluated": ("x",)}, ("not evaluated", "FAIL", 1, ("x",))),
+        ({"checks": ("met", "undecided")}, ("undecided", "PASS", 0, ())),
+        (
+            {"checks": ("met", "undecided"), "fails_undecided": True},
+            ("undecided", "FAIL", 1, ("d: m undecided",)),
+        ),
+        ({"checks": ("met", "better", "no worse")}, ("passed", "PASS", 0, ())),
+        ({"checks": ("met",), "stopped": "incomplete"}, ("incomplete", "FAIL", 3, ())),
+        ({"checks": ("met",), "stopped": "interrupted"}, ("incomplete", "FAIL", 130, ())),
+    ],
+)
+def test_a_verdict_is_its_checks_and_rules_in_one_word(
+    given: dict[str, Any], told: tuple[str, str, int, tuple[str, ...]]
+) -> None:
+    checks = tuple(
+        Check(dataset="d", metric="m", bound=0.5, value=0.25, status=status)
+        for status in given.pop("checks", ())
+    )
+    verdict = Verdict(checks=checks, **given)
+    assert (verdict.word, verdict.result, verdict.exit_code, verdict.reasons) == told
+    assert verdict.passed == (not told[3])
+    written = verdict.to_dict()
+    assert (written["word"], written["result"], tuple(written["reasons"])) == (told[0], told[1], told[3])
+    assert ([row["status"] for row in written["rows"]], written["baseline"]) == (
+        [check.status for check in checks],
+        None,
+    )
+
+
+def test_a_verdict_tells_the_gate_that_gave_it() -> None:
+    given = measured(figure(None), thresholds=(BOUND,))
+    for gate in (
+        Gate(),
+        Gate(min_scored=0.5, max_errors=3, on_undecided="fail", waive=frozenset({"m"}), enabled=False),
+        Gate(confidence="lower-bound"),
+    ):
+        assert Gate.of_verdict(gate.decide(given)) == gate
+    silent = measured(figure(1.0))
+    assert Gate(enabled=False).decide(silent).unevaluated == ()
+    assert len(Gate().decide(silent).unevaluated) == 1
+
+
 def test_no_samples_and_nothing_to_check_never_pass() -> None:
     empty = measured(figure(None), thresholds=(BOUND,), counts=Counts(total=0, finished=0))
     assert (decided(empty).word, decided(empty).reasons[0]) == ("not evaluated", "d: no samples")
@@ -334,6 +451,10 @@ def test_more_samples_that_got_worse_than_allowed_fail_by_chance_or_not() -> Non
         verdict = Gate(max_regressions=allowed).decide(given)
         assert verdict.exit_code == code
         assert [check.metric for check in verdict.checks] == ["m", "baseline"]
+        assert verdict.checks[1].reason == f"{worse} worse, 0 better of 10, compared with b"
+    given = replace(given, regressions=Regressions(baseline="b", word="not evaluated", reason="too few"))
+    (told,) = Gate(waive=frozenset({"baseline"})).decide(given).checks[1:]
+    assert str(told) == ("baseline not evaluated (waived): 0 worse, 0 better of 0, compared with b: too few")
 
 
 def test_a_drop_must_lie_surely_below_what_is_allowed() -> None:
@@ -360,6 +481,8 @@ def test_a_waiver_of_what_is_not_demanded_is_refused_with_the_nearest_names() ->
     ("field", "value", "expected"),
     [
         ("min_scored", 1.5, "a number from 0 to 1"),
+        ("min_scored", True, "a number from 0 to 1"),
+        ("max_errors", True, "a whole number of at least 0"),
         ("max_errors", -1, "a whole number of at least 0"),
         ("max_drop", -0.1, "a number of at least 0"),
         ("max_regressions", 0.5, "a whole number of at least 0"),
@@ -371,3 +494,4 @@ def test_a_waiver_of_what_is_not_demanded_is_refused_with_the_nearest_names() ->
 def test_settings_that_make_no_sense_are_refused(field: str, value: Any, expected: str) -> None:
     with pytest.raises(UsageError, match=f"{field}: expected {expected}, got "):
         Gate(**{field: value})
+    Gate(min_scored=1, max_errors=0, max_drop=0, max_regressions=0)

@@ -7,6 +7,7 @@ import pytest
 from rag_evaluation_framework import Response, Score, Threshold
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.gate import PassCounter, missed_bounds, sample_bounds, sample_passes
 
 BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))
@@ -108,9 +109,10 @@ def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_l
     given: list[SampleResult], value: float | None, counts: tuple[int, int, int], errors: int
 ) -> None:
     counter = PassCounter(BOUNDS)
-    for each in given:
-        counter.add(each)
+    rows = [Row(place, each) for place, each in enumerate(given)]
+    assert list(counter.counted(rows)) == rows
     rate = counter.rate()
+    assert (rate.metric, rate.higher_is_better) == ("pass_rate", True)
     assert rate.value == (None if value is None else pytest.approx(value))
     assert (rate.n_scored, rate.n_skipped, rate.n_failed, counter.errors) == (*counts, errors)
     assert (None if rate.interval is None else rate.interval.method) == (

@@ -72,6 +72,7 @@ def test_a_gated_metric_says_how_far_it_moved(
         (2, 2, 0.01, "undecided"),
         (1, 3, 0.2, "undecided"),
         (0, 3, 0.2, "no worse"),
+        (3, 1, 0.05, "worse"),  # at the level
         (1, 0, 0.01, "worse"),
         (0, 0, 1.0, "not evaluated"),
     ],
@@ -89,6 +90,12 @@ def test_what_may_be_claimed_of_changed_answers(
         p_value=p_value,
     )
     assert changes.finding == finding
+    assert changes.is_tested == bool(worse or better)
+    by_metric = replace(changes, decided_by="token_f1", same=4)
+    assert not by_metric.is_tested
+    assert by_metric.finding == ("undecided" if worse else "no worse")
+    written = by_metric.to_dict()
+    assert (written["paired"], written["verdict"]) == (worse + better + 4, by_metric.finding)
 
 
 def test_runs_that_are_not_there_are_asked_for_where_they_are_kept(tmp_path: Path) -> None:
