@@ -3,7 +3,8 @@
 ``python -m benchmarks.mutation [MUTANTS] [SEED]`` draws 500 mutants unless told otherwise, runs the tests
 that reach the changed lines, and prints those that none of them noticed. The tests are collected once; each
 mutant is a fork of that process in which the code of one function is replaced, so that it costs what its
-tests cost. A test that starts processes of its own does not see the mutant there and counts as passed.
+tests cost. A test that starts processes of its own does not see the mutant there and counts as passed; of
+tests that take long together, the quickest are run, as many as fit into some seconds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import functools
 import gc
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -61,6 +63,10 @@ TESTS = (
 )
 # What takes long or starts processes says little here that the others do not.
 LEFT_OUT = ("simulation", "experiments", "calibration", "processes", "memory", "sweep", "trend")
+# Of a test that is repeated with so many seeds the first ones are enough.
+_SEEDS = re.compile(r"\[(?:[2-9]\d|\d{3})\]$")
+# What the tests of one mutant may take: a mutant that the quick ones let pass counts as a survivor.
+_MOST_SECONDS = 8.0
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -252,6 +258,18 @@ def replaced(site: Site, functions: dict[tuple[str, str, int], list[FunctionType
     return done
 
 
+def _within_time(tests: set[pytest.Item], seconds: dict[pytest.Item, float]) -> dict[pytest.Item, float]:
+    """Return the quickest of some tests that fit into the time of a mutant, and what each takes."""
+    chosen: dict[pytest.Item, float] = {}
+    left = _MOST_SECONDS
+    for item in sorted(tests, key=lambda item: seconds[item]):
+        left -= seconds[item]
+        if left < 0 and chosen:
+            break
+        chosen[item] = seconds[item]
+    return chosen
+
+
 class _Mutation:
     """The plug-in: what ``pytest`` would run once, it runs once watched, and then against each mutant."""
 
@@ -263,7 +281,11 @@ class _Mutation:
         self.out = os.fdopen(os.dup(1), "w", buffering=1)  # where pytest does not capture it
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if not any(word in item.nodeid for word in LEFT_OUT)]
+        items[:] = [
+            item
+            for item in items
+            if not any(word in item.nodeid for word in LEFT_OUT) and not _SEEDS.search(item.nodeid)
+        ]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         type(self).failed |= report.failed
@@ -289,8 +311,8 @@ class _Mutation:
             if self.drawn == self.mutants:
                 break
             tests = {item for line in site.lines for item in reached[str(site.file), line]}
-            covering = sorted(tests, key=lambda item: seconds[item])
-            outcome = self._outcome(site, covering, functions, caches, sum(seconds[item] for item in tests))
+            covering = _within_time(tests, seconds)
+            outcome = self._outcome(site, covering, functions, caches)
             if outcome == "no such function":
                 continue
             self.drawn += 1
@@ -339,10 +361,9 @@ class _Mutation:
     def _outcome(
         self,
         site: Site,
-        covering: list[pytest.Item],
+        covering: dict[pytest.Item, float],
         functions: dict[tuple[str, str, int], list[FunctionType]],
         caches: list[Any],
-        seconds: float,
     ) -> str:
         child = os.fork()
         if child == 0:
@@ -355,7 +376,9 @@ class _Mutation:
                     os._exit(3)
                 for cache in caches:
                     cache.cache_clear()
-                for item, following in zip(covering, [*covering[1:], None], strict=True):
+                for item, following in zip(covering, [*list(covering)[1:], None], strict=True):
+                    # A loop without an end is ended by the signal, which the parent counts as noticed.
+                    signal.setitimer(signal.ITIMER_PROF, 3 + 5 * covering[item])
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                     if self.failed:
                         os._exit(1)
@@ -364,7 +387,7 @@ class _Mutation:
             except BaseException:  # noqa: BLE001 - whatever ends the tests has noticed the mutant
                 os._exit(1)
             os._exit(0)
-        end = time.monotonic() + 20 + 10 * seconds
+        end = time.monotonic() + 60 + 30 * sum(covering.values())
         while time.monotonic() < end:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from rag_evaluation_framework import (
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.records.citations import TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure
-from rag_evaluation_framework.records.runs import Progress, SampleResult, Timing, result_fields
+from rag_evaluation_framework.records.runs import Progress, RunCounts, SampleResult, Timing, result_fields
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.journal import (
     Journal,
@@ -296,3 +298,76 @@ def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> None:
     with pytest.raises(StorageError, match="the run has ended"):
         journal.append(line(1))
     assert path.read_bytes() == line(0)
+
+
+def test_a_journal_that_is_not_there_is_empty_and_its_file_is_no_program(path: Path) -> None:
+    index = read_index(path, total=3)
+    assert (index.done, index.metrics, list(read_entries(path, [0]))) == (0, None, [])
+    free = os.dup(0)
+    os.close(free)
+    Journal(path, end=0).close()
+    assert path.stat().st_mode & 0o111 == 0
+    again = os.dup(0)
+    os.close(again)
+    assert again == free, "the file was closed"
+
+
+def test_lines_count_what_was_spent_how_long_it_took_and_the_first_ones_metrics(path: Path) -> None:
+    entries = [
+        SampleResult(
+            f"q{n}",
+            Response(text="yes", usage=Usage(input_tokens=10 + n, output_tokens=n)),
+            (Score.scored(metric, 1.0, method="t", details={"endpoint_error": "none of a failure"}),),
+        )
+        for n, metric in enumerate(("first", "second"))
+    ]
+    lines = [
+        line_of(JournalEntry(n, each, TIMING), run_seconds=seconds)
+        for (n, each), seconds in zip(enumerate(entries), (7.5, 2.5), strict=True)
+    ]
+    path.write_bytes(b"".join(lines))
+    index = read_index(path, total=2)
+    assert (index.seconds, index.metrics, index.rescorable) == (7.5, {"first"}, set())
+    assert (index.usage.input_tokens, index.usage.output_tokens) == (21, 1)
+    assert index.counts == RunCounts(total=2, done=2, failed=0, rescorable=0, reaskable=0)
+
+
+@pytest.mark.parametrize("size", [2**16 - 300, 2**16, 2**16 + 1, 200_000])
+def test_an_answer_of_any_length_is_one_line(path: Path, size: int) -> None:
+    written = [result(0), SampleResult("q1", Response(text="x" * size)), result(2)]
+    lines = [line_of(JournalEntry(n, each, TIMING)) for n, each in enumerate(written)]
+    path.write_bytes(b"".join(lines) + lines[1][:-9])
+    index = read_index(path, total=3)
+    assert (index.problems, index.torn_bytes) == ([], len(lines[1]) - 9)
+    texts = [entry.result.response.text for entry in read_entries(path, index.offsets)]
+    assert texts == [each.response.text for each in written]
+
+
+def test_a_line_of_a_sample_that_there_is_none_is_damage(path: Path) -> None:
+    path.write_bytes(line(0) + line(2))
+    assert [issue.line for issue in read_index(path, total=2).problems] == [2]
+    assert read_index(path, total=3).problems == []
+
+
+def test_what_was_damaged_since_the_journal_was_read_is_told_when_it_is_read_again(path: Path) -> None:
+    path.write_bytes(line(0) + line(1))
+    offsets = read_index(path, total=2).offsets
+    path.write_bytes(line(0) + line(1).replace(b"answer", b"ANSWER"))
+    with pytest.raises(InputError, match="expected an intact line of a journal"):
+        list(read_entries(path, offsets))
+
+
+def test_of_a_line_that_the_disk_takes_in_part_nothing_remains(path: Path) -> None:
+    journal, limits = Journal(path, end=0), resource.getrlimit(resource.RLIMIT_FSIZE)
+    journal.append(line(0))
+    journal.append(line(1))
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, limits[1]))
+        with pytest.raises(StorageError, match="File too large"):
+            journal.append(line(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == line(0) + line(1)
+    journal.append(line(2))
+    journal.close()
+    assert path.read_bytes() == line(0) + line(1) + line(2)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fault_agent import running_server
@@ -76,6 +79,58 @@ def test_a_second_copy_has_the_next_number(whole: RunFolder, tmp_path: Path) -> 
         "journal.jsonl",
     ]
     assert folder.counts.done == 10
+
+
+def damage(folder: RunFolder, numbers: Iterable[int]) -> list[bytes]:
+    """Flip a letter of these lines, and return those that are left."""
+    lines = folder.journal_path.read_bytes().splitlines(keepends=True)
+    damaged = [each.replace(b"q", b"Q") if place in numbers else each for place, each in enumerate(lines, 1)]
+    folder.journal_path.write_bytes(b"".join(damaged))
+    return [each for place, each in enumerate(lines, 1) if place not in numbers]
+
+
+def test_the_first_damaged_lines_are_named_and_the_others_stay_as_they_are(
+    whole: RunFolder, tmp_path: Path
+) -> None:
+    for number, (numbers, named) in enumerate(
+        [
+            ([3, 6], "2 damaged lines (3, 6)"),
+            (range(2, 12), "10 damaged lines (2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"),
+            (range(2, 13), "11 damaged lines (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)"),
+        ]
+    ):
+        shutil.copytree(whole.path, tmp_path / f"run{number}")
+        folder = RunFolder.open(tmp_path / f"run{number}")
+        left = damage(folder, numbers)
+        (told,) = set_damage_aside(folder.path)
+        assert str(told) == (
+            f"{folder.journal_path}: {named} set aside; the journal as it was is now journal.damaged-1.jsonl"
+        )
+        assert folder.journal_path.read_bytes() == b"".join(left)
+
+
+def test_the_runs_of_an_evaluation_and_the_cells_of_a_sweep_are_mended_with_it(
+    whole: RunFolder, tmp_path: Path
+) -> None:
+    def copied(path: Path, **configuration: Any) -> RunFolder:
+        shutil.copytree(whole.path, path)
+        folder = RunFolder.at(path)
+        return folder.amended(replace(folder.head, run_id=path.name, configuration=configuration))
+
+    leader, alone = copied(tmp_path / "leader"), copied(tmp_path / "alone")
+    second = copied(tmp_path / "second", evaluation="leader")
+    for folder in (leader, second, alone):
+        damage(folder, [5])
+    told = set_damage_aside("leader", tmp_path)
+    assert [each.journal for each in told] == [leader.journal_path, second.journal_path]
+    sweep = copied(tmp_path / "sweep", cells=["one", "two"], samples=12)
+    sweep.journal_path.unlink()
+    cells = [copied(sweep.path / name) for name in ("one", "two")]
+    (sweep.path / "notes").mkdir()
+    assert sweep.counts.done == 24
+    damage(cells[1], [1])
+    assert [each.journal for each in set_damage_aside(sweep.path)] == [cells[1].journal_path]
+    assert (sweep.counts.done, sweep.state) == (23, "incomplete")
 
 
 def test_the_command_refuses_says_what_to_do_and_asks_only_what_is_missing(
