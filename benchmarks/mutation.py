@@ -59,6 +59,7 @@ TESTS = (
             "traced_answers",
         )
     ),
+    "tests/datasets/test_trec_tables.py",
     "tests/cli/test_rank_command.py",
 )
 # What takes long or starts processes says little here that the others do not.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import InputError, evaluate_ranking
+from rag_evaluation_framework.metrics.judged_columns import Ids, NotPlain, QrelColumns, RunBlock
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.ranking import ranking_totals
 
 EVERY_METRIC = [
     "hit", "hit@3", "precision", "precision@3", "precision_strict@3", "recall", "recall@3", "ndcg", "ndcg@3",
@@ -54,6 +58,137 @@ def test_lists_scores_and_arrays_agree_to_the_bit(
         assert other.mean == lists.mean
         assert all((other.per_query[name] == lists.per_query[name]).all() for name in lists.per_query)
         assert other.skipped == lists.skipped
+
+
+IDS = ("d1", "d2", "d10", "é", "文档", "exactly8", "exactly9c", *(f"a name of two words {n}" for n in "abc"))
+QUERIES = ("q1", "q2", "q3", "a query of more than eight bytes", "q5")
+
+
+@dataclass
+class Blocks:
+    """A run in memory, so many queries a block."""
+
+    run: dict[str, dict[str, float]]
+    at_once: int
+
+    def blocks(self) -> Iterator[RunBlock]:
+        for start in range(0, len(self.run), self.at_once):
+            some = dict(list(self.run.items())[start : start + self.at_once])
+            counts = np.array([len(each) for each in some.values()])
+            documents = Ids.of(document.encode() for each in some.values() for document in each)
+            scores = np.array([score for each in some.values() for score in each.values()], dtype=np.float64)
+            yield RunBlock(tuple(some), counts, documents, scores)
+
+    @property
+    def queries(self) -> set[str]:
+        return set(self.run)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(QUERIES[:4]),
+        st.dictionaries(st.sampled_from(IDS), st.sampled_from((0, 1, 2, -1, 300)), max_size=6),
+        min_size=1,
+    ),
+    st.dictionaries(
+        st.sampled_from(QUERIES),
+        st.dictionaries(st.sampled_from(IDS), st.sampled_from((0.5, 1.0, 1.0 + 1e-12, 2.0, -3.0))),
+        min_size=1,
+    ),
+    st.integers(1, 5),
+    st.sampled_from([RankingRules(), RankingRules.trec_eval(), RankingRules(relevance_level=2)]),
+    st.sampled_from([None, 1, 3]),
+    st.sampled_from([["map", "ndcg", "bpref", "hole"], CUT_OFF_METRICS, ["mrr"]]),
+)
+def test_columns_give_what_mappings_give(
+    qrels: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+    at_once: int,
+    rules: RankingRules,
+    depth: int | None,
+    metrics: list[str],
+) -> None:
+    assume(run.keys() & qrels.keys())
+    expected = evaluate_ranking(qrels, run, metrics, rules=rules, max_depth=depth)
+    found = evaluate_ranking(
+        QrelColumns.of(qrels), Blocks(run, at_once), metrics, rules=rules, max_depth=depth
+    )
+    assert (found.query_ids, found.mean, found.skipped) == (
+        expected.query_ids,
+        expected.mean,
+        expected.skipped,
+    )
+    assert all((found.per_query[name] == expected.per_query[name]).all() for name in expected.per_query)
+    totals = [
+        ranking_totals(judged, retrieved, rules=rules, max_depth=depth)
+        for judged, retrieved in ((qrels, run), (QrelColumns.of(qrels), Blocks(run, at_once)))
+    ]
+    assert totals[0] == totals[1]
+
+
+def of_ids(*ids: str) -> Ids:
+    return Ids.of(each.encode() for each in ids)
+
+
+@dataclass
+class Given:
+    """Blocks as they are given, each a query's name and its documents, by falling scores."""
+
+    given: list[list[tuple[str, tuple[str, ...]]]]
+    queries = frozenset[str]()
+
+    def blocks(self) -> Iterator[RunBlock]:
+        for block in self.given:
+            documents = [each for _, some in block for each in some]
+            counts = np.array([len(some) for _, some in block])
+            scores = -np.arange(len(documents), dtype=np.float64)
+            yield RunBlock(tuple(query for query, _ in block), counts, of_ids(*documents), scores)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "blocks"),
+    [
+        ({"q": {"a": 2**31}}, [[("q", ("a",))]]),
+        ({"q": {"a": -(2**31) - 1}}, [[("q", ("a",))]]),
+        ({"q": {"a": 2**80}}, [[("q", ("a",))]]),
+        ({"q": {"\ud800": 1}}, [[("q", ("a",))]]),
+        ({"q": {"a\0b": 1}}, [[("q", ("a",))]]),
+        ({"q": {"": 1}}, [[("q", ("a",))]]),
+        ({"q": {"a": 1}}, [[("q", ("a", "b", "a"))]]),  # a document twice
+        ({"q": {"a": 1}}, [[("q", ("a",)), ("q", ("b",))]]),  # a query twice
+        ({"q": {"a": 1}}, [[("q", ("a",))], [("q", ("b",))]]),
+        ({"q": {"a": 1}}, [[("q", ("a",)), ("x", ("a",)), ("x", ("b",))]]),  # and one that nobody judged
+        ({"q": {"a": 1}}, [[("q", ("a",)), ("x", ("a",))], [("x", ("b",))]]),
+        ({"q": {"a": 1}}, [[("x", ("a",))]]),  # nothing to compare
+    ],
+)
+def test_what_columns_cannot_say_is_left_to_another_reader(qrels: Any, blocks: Any) -> None:
+    with pytest.raises(NotPlain):
+        evaluate_ranking(QrelColumns.of(qrels), Given(blocks), ["map"])
+
+
+def test_columns_are_told_apart_byte_by_byte() -> None:
+    ids = of_ids("a", "exactly8", "exactly8", "exactly8+", "exactly8-", "exactly8-", "b")
+    assert ids.changes().tolist() == [0, 1, 3, 4, 6]
+    assert ids[1:6].texts() == ["exactly8", "exactly8", "exactly8+", "exactly8-", "exactly8-"]
+    others = of_ids("a", "exactly8", "exactly9", "exactly8", "exactly8-", "exactly8+", "b")
+    assert np.flatnonzero(ids.equal(others)).tolist() == [0, 1, 4, 6]
+    assert len(set(ids.hashes().tolist())) == 5
+    assert (ids.words, of_ids("exactly8").words, of_ids("a" * 17).words) == (2, 1, 3)
+    joined = Ids.joined([ids[1:3], ids[4:5], of_ids("c", "a longer one")])
+    assert joined.texts() == ["exactly8", "exactly8", "exactly8-", "c", "a longer one"]
+    assert joined.changes().tolist() == [0, 2, 3, 4]
+    low, high = (ids.in_order(np.zeros(7), descending=each).tolist() for each in (False, True))
+    assert [ids.texts()[place] for place in low] == sorted(ids.texts())
+    assert [ids.texts()[place] for place in high] == sorted(ids.texts(), reverse=True)
+    # A grade that needs more than a byte, and one that stands for no judgement, are kept as they are.
+    for grades, kind in (([1, 127], "int8"), ([1, 128], "int32"), ([1, -1], "int32")):
+        columns = QrelColumns.of({"q": dict(zip("ab", grades, strict=True))})
+        assert (columns.grades.tolist(), columns.grades.dtype.name) == (grades, kind)
+    report = evaluate_ranking(
+        QrelColumns.of({"q": {"a": -(2**31), "b": 2**31 - 1}}), Given([[("q", ("a", "b"))]]), ["mrr"]
+    )
+    assert report.mean == {"mrr": 0.5}
 
 
 @given(judged_runs())
