@@ -59,7 +59,7 @@ def test_the_parser_without_libyaml_means_the_same(monkeypatch: pytest.MonkeyPat
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_offset() -> None:
-    with pytest.raises(InputError, match=r"s\.yaml:2: expected UTF-8 text, got byte 0xff at byte 8"):
+    with pytest.raises(InputError, match=r"s\.yaml:2: expected UTF-8 text, got .* \(byte 0xff at byte 8\)"):
         decode(b"a: 1\nb: \xff", file="s.yaml")
 
 

@@ -28,7 +28,13 @@ from typing import Any, BinaryIO, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, counted, shown
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import compressing, named_compression, open_reading
+from rag_evaluation_framework.files.access import (
+    SAVE_AS_UTF8,
+    compressing,
+    encoding_of,
+    named_compression,
+    open_reading,
+)
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value, written_path
 
@@ -342,7 +348,7 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            found = f"byte 0x{line[error.start]:02x}"
+            found = f"{encoding_of(line)} (byte 0x{line[error.start]:02x}); {SAVE_AS_UTF8}"
             raise InputError([Issue("invalid-utf8", "UTF-8 text", found, line=number)]) from None
         yield text.removeprefix("\ufeff") if number == 1 else text
 

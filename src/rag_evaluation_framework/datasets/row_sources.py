@@ -24,8 +24,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.files.access import open_reading, plain_name
-from rag_evaluation_framework.text.scripts import HAN_CHARACTER
+from rag_evaluation_framework.files.access import SAVE_AS_UTF8, encoding_of, open_reading, plain_name
 
 Row = dict[str, Any]
 
@@ -87,18 +86,9 @@ def _check_encoding(path: Path) -> None:
     """Refuse a text in another encoding than UTF-8 by the name of that encoding."""
     with open_reading(path, max_line_bytes=None) as stream:
         start = stream.read(_CHECKED_BYTES)
-    named = None
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or start[:64].count(0) > 8:
-        named = "UTF-16"
-    elif not _decodes(start, "utf-8"):
-        # Chinese text in GBK is pairs of bytes; other encodings seldom decode as such, and not to Chinese.
-        text = start.decode("gb18030", "ignore") if _decodes(start, "gb18030") else ""
-        chinese = len(HAN_CHARACTER.findall(text))
-        foreign = sum(each > "\x7f" for each in text)
-        named = "GBK" if chinese and chinese >= 0.6 * foreign else "another encoding, perhaps Windows-1252"
-    if named is not None:
-        advice = "; save it as UTF-8 (a spreadsheet calls that CSV UTF-8)"
-        raise InputError([Issue("invalid-utf8", "UTF-8 text", f"{named}{advice}", file=str(path))])
+    if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
+        found = f"{encoding_of(start)}; {SAVE_AS_UTF8} (a spreadsheet calls that CSV UTF-8)"
+        raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
 
 
 def _decodes(data: bytes, encoding: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -391,9 +392,30 @@ def decode_text(data: bytes, *, file: str | None = None, line: int = 1) -> str:
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        found = f"byte 0x{data[error.start]:02x} at byte {error.start}"
+        found = f"{encoding_of(data)} (byte 0x{data[error.start]:02x} at byte {error.start}); {SAVE_AS_UTF8}"
         line += data.count(b"\n", 0, error.start)
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=file, line=line)]) from None
+
+
+SAVE_AS_UTF8 = "save it as UTF-8"
+# Chinese text in GBK is pairs of high bytes; in other encodings those seldom stand side by side.
+_GBK_PAIR = re.compile(rb"[\xb0-\xf7][\xa1-\xfe]")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_LOOKED_AT = 1 << 16
+
+
+def encoding_of(data: bytes) -> str:
+    """Say what bytes that are not UTF-8 seem to be."""
+    start = data[:_LOOKED_AT]
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
+        return "UTF-16"
+    if _CONTROLS.search(start):
+        return "something other than text"
+    high = len(_HIGH_BYTE.findall(start))
+    if high and 2 * len(_GBK_PAIR.findall(start)) >= 0.6 * high:
+        return "GBK"
+    return "another encoding, perhaps Windows-1252"
 
 
 # The files of a folder that may be evaluation data, and those that must not be opened.
