@@ -212,7 +212,7 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
         "other.jsonl": "which field is the answer? It has id, q, text, docs.\n"
         "          Say so: --map question=q --map answer=text --map contexts=docs\n",
         "othr.jsonl": "there is no file othr.jsonl. Did you mean other.jsonl?\n",
-        "bare.csv": "no row has contexts or a reference: nothing can be scored unasked.\n",
+        "bare.csv": "no row has contexts or an expected answer to score the answers against.\n",
         "notes.txt": "expected rows with named fields, got a file that begins with 'just words'\n",
     }
     for name, line in said.items():

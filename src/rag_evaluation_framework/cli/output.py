@@ -35,10 +35,25 @@ NO_BLAME = click.option(
     default=True,
     help="Do not look for where each answer fails: in retrieval, in generation, or not at all.",
 )
+
+
+def _each_once(context: click.Context, param: click.Parameter, mapped: Sequence[Mapped]) -> Sequence[Mapped]:
+    parts = [part for part, _ in mapped]
+    for part in parts:
+        if parts.count(part) > 1:
+            fields = " and ".join(field for each, field in mapped if each == part)
+            raise UsageError(
+                f"--map: {part} is read from one field, got {fields}.\n"
+                f"  Several columns that differ in a number are written with a star: --map '{part}=context_*'"
+            )
+    return mapped
+
+
 MAP = click.option(
     "--map",
     "mapped",
     multiple=True,
+    callback=_each_once,
     type=_Mapped(),
     help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
     "[default: guessed, and said]",

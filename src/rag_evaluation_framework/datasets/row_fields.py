@@ -23,6 +23,7 @@ from rag_evaluation_framework.datasets.row_parts import (
     flat,
     is_citation,
     normal,
+    part_by_words,
     part_named,
     segments,
     table,
@@ -43,6 +44,8 @@ _DIGITS = 6
 _NUMBERED = re.compile(r"(.*?)[ _.\-]?\[?([0-9]+)\]?")
 _SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
 _LISTED = 12
+_BY_WORDS = 200  # after every name that is known as a whole
+_FEWEST_CHARACTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,7 @@ def _rank(part: str, place: str) -> int | None:
         return ranks.get(last, 50 if mine == "answer" and last in table().inner else None)
     if part in ("answer", "question") and part in roles and last in table().inner:
         return table().ranks[part].get(last, 50)
-    return table().ranks[part].get(last)
+    return table().ranks[part].get(last, _BY_WORDS if not outer and part_by_words(last) == part else None)
 
 
 def _readable(part: str, place: str, values: list[Any]) -> str | None:
@@ -370,7 +373,22 @@ def _time_without_unit(place_and_values: tuple[str, list[Any]]) -> str | None:
 
 
 def _has_text(item: Mapping[str, Any]) -> bool:
-    return _inner_place([item], table().texts) is not None
+    return _text_place([item]) is not None
+
+
+def _text_place(items: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return where items have their text: under a name that is known, else in the one field of sentences."""
+    if known := _inner_place(items, table().texts):
+        return known
+    lengths: dict[str, float] = {}
+    for place, values in _places(items).items():
+        texts = [value for value in values if isinstance(value, str)]
+        length = sum(map(len, texts)) / len(values)
+        if length >= _FEWEST_CHARACTERS and not all(map(NAME_ONLY.fullmatch, texts)):
+            lengths[place] = length
+    longest = max(lengths, key=lengths.__getitem__, default=None)
+    others = [length for place, length in lengths.items() if place != longest]
+    return longest if longest and lengths[longest] >= 2 * max(others, default=0) else None
 
 
 def _inner_place(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str | None:
@@ -395,7 +413,7 @@ def _texts_at(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the place of the texts in a list of contexts: ``chunks[*].content`` if they are objects."""
     if "[*]" in place or not (items := _items(place, rows)):
         return place
-    inner = _inner_place(items, table().texts)
+    inner = _text_place(items)
     return place if inner is None else _joined(place, inner)
 
 
@@ -488,16 +506,18 @@ def _argument(part: str, place: str) -> str:
 def _likely(
     missing: Sequence[str], found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
-    """Propose for what is missing the columns of text that nothing else is read from, in their order."""
+    """Propose for what is missing columns of text that nothing else is read from: sentences before names."""
     taken = {Place(place).container for place in found.values()}
-    texts = [
-        name
+    texts = {
+        name: told
         for name in _fields_of(rows)
-        if name not in taken and any(isinstance(row.get(name), str) and row[name].strip() for row in rows)
-    ]
+        if name not in taken
+        and (told := [row[name] for row in rows if isinstance(row.get(name), str) and row[name].strip()])
+    }
     near = {part: get_close_matches(part, texts, n=1, cutoff=0.6) for part in missing}
     likely = {part: names[0] for part, names in near.items() if names}
     left = [name for name in texts if name not in likely.values()]
+    left.sort(key=lambda name: _mostly(map(bool, map(NAME_ONLY.fullmatch, texts[name]))))
     for part in missing:
         if part not in likely and left:
             likely[part] = left.pop(0)

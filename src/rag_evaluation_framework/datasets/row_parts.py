@@ -74,6 +74,9 @@ class _Table(NamedTuple):
     inner: frozenset[str]
     aside: frozenset[str]
     times: frozenset[str]
+    heads: Mapping[str, frozenset[str]]
+    """Of a part the words that its name may end in."""
+    expecting: frozenset[str]
 
 
 @cache
@@ -89,12 +92,30 @@ def table() -> _Table:
     ranks = {part: {name: rank for rank, name in enumerate(names)} for part, names in parts.items()}
     texts, sources, scores = (tuple(data[name].split()) for name in ("texts", "sources", "scores"))
     numbered, inner, aside = (frozenset(data[name].split()) for name in ("numbered", "inner", "aside"))
-    return _Table(ranks, part_of, texts, sources, scores, numbered, inner, aside, frozenset(times))
+    heads = {part: frozenset(words.split()) for part, words in data["heads"].items()}
+    expecting = frozenset(data["expecting"].split())
+    return _Table(
+        ranks, part_of, texts, sources, scores, numbered, inner, aside, frozenset(times), heads, expecting
+    )
 
 
 def part_named(name: str) -> str | None:
     """Return the part of a row that people call so."""
     return table().part_of.get(normal(name))
+
+
+def part_by_words(name: str) -> str | None:
+    """Return the part that the last word of a name stands for, where it has several.
+
+    >>> part_by_words("Customer Question"), part_by_words("Expected Reply"), part_by_words("question_type")
+    ('question', 'reference', None)
+    """
+    *before, last = normal(name).split("_")
+    part = next((part for part, words in table().heads.items() if last in words), None) if before else None
+    is_expected = not table().expecting.isdisjoint(before)
+    return (
+        part if not is_expected else {"answer": "reference", "contexts": "reference_contexts"}.get(part or "")
+    )
 
 
 def segments(place: str) -> list[str]:
