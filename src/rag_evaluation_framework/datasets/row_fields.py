@@ -463,6 +463,25 @@ def _unit_asked(place: str, *, in_memory: bool) -> str:
     return f"is {place} in seconds or milliseconds? Say so: {ways}"
 
 
+def nothing_to_score(reading: RowReading | None, dataset: str) -> UsageError:
+    """Say what rows lack that every metric taken by default needs, and what to do."""
+    name = f"dataset {dataset}" if reading is None else reading.name
+    in_memory = reading is not None and reading.in_memory
+    metric = 'metrics=["{}"]' if in_memory else "-m {}"
+    mapped = 'map={{"{}": FIELD}}' if in_memory else "--map {}=FIELD"
+    if reading is not None and "answer" not in reading.fields:
+        return UsageError(
+            f"{name}: no row has an answer, so there is nothing to score.\n"
+            f"  Say which field holds it: {mapped.format('answer')}, or score what was retrieved: "
+            f"{metric.format('METRIC')}"
+        )
+    where = "" if reading is None else f"Say which field holds them: {mapped.format('contexts')}. "
+    return UsageError(
+        f"{name}: no row has contexts or an expected answer to score the answers against.\n"
+        f"  {where}Without them: {metric.format('answer_relevancy')} tells whether they answer the question"
+    )
+
+
 def _fields_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
 

@@ -19,6 +19,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.row_fields import nothing_to_score
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.errors import (
     InputError,
@@ -489,31 +490,11 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
         metrics = job.default_metrics or _borne_by(entry, job.target)
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
-        raise _nothing_to_score(entry)
+        raise nothing_to_score(entry.reading, entry.name)
     if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
         raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
     datasets = (replace(entry, metrics=metrics),)
     return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
-
-
-def _nothing_to_score(entry: DatasetEntry) -> UsageError:
-    """Say what rows lack that every metric taken by default needs, and what to do."""
-    reading = entry.reading
-    name = f"dataset {entry.name}" if reading is None else reading.name
-    in_memory = reading is not None and reading.in_memory
-    metric = 'metrics=["{}"]' if in_memory else "-m {}"
-    mapped = 'map={{"{}": FIELD}}' if in_memory else "--map {}=FIELD"
-    if reading is not None and "answer" not in reading.fields:
-        return UsageError(
-            f"{name}: no row has an answer, so there is nothing to score.\n"
-            f"  Say which field holds it: {mapped.format('answer')}, or score what was retrieved: "
-            f"{metric.format('METRIC')}"
-        )
-    where = "" if reading is None else f"Say which field holds them: {mapped.format('contexts')}. "
-    return UsageError(
-        f"{name}: no row has contexts or an expected answer to score the answers against.\n"
-        f"  {where}Without them: {metric.format('answer_relevancy')} tells whether they answer the question"
-    )
 
 
 def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
