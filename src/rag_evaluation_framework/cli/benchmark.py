@@ -73,7 +73,7 @@ _OPTIONS: tuple[Any, ...] = (
     _part("--retriever", help="Retriever: dense, bm25, fused.  [default: dense]"),
     _part("--store", help="Store of the vectors.  [default: chroma if installed, else exact]"),
     _part("--index", help="Index that exists already, to search as it is."),
-    _part("--reranker", help="Reranker.  [default: none]"),
+    _part("--reranker", help="Reranker of what is found.  [default: none]"),
     click.option(
         "-k",
         "k",

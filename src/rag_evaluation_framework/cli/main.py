@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import click
 
@@ -29,16 +29,28 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.version import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 # Where a command ends: the one place where errors become a clear line each and an exit code.
 #
 # Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is incomplete, 130 interrupted.
 
 
-def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
-    """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback."""
+def run_program(
+    program: click.Command,
+    arguments: Sequence[str] | None,
+    *,
+    name: str,
+    complete_var: str | None = None,
+) -> NoReturn:
+    """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback.
+
+    ``complete_var`` is the variable by which a shell asks what may come next.
+    """
     gc.set_threshold(10_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
     try:
-        code = _exit_code(program, arguments, name=name)
+        code = _exit_code(program, arguments, name=name, complete_var=complete_var)
     except OSError as error:
         # A file that refuses is an error of ours already; what is left is standard output, on a full disk.
         code = 2
@@ -47,9 +59,13 @@ def run_program(program: click.Command, arguments: Sequence[str] | None, *, name
     sys.exit(code)
 
 
-def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> int:
+def _exit_code(
+    program: click.Command, arguments: Sequence[str] | None, *, name: str, complete_var: str | None
+) -> int:
     try:
-        code: Any = program.main(args=arguments, prog_name=name, standalone_mode=False)
+        code: Any = program.main(
+            args=arguments, prog_name=name, complete_var=complete_var, standalone_mode=False
+        )
     except click.UsageError as error:
         _say(misuse(error), name=name)
         return error.exit_code
@@ -274,19 +290,23 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "calibrate": _Command(
             "calibrate", "Check the metrics of a run against human labels, and correct its figures."
         ),
+        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
         "judge-card": _Command(
             "judge_card", "Measure a judge on labelled texts before you trust it, and keep its card."
         ),
-        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
     },
     "Set up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
         "list": _Command(
             "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, dialects …"
         ),
+        "doctor": _Command("doctor", "Say what is installed, and what is wrong with the project."),
         "demo": _Command("demo", "Tell one story offline on the example that the package brings."),
+        "completion": _Command("completion", "Print the script with which a shell completes commands."),
     },
 }
+COMPLETION = "_RAG_EVAL_COMPLETE"
+"""The variable by which a shell asks what may come next."""
 _COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
@@ -313,6 +333,15 @@ class _LazyGroup(click.Group):
             raise UnknownNameError("command", args[0], list(_COMMANDS), "rag-eval --help")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what may come next; commands by the table, so that none is imported for its summary."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        fitting = (name for name in _COMMANDS if name.startswith(incomplete))
+        return [CompletionItem(name, help=_COMMANDS[name].summary) for name in fitting]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in GROUPS.items():
             with formatter.section(title):
@@ -321,7 +350,7 @@ class _LazyGroup(click.Group):
 
 _START = (
     ("answers in a log", "rag-eval score answers.jsonl"),
-    ("an agent", "rag-eval probe http://localhost:4000 --write agent.yaml, then evaluate"),
+    ("an agent", "rag-eval init --agent http://localhost:4000, then rag-eval evaluate"),
     ("a folder of documents", "rag-eval generate docs/, then rag-eval retrieval docs/"),
     ("two runs", "rag-eval compare BEFORE AFTER"),
     ("nothing yet", "rag-eval demo"),
@@ -355,4 +384,4 @@ def program(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    run_program(program, arguments, name="rag-eval")
+    run_program(program, arguments, name="rag-eval", complete_var=COMPLETION)

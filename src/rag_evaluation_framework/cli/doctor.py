@@ -1,0 +1,77 @@
+"""``rag-eval doctor``: what is installed, and what is wrong with the project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from rag_evaluation_framework.cli.options import AS_JSON, new_screen, show
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import counted
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.diagnosis import Finding
+    from rag_evaluation_framework.reports.screen import Screen
+
+EXAMPLES = """\b
+Examples:
+  rag-eval doctor
+  rag-eval doctor --details          also the extras that are not installed
+  rag-eval doctor --offline          ask the agent nothing"""
+
+_MARKS = {"right": "✓", "note": "–", "problem": "✗", "unreachable": "✗"}
+_LABEL = 9
+
+
+@click.command("doctor", epilog=EXAMPLES)
+@click.option("--offline", is_flag=True, help="Do not ask the agent whether it answers.")
+@click.option("--details", is_flag=True, help="Also show every extra that is not installed.")
+@AS_JSON
+def command(offline: bool, details: bool, as_json: bool) -> int:
+    """Say what is installed, and what is wrong with the project around this folder.
+
+    Looks at agent.yaml and its datasets, whether its agent answers (it is asked one question), whether runs
+    can be written and how much room there is, the judge's key, extras, every file of data/config and every
+    dataset. Changes nothing.
+
+    Exit code 0: sound; 2: something is wrong with files, settings or permissions; 3: only the agent does not
+    answer, or the disk is full.
+    """
+    from rag_evaluation_framework.evaluation.diagnosis import diagnosis, exit_code
+
+    findings = list(diagnosis(ask=not offline, details=details or as_json))
+    if as_json:
+        told = [each.to_dict() for each in findings]
+        print_json({"problems": problems_of(findings), "findings": told})
+    else:
+        screen = new_screen()
+        wide = max((len(each.about) for each in findings if each.status == "note"), default=0)
+        for finding in findings:
+            _show(screen, finding, max(wide, _LABEL))
+        problems = problems_of(findings)
+        screen.say(counted(problems, "problem") if problems else "No problem")
+        show(screen)
+    return exit_code(findings)
+
+
+def _show(screen: Screen, finding: Finding, wide: int) -> None:
+    from rag_evaluation_framework.reports.screen import BAD, DIM, GOOD, Styled, cells
+
+    mark = _MARKS[finding.status]
+    style = {"✓": GOOD, "✗": BAD}.get(mark, DIM)
+    label = f"{finding.about:<{wide}}  " if finding.status == "note" else ""
+    hang = 4 + len(label)
+    beside = bool(finding.fix) and cells(finding.text) + 5 + cells(finding.fix) <= screen.width - hang
+    text = f"{label}{finding.text}" + (f"     {finding.fix}" if beside else "")
+    # A plain screen drops the marks, so it is given letters.
+    plain = {"✓": "+", "✗": "x"}.get(mark, "-")
+    screen.say("  ", Styled(plain if screen.plain else mark, style), f" {text}", hang=hang)
+    if finding.fix and not beside:
+        screen.say(finding.fix, indent=hang)
+
+
+def problems_of(findings: Sequence[Finding]) -> int:
+    """Count what has to be mended."""
+    return sum(each.status in ("problem", "unreachable") for each in findings)

@@ -1,0 +1,232 @@
+"""``rag-eval doctor``, ``rag-eval completion`` and ``python -m``: what helps people who are stuck."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_agent import RunningServer
+
+from command_lines import rag_eval_ended
+from rag_evaluation_framework.evaluation.diagnosis import EXTRAS, extras_installed
+from rag_evaluation_framework.reports.screen import cells
+
+CONFIG = Path("data", "config")
+MANIFEST = "api: {}  # url: http://localhost:4000"
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("begun")
+    assert rag_eval_ended("init", folder=folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def project(begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def doctor(folder: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = rag_eval_ended("doctor", "--width", "140", *arguments, folder=folder)
+    return done.returncode, done.stdout.splitlines()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_new_project_is_sound(project: Path) -> None:
+    code, lines = doctor(project / "data")
+    assert code == 0
+    assert lines[0].startswith("  ✓ rag-eval 1.0.0, Python 3.")
+    assert "  ✓ ../agent.yaml is sound; it names no agent: say which with --url or --target" in lines
+    assert lines[2].startswith("  ✓ ../runs/ can be written; ")
+    assert "  – judge      no key in OPENAI_API_KEY: metrics that need a judge are not scored" in lines
+    assert "  ✓ ../data/evaluation/datasets: 1 dataset can be read" in lines
+    assert lines[-1] == "No problem"
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_no_line_is_longer_than_the_screen(project: Path, width: int) -> None:
+    done = rag_eval_ended("doctor", "--details", "--width", str(width), folder=project)
+    assert max(map(cells, done.stdout.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (
+            "ab_testing_config",
+            "significance_level",
+            "significance_levl",
+            ":13: there is no key significance_levl",
+        ),
+        ("evaluation_defaults", "  k: 5", "  k: five", ":11: retrieval.k: expected a whole number"),
+        (
+            "evaluation_defaults",
+            "  k: 5",
+            "  chunker: recursiv",
+            ":11: retrieval.chunker: there is no chunker",
+        ),
+        ("evaluation_defaults", "- hit@1", "- hits@1", ':4: metrics: there is no metric "hits"'),
+        (
+            "evaluation_defaults",
+            "dataset: sample_eval",
+            "dataset: simple",
+            ":2: dataset: there is no file simple",
+        ),
+        (
+            "evaluation_defaults",
+            "  k: 5",
+            "  corpus: docs",
+            ":11: retrieval.corpus: there is no file or folder docs",
+        ),
+        ("performance_benchmark_config", "warmup_queries", "warmup", ":3: there is no key warmup"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_line(
+    project: Path, file: str, old: str, new: str, told: str
+) -> None:
+    path = CONFIG / f"{file}.config.yaml"
+    edit(project / path, old, new)
+    code, lines = doctor(project)
+    assert code == 2
+    assert any(line.startswith(f"  ✗ {path}{told}") for line in lines), lines
+    assert lines[-1] == "1 problem"
+
+
+def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
+    edit(project / "agent.yaml", "ciGate", "CIGate")
+    datasets = project / "data" / "evaluation" / "datasets"
+    (datasets / "broken.eval.json").write_text('{"dataset_id": ', encoding="utf-8")
+    shutil.copy(next(datasets.glob("sample*")), datasets / "again.eval.json")
+    (project / CONFIG / "evaluation_default.config.yaml").write_text("seed: 1\n", encoding="utf-8")
+    shutil.rmtree(project / "data" / "benchmarks")
+    (project / "data" / "benchmarks").write_text("in the way", encoding="utf-8")
+    code, lines = doctor(project)
+    told = "\n".join(lines)
+    assert code == 2
+    assert "agent.yaml:13: there is no key CIGate in spec.evaluation. Did you mean ciGate?" in told
+    assert "broken.eval.json" in told
+    assert "again.eval.json" in told
+    assert "data/benchmarks" in told
+    assert "did you mean evaluation_defaults.config.yaml?" in " ".join(told.split())
+    assert lines[-1] == f"{told.count('  ✗ ')} problems"
+
+
+def test_an_agent_is_asked_and_one_that_is_gone_is_told_apart(
+    project: Path, server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-mine")
+    manifest = project / "agent.yaml"
+    edit(manifest, MANIFEST, f"api: {{url: '{server.url}'}}")
+    code, lines = doctor(project)
+    assert code == 0
+    assert f"agent.yaml is sound; {server.url} answers in 0." in lines[1]
+    assert "  ✓ judge: a key is in OPENAI_API_KEY" in lines
+    assert "sk-a-secret" not in "\n".join(lines)
+    edit(manifest, server.url, "http://127.0.0.1:9")
+    code, lines = doctor(project)
+    assert code == 3
+    assert lines[2].startswith("  ✗ http://127.0.0.1:9 does not answer: ")
+    assert lines[2].endswith("rag-eval probe http://127.0.0.1:9")
+    code, lines = doctor(project, "--offline")
+    assert (code, lines[-1]) == (0, "No problem")
+    edit(manifest, "http://127.0.0.1:9", "$env:NO_SUCH_VARIABLE")
+    code, lines = doctor(project)
+    assert code == 2
+    assert "NO_SUCH_VARIABLE" in lines[1]
+
+
+def test_extras_that_files_of_the_project_need_come_with_the_pip_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true_version = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "pypdf":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return true_version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    (project / "data" / "guide.pdf").write_bytes(b"%PDF-1.4")
+    code, lines = doctor(project)
+    assert code == 0
+    pip = "pip install 'rag-evaluation-framework[pdf]'"
+    assert f"  – pdf        not installed: PDF documents cannot be read     {pip}" in lines
+
+
+def test_every_extra_is_explained() -> None:
+    assert set(extras_installed()) == set(EXTRAS)
+
+
+def test_outside_of_a_project_nothing_is_wrong(tmp_path: Path) -> None:
+    done = rag_eval_ended("doctor", "--json", folder=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["problems"] == 0
+    notes: dict[str, Any] = {each["about"]: each["text"] for each in found["findings"]}
+    assert "rag-eval init" in notes["project"]
+
+
+COMPLETED = """
+source "$1"
+COMP_WORDS=({words}); COMP_CWORD={place}
+_rag_eval_completion rag-eval
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("rag-eval ev", {"evaluate"}),
+        ("rag-eval co", {"convert", "compare", "completion"}),
+        ("rag-eval benchmark --conc", {"--concurrency"}),
+        ("rag-eval completion f", {"fish"}),
+    ],
+)
+def test_a_real_bash_completes_commands_options_and_values(
+    tmp_path: Path, words: str, expected: set[str]
+) -> None:
+    script = tmp_path / "rag-eval.bash"
+    script.write_text(rag_eval_ended("completion", "bash").stdout, encoding="utf-8")
+    asked = COMPLETED.format(words=words, place=len(words.split()) - 1)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", asked, "bash", str(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_other_shells_have_their_scripts(shell: str) -> None:
+    done = rag_eval_ended("completion", shell)
+    assert done.returncode == 0
+    assert f"_RAG_EVAL_COMPLETE={shell}_complete" in done.stdout
+    assert rag_eval_ended("completion", "tcsh").returncode == 2
+
+
+def test_the_package_is_a_program_too() -> None:
+    command = [sys.executable, "-m", "rag_evaluation_framework"]
+    done = subprocess.run([*command, "lst"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == 'rag-eval: there is no command "lst". Did you mean list? All: rag-eval --help\n'
