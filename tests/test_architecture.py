@@ -43,6 +43,7 @@ ROOMS = [
     "reports",
     "adapters",
     "cli",
+    "__main__",
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "common", "base", "manager", "misc"}

@@ -28,6 +28,8 @@ from rag_evaluation_framework.components import (
     RETRIEVERS,
     VECTOR_STORES,
 )
+from rag_evaluation_framework.datasets.catalogue import catalogue_path, checked_entries
+from rag_evaluation_framework.datasets.project_settings import AB_TESTING, project_settings, read_settings
 from rag_evaluation_framework.errors import (
     RagEvalError,
     TargetError,
@@ -35,6 +37,11 @@ from rag_evaluation_framework.errors import (
     UsageError,
     counted,
 )
+from rag_evaluation_framework.evaluation.jobs import Job, prepared
+from rag_evaluation_framework.evaluation.manifest import read_manifest
+from rag_evaluation_framework.evaluation.preflight import check_writable
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.targets import Address, shown_target, target_of
 from rag_evaluation_framework.extensions import Registry, parse_specification
 from rag_evaluation_framework.files.project_root import (
     CONFIGURATIONS,
@@ -42,6 +49,10 @@ from rag_evaluation_framework.files.project_root import (
     in_project,
     project_root,
 )
+from rag_evaluation_framework.metrics.declaration import parse_metrics
+from rag_evaluation_framework.records.responses import Request
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.results.experiments import read_experiment
 from rag_evaluation_framework.version import __version__
 
 Status = Literal["right", "note", "problem", "unreachable"]
@@ -145,9 +156,6 @@ def _problems(about: str, error: RagEvalError, *, status: Status = "problem") ->
 
 
 def _agent(*, ask: bool) -> Iterator[Finding]:
-    from rag_evaluation_framework.evaluation.jobs import Job, prepared
-    from rag_evaluation_framework.evaluation.manifest import read_manifest
-
     here = Path("agent.yaml")
     path = here if here.is_file() else in_project("agent.yaml")
     if not path.is_file():
@@ -171,11 +179,6 @@ def _agent(*, ask: bool) -> Iterator[Finding]:
 
 
 def _asked(manifest: Any, told: str) -> Iterator[Finding]:
-    from rag_evaluation_framework.evaluation.secrets import Secrets
-    from rag_evaluation_framework.evaluation.targets import Address, shown_target, target_of
-    from rag_evaluation_framework.records.responses import Request
-    from rag_evaluation_framework.records.samples import Sample, Turn
-
     secrets = Secrets()
     try:
         url = Address(manifest.api.resolved_url(os.environ, secrets=secrets))
@@ -212,8 +215,6 @@ def _asked(manifest: Any, told: str) -> Iterator[Finding]:
 
 
 def _disk() -> Iterator[Finding]:
-    from rag_evaluation_framework.evaluation.preflight import check_writable
-
     runs = in_project("runs")
     folders = [runs]
     if project_root() is not None:
@@ -242,8 +243,6 @@ def _judge() -> Iterator[Finding]:
     path = in_project("agent.yaml")
     with suppress(RagEvalError):
         if path.is_file():
-            from rag_evaluation_framework.evaluation.manifest import read_manifest
-
             judge = read_manifest(path).judge
             name = (judge.key_env if judge is not None else None) or name
     if os.environ.get(name):
@@ -295,8 +294,6 @@ def _pip(extra: str) -> str:
 
 def _project_files() -> Iterator[Path]:
     """Yield the files of the project's data and documents."""
-    from rag_evaluation_framework.datasets.project_settings import project_settings
-
     folders = [in_project("data"), in_project("evals")]
     with suppress(RagEvalError):
         corpus = project_settings().get("retrieval.corpus")
@@ -309,9 +306,6 @@ def _project_files() -> Iterator[Path]:
 
 
 def _configuration(folder: Path) -> Iterator[Finding]:
-    from rag_evaluation_framework.datasets.project_settings import AB_TESTING, read_settings
-    from rag_evaluation_framework.results.experiments import read_experiment
-
     problems: list[Finding] = []
     sound: list[str] = []
     for name in CONFIGURATIONS:
@@ -347,9 +341,6 @@ def _named_in(settings: Any) -> Iterator[Finding]:
 
 
 def _check_named(name: str, values: Sequence[Any]) -> None:
-    from rag_evaluation_framework.datasets.catalogue import catalogue_path
-    from rag_evaluation_framework.metrics.declaration import parse_metrics
-
     if name == "dataset" and not in_project(values[0]).exists():
         catalogue_path(values[0])
     elif name == "corpus" and not in_project(values[0]).exists():
@@ -377,8 +368,6 @@ def _strangers(folder: Path) -> Iterator[Finding]:
 
 
 def _datasets() -> Iterator[Finding]:
-    from rag_evaluation_framework.datasets.catalogue import checked_entries
-
     folder = in_project("data", "evaluation", "datasets")
     if not folder.is_dir():
         return
