@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_runs import RESULTS, evaluated, head, on_disk, scored
 
-from rag_evaluation_framework import Evaluation, Gate, Options, UsageError, Verdict, evaluate
-from rag_evaluation_framework.results.baselines import save_baseline
+from rag_evaluation_framework import (
+    Evaluation,
+    Gate,
+    Options,
+    Sample,
+    Threshold,
+    Turn,
+    UsageError,
+    Verdict,
+    evaluate,
+)
+from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.baselines import (
+    Baseline,
+    BaselineRun,
+    compared,
+    compared_metrics,
+    latest_of_branch,
+    open_baseline,
+    save_baseline,
+    side_of,
+    standing_together,
+)
+from rag_evaluation_framework.results.regressions import Standing
+from rag_evaluation_framework.results.run_folder import RunFolder, fingerprint
 
 QUESTIONS = [f"q{number}" for number in range(18)]
 
@@ -295,3 +320,142 @@ def test_a_saved_baseline_of_several_datasets_is_one_small_file(
     # Two answers of each dataset are four together, and fail together.
     assert after.regressions.worse == (("a", "q0"), ("a", "q1"), ("b", "q0"), ("b", "q1"))
     assert verdict(after).word == "failed"
+
+
+@pytest.mark.parametrize(
+    ("standings", "together"),
+    [
+        # Two of three pass and are answered; the mean is over those that have a value.
+        ([(True, True, 1.0), (True, True, 0.5), (False, False, None)], (True, True, 0.75, (2, 3))),
+        ([(True, True, 1.0), (False, False, None)], (False, False, 1.0, (1, 2))),  # half is not most
+        ([(True, None, 0.25), (True, None, None)], (True, None, 0.25, (0, 0))),
+        ([(True, True, None), (True, None, None)], (True, True, None, (1, 1))),
+    ],
+)
+def test_a_sample_asked_again_stands_as_most_of_its_answers(standings: Any, together: Any) -> None:
+    found = standing_together(
+        [
+            Standing(answered, passes, {} if value is None else {"m": value})
+            for answered, passes, value in standings
+        ]
+    )
+    assert (found.answered, found.passes, found.values.get("m"), found.answers) == together
+
+
+def of_sample(question: str, reference: str | None = None, name: str = "a") -> Sample:
+    return Sample(id=name, turns=(Turn(role="user", content=question),), reference=reference)
+
+
+def test_a_sample_is_another_where_its_fingerprint_or_else_its_texts_are() -> None:
+    kept, now = of_sample("who?", "me"), of_sample("who?", "you")
+    for known, edited in [
+        ({"fingerprints": {"a": fingerprint(now)}, "texts": {"a": ("why?", None)}}, False),
+        ({"fingerprints": {"a": fingerprint(kept)}, "texts": {"a": ("who?", "you")}}, True),
+        ({"texts": {"a": ("who?", "you")}}, False),
+        ({"texts": {"a": ("who?", "me")}}, True),
+        ({"texts": {"a": ("why?", "you")}}, True),
+        ({"texts": {"a": (None, "me")}}, False),  # what was asked is not known
+        ({}, False),
+    ]:
+        before = BaselineRun(head=head(), results=lambda: iter(()), **known)  # type: ignore[arg-type]
+        assert before.edited([now]) == ({"a"} if edited else set())
+
+
+@dataclass
+class Scorer:
+    name: str
+    method: str = "lexical"
+    higher_is_better: bool = True
+
+
+def test_only_what_was_scored_the_same_way_is_compared() -> None:
+    both = (
+        *scored({"a": 1.0}),
+        *scored({"b": 1.0}, method="judge"),
+        *scored({"a": 1.0}, "m", method="unknown"),
+    )
+    before = BaselineRun(head=head(), results=lambda: iter(both))
+    before.check_scored_by([Scorer("token_f1"), Scorer("token_f1", "judge"), Scorer("m", "any")])
+    with pytest.raises(UsageError, match="has token_f1 by judge and lexical, this run by embedding"):
+        before.check_scored_by([Scorer("token_f1", "embedding")])
+    with pytest.raises(UsageError, match="was not scored with chrf; run rag-eval score first"):
+        before.check_scored_by([Scorer("m"), Scorer("chrf")])
+    times = [Scorer("latency", TIMING_METHOD), Scorer("first"), Scorer("second"), Scorer("gated")]
+    bounds = [Threshold(name, ">=", 0.5) for name in ("latency", "gated", "absent")]
+    used, held = compared_metrics(times, bounds)
+    assert ([each.name for each in used], [each.metric for each in held]) == (["first", "gated"], ["gated"])
+
+
+def test_the_old_answers_of_the_first_that_got_worse_are_kept() -> None:
+    ids = [f"q{number:02}" for number in range(30)]
+    passing, failing = (scored(dict.fromkeys(ids, value)) for value in (1.0, 0.0))
+    run_before = BaselineRun(head=head(), results=lambda: iter(passing))
+    given = side_of(
+        "d",
+        run_before,
+        lambda: iter(failing),
+        [],
+        scorers=[Scorer("token_f1")],
+        thresholds=[Threshold("token_f1", ">=", 0.5)],
+    )
+    found = compared(Baseline(name="b", runs={"d": run_before}), [given], min_paired=0.9)
+    assert (found.word, len(found.worse)) == ("worse", 30)
+    assert found.answers == {("d", name): "x" for name in ids[:20]}
+    with pytest.raises(UsageError, match="expected a run of dataset e, got runs of d"):
+        Baseline(name="b", runs={"d": run_before}).run_of("e")
+
+
+def test_only_complete_runs_are_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = tmp_path / "runs"
+
+    def made(number: int, *, whole: bool = True, dataset: str = "d", **configuration: Any) -> RunFolder:
+        return on_disk(
+            runs,
+            RESULTS if whole else RESULTS[:2],
+            run_id=f"r{number}",
+            dataset_id=dataset,
+            started_at=f"2026-11-15T0{number}:00:00+00:00",
+            configuration={"branch": "main", **configuration},
+        )
+
+    first, half = made(1), made(2, whole=False)
+    made(3, branch="other")
+    made(4), made(5, whole=False, dataset="e", evaluation="r4")  # a group that is not complete
+    assert latest_of_branch("main", runs, ["d"]) == first.path
+    assert latest_of_branch("main", runs, ["d", "e"]) is None
+    group = [made(6), made(7, dataset="e", evaluation="r6")]
+    assert (
+        latest_of_branch("main", runs, ["d", "e"]) == latest_of_branch("main", runs, ["e"]) == group[0].path
+    )
+    opened = open_baseline("main", runs_directory=runs, datasets=["e"])
+    assert (opened.name, list(opened.runs)) == ("r6", ["d", "e"])
+    assert opened.runs["d"].fingerprints.keys() == {"q1", "q2", "q3"}
+    for given in ("r2", half.path, "r4"):
+        with pytest.raises(UsageError, match="is incomplete: expected a complete run"):
+            open_baseline(given, runs_directory=runs, datasets=["d"])
+    evaluation = evaluated(run_id="r8")
+    whole = open_baseline(evaluation, runs_directory=runs, datasets=["d"])
+    assert (whole.name, [each.sample_id for each in whole.run_of(evaluation.name).results()]) == (
+        "r8",
+        ["q1", "q2", "q3"],
+    )
+    stopped = replace(evaluation, outcome=replace(evaluation.outcome, completed=False))
+    with pytest.raises(UsageError, match="baseline r8 is incomplete"):
+        open_baseline(stopped, runs_directory=runs, datasets=["d"])
+    # A file of another branch, one of this branch without the dataset, two with it, and what is no such file.
+    results = tmp_path / "data" / "evaluation" / "results"
+    results.mkdir(parents=True)
+    for name, dataset, branch, day in (
+        ("x", "d", "other", 19),
+        ("y", "f", "main", 18),
+        ("z", "d", "main", 17),
+        ("v", "d", "main", 16),
+    ):
+        written = evaluated(
+            dataset_id=dataset, configuration={"branch": branch}, started_at=f"2026-11-{day}T00:00:00+00:00"
+        )
+        written.save(results / f"{name}.results.json")
+    (results / "w.results.json").write_text("[]", encoding="utf-8")
+    assert latest_of_branch("main", runs, ["d"]) == Path("data", "evaluation", "results", "z.results.json")
+    assert open_baseline("main", runs_directory=runs, datasets=["f"]).name == "y.results.json"
