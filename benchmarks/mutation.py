@@ -55,6 +55,7 @@ TESTS = (
             "retrieved_scorers",
             "run_folder",
             "safety_scorers",
+            "sample_list",
             "scorers",
             "traced_answers",
         )

@@ -17,7 +17,13 @@ from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_folder import (
+    NEW_RUN,
+    RunFolder,
+    run_paths,
+    runs_ending_in,
+    short_id,
+)
 from rag_evaluation_framework.results.run_groups import list_runs, tied_runs
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)
@@ -175,3 +181,86 @@ def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
     assert folder.owner is None
     with folder.held():
         pass
+
+
+def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -> None:
+    names = ["eval_run_20261115_001", "eval_run_20261115_002", "eval_run_20261116_001", "nightly"]
+    folders = {name: new_folder(tmp_path, run_id=name) for name in names}
+    (tmp_path / "notes.txt").write_text("no run")
+    (tmp_path / ".hidden").mkdir()
+    assert run_paths(tmp_path) == [folders[name].path for name in names]
+    for end, ending in (
+        ("002", names[1:2]),
+        ("001", [names[0], names[2]]),
+        ("02", []),
+        ("/002", []),
+        ("x02", []),
+    ):
+        assert [path.name for path in runs_ending_in(end, tmp_path)] == ending, end
+    assert [short_id(folders[name].path) for name in names] == [
+        "20261115_001",
+        "002",
+        "20261116_001",
+        "nightly",
+    ]
+    assert RunFolder.open("002", tmp_path).path == folders[names[1]].path
+    assert RunFolder.open(folders["nightly"].path).path == folders["nightly"].path
+    with pytest.raises(UsageError, match=rf"001 is the end of 2 runs \({names[0]}, {names[2]}\): write more"):
+        RunFolder.open("001", tmp_path)
+    with pytest.raises(UsageError, match="a results file has the figures of a run, not its journal"):
+        RunFolder.open(tmp_path / "notes.txt", tmp_path)
+    with pytest.raises(UsageError, match=r"Did you mean eval_run_20261116_001\?"):
+        RunFolder.open("eval_run_20261116_01", tmp_path)
+    for further in ("20261117", "20261118"):
+        new_folder(tmp_path, run_id=f"eval_run_{further}_001")
+    last = ", ".join(f"eval_run_202611{day}_001" for day in (16, 17, 18))
+    with pytest.raises(UsageError, match=rf"001 is the end of 4 runs \({last}\)"):
+        RunFolder.open("001", tmp_path)
+
+
+def test_a_run_keeps_when_it_started_and_takes_another_head_before_it_has_answers(tmp_path: Path) -> None:
+    created = RunFolder.create(tmp_path, HEAD, now=lambda: DAY)
+    assert created.head.started_at == "2026-11-15T23:59:00+00:00"
+    known = RunFolder.create(tmp_path, replace(HEAD, run_id="known", started_at="then"), now=lambda: DAY)
+    assert known.head.started_at == "then"
+    amended = known.amended(replace(known.head, seed=8))
+    assert RunFolder.at(known.path).head == amended.head
+    head = json.loads((known.path / "head.json").read_text())
+    (known.path / "head.json").write_text(json.dumps({**head, "of_a_later_version": 1}))
+    assert RunFolder.at(known.path).head == amended.head
+    (known.path / "head.json").write_text(json.dumps({"dataset_id": "sums"}))
+    with pytest.raises(InputError, match=r"head\.json: expected the head of a run"):
+        RunFolder.at(known.path)
+
+
+def test_a_sweep_is_as_far_as_its_cells(tmp_path: Path) -> None:
+    sweep = RunFolder.create(tmp_path, replace(HEAD, configuration={"cells": ["a", "b"], "samples": 3}))
+    assert (sweep.state, sweep.counts.total, sweep.counts.done) == ("incomplete", 6, 0)
+    cells = [finished(sweep.path) for _ in "ab"]
+    (sweep.path / "no_cell").mkdir()
+    assert sweep.cells() == [each.path for each in cells]
+    assert (sweep.state, sweep.counts.done, sweep.counts.failed) == ("complete", 6, 0)
+    cells[0].journal_path.write_bytes(b"x\n")
+    assert (sweep.state, sweep.index().problems[0].line) == ("broken", 1)
+
+
+def test_a_lock_that_says_nothing_has_an_unknown_owner_and_one_that_cannot_be_opened_is_an_error(
+    tmp_path: Path,
+) -> None:
+    folder = new_folder(tmp_path)
+    with folder.held():
+        (folder.path / "lock").write_bytes(b"")
+        owner = folder.owner
+        assert owner is not None
+        assert str(owner) == "process 0 on an unknown host, since just now"
+    (folder.path / "lock").unlink()
+    (folder.path / "lock").mkdir()
+    with pytest.raises(StorageError, match="cannot write"), folder.held():
+        pass
+
+
+def test_an_entry_is_read_from_its_place(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    offsets = folder.index().offsets
+    assert [folder.entry_at(offset).index for offset in offsets] == [0, 1, 2]
+    assert [entry.result for entry in folder.entries()] == list(folder.results())

@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample
 
-from rag_evaluation_framework import InputError, Options, Sample, UsageError
+from rag_evaluation_framework import InputError, Options, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.samples import Origin
-from rag_evaluation_framework.results.run_folder import RunFolder, content_hash, fingerprint, placed
+from rag_evaluation_framework.results.run_folder import (
+    KnownSamples,
+    RunFolder,
+    check_unchanged,
+    content_hash,
+    fingerprint,
+    listed_samples,
+    placed,
+    read_list,
+    write_list,
+)
 
 TEN = [sample(number) for number in range(10)]
 
@@ -116,3 +126,62 @@ def test_a_sample_that_json_cannot_hold_is_refused_by_its_id(tmp_path: Path) -> 
     odd = replace(sample(1), metadata={"when": object()})
     with pytest.raises(InputError, match="q00001: expected a sample that can be written as JSON"):
         run_samples([odd], Calculator(), [], folder=new_folder(tmp_path))
+
+
+def test_samples_known_before_are_listed_without_being_kept_and_guard_a_resume_alike(tmp_path: Path) -> None:
+    known, path = KnownSamples(TEN), tmp_path / "samples.jsonl"
+    assert write_list(known, path) == 10
+    assert [each.name for each in tmp_path.iterdir()] == ["samples.jsonl"]
+    assert list(read_list(path)) == [(each.id, fingerprint(each)) for each in TEN]
+    for same in (known, TEN, TEN[::-1]):
+        check_unchanged(same, path)
+        assert [each.id for each in listed_samples(same, path)] == [each.id for each in TEN]
+    assert content_hash(known) == content_hash(TEN)
+    with pytest.raises(UsageError, match="got 1 removed;"):
+        check_unchanged(KnownSamples(TEN[1:]), path)
+    with pytest.raises(InputError, match=r"samples\[10\]: expected each sample id once, got 'q00003' again"):
+        write_list(KnownSamples([*TEN, TEN[3]]), tmp_path / "twice.jsonl")
+    assert [place for place, _ in placed(TEN[::-1], path)] == list(range(9, -1, -1))
+    # Those that come first are where they were, the others are found by their names.
+    swapped = [*TEN[:8], TEN[9], TEN[8]]
+    assert [place for place, _ in placed(swapped, path)] == [*range(8), 9, 8]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (TEN[1:], "got 1 missing$"),
+        ([sample(0, reference="edited"), *TEN[1:]], "got 1 edited since$"),
+        ([sample(0, reference="edited"), *TEN[3:], sample(99)], "got 2 missing, 1 edited since$"),
+    ],
+)
+def test_samples_that_are_not_those_of_the_run_are_counted(
+    tmp_path: Path, data: list[Sample], told: str
+) -> None:
+    write_list(TEN, tmp_path / "samples.jsonl")
+    with pytest.raises(UsageError, match="the 10 samples of the run as before, " + told):
+        list(listed_samples(data, tmp_path / "samples.jsonl"))
+
+
+def test_a_list_with_something_else_in_it_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text('["a","0"]\n["b",1]\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"samples\.jsonl:2: expected a sample's id and fingerprint"):
+        list(read_list(path))
+
+
+def test_a_recorded_answer_is_content_and_what_it_does_not_say_is_not() -> None:
+    """Runs that earlier versions began go on: a field that is empty changes no fingerprint."""
+    plain = Sample(id="a", turns=(Turn(role="user", content="who?"),))
+    fingerprints = {
+        fingerprint(each)
+        for each in (
+            plain,
+            replace(plain, recorded=Response(text="me")),
+            replace(plain, recorded=Response(text="you")),
+            replace(plain, recorded=Response(text="me", latency_ms=5.0)),
+        )
+    }
+    assert len(fingerprints) == 4
+    assert fingerprint(plain) == "2c31cb983ff9897aab9a178765eac341"
+    assert fingerprint(replace(plain, recorded=Response(text="me"))) == "6da416dffb7a142f7261a69f70fa2c4f"
