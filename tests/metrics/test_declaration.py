@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -14,13 +15,20 @@ from rag_evaluation_framework import UsageError, metric
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
+    KnownMetric,
     Metric,
     Within,
     all_metrics,
+    available_metrics,
+    check_known,
+    check_metric,
+    known_metric,
+    metric_name,
     parse_metric,
     parse_metrics,
+    without_parameters,
 )
-from rag_evaluation_framework.metrics.views import RANKING, TEXTS
+from rag_evaluation_framework.metrics.views import FAMILIES, RANKING, TEXTS, Field
 
 TABLES = tables_beside(__file__)
 
@@ -141,6 +149,8 @@ def of_anything(*texts: str) -> float:
         (of_words, {"reads": "texts"}, "expected a view to read, one of TEXTS, LIKENESS, .*, got 'texts'"),
         (of_words, {"reads": None}, "expected a view to read, one of TEXTS"),
         (of_anything, {}, "expected parameters that have a name"),
+        (lambda answer, **more: 0.0, {}, "expected parameters that have a name"),
+        (lambda answer, /: 0.0, {}, "expected parameters that have a name"),
         (lambda: 0.0, {}, "it reads no field; texts has question, answer"),
     ],
 )
@@ -175,3 +185,139 @@ def test_a_docstring_that_lacks_a_part_says_which() -> None:
     declared = Metric("own", TEXTS, undocumented)
     with pytest.raises(UsageError, match="undocumented: its docstring lacks a first line, Empty, Source"):
         _ = declared.summary
+
+
+@pytest.mark.parametrize(
+    ("within", "inside", "outside", "told"),
+    [
+        (Within(0), [0, 0.5, 1e9], [-0.1], "of at least 0"),
+        (Within(1, 3), [1, 2, 3], [0.9, 3.1], "from 1 to 3"),
+        (Within(0, 1, is_open=True), [0.1, 0.9], [0, 1, -1], "above 0 and below 1"),
+    ],
+)
+def test_a_range_holds_its_ends_unless_it_is_open(
+    within: Within, inside: list[float], outside: list[float], told: str
+) -> None:
+    assert all(each in within for each in inside)
+    assert not any(each in within for each in outside)
+    assert str(within) == told
+
+
+def test_signatures_methods_and_languages_are_told_for_people() -> None:
+    told = {
+        name: (declared.signature, declared.method, declared.languages())
+        for name in ("rbp", "ndcg", "span_iou", "claim_f1", "answer_relevancy", "relation_match", "rubric")
+        for declared in [parse_metric(name).metric]
+    }
+    assert told == {
+        "rbp": ("rbp(p=0.8)[@k]", "exact", ()),
+        "ndcg": ("ndcg(gain=linear)[@k]", "exact", ()),
+        "span_iou": ("span_iou", "exact", ()),
+        "claim_f1": ("claim_f1", "lexical match, screening", ("en", "zh")),
+        "answer_relevancy": ("answer_relevancy", "lexical overlap, screening", ("en", "zh")),
+        "relation_match": ("relation_match", "lexical", ("en", "zh")),
+        "rubric": ("rubric", "judge", ()),
+    }
+    # Where another decides what supports what, or reads the texts, they are not limited to what ours knows.
+    faithful = parse_metric("faithfulness").metric
+    assert faithful.languages("lexical") == ("en", "zh")
+    assert faithful.languages("judge") == faithful.languages(own_support=True) == ()
+    assert parse_metric("answer_relevancy").metric.languages(own_support=True) == ("en", "zh")
+
+
+def test_a_field_in_two_languages_and_one_in_a_third_have_those_of_both() -> None:
+    fields = (
+        Field("a", methods=("lexical",), method="by words", languages=("zh", "en", "de")),
+        Field("b", methods=("lexical", "judge"), method="by rules", languages=("en", "de")),
+        Field("c", method=""),
+    )
+    declared = Metric("own", TEXTS, of_words, fields)
+    assert (declared.languages(), declared.method) == (("en", "de"), "by words + by rules")
+    assert declared.languages("judge") == ("zh", "en", "de")
+    assert (declared.methods, declared.family, declared.needs) == (("lexical", "judge"), "texts", ())
+
+
+def test_metrics_come_family_by_family_and_those_of_a_sample_are_told_from_those_of_a_corpus() -> None:
+    families = [each.family for each in METRICS]
+    assert list(dict.fromkeys(families)) == sorted(set(families), key=FAMILIES.index)
+    assert families == sorted(families, key=FAMILIES.index)
+    names = available_metrics()
+    assert set(names) == {each.name for each in METRICS} - {"precision_omega"}
+    assert names == sorted(names)
+    assert str(check_metric("recall_5")) == "recall@5"
+    for wrong, message in [
+        ("precision_omega", "it judges all chunks of a corpus: use rag-eval retrieval"),
+        ("precision_omga", 'there is no metric "precision_omga"'),
+        ("faithfulness(method=embedding)", 'there is no method of faithfulness "embedding"'),
+        ("rouge(variant=rougeX)", "there is no variant of rouge"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            check_metric(wrong)
+    assert pickle.loads(pickle.dumps(METRICS[0])) is METRICS[0]
+
+
+def test_what_a_threshold_needs_to_know_of_a_metric_is_known_by_any_of_its_names() -> None:
+    assert known_metric(" pass_rate ") == KnownMetric(higher_is_better=True, is_share=True)
+    assert known_metric("latency") == KnownMetric(higher_is_better=False, is_share=False)
+    assert known_metric("success_1") == KnownMetric()
+    assert known_metric("nobody's") is None
+    for written, name in [
+        (" pass_rate ", "pass_rate"),
+        ("hit(k=1)", "hit@1"),
+        ("success_1", "hit@1"),
+        (" nobody's ", "nobody's"),
+    ]:
+        assert metric_name(written) == name
+    assert [without_parameters(name) for name in ("rbp(p=0.5)@10", "mrr")] == ["rbp", "mrr"]
+    for known in ("pass_rate", "mrr", "own"):
+        check_known(known, ["own"])
+    with pytest.raises(UnknownNameError, match=r'there is no metric "pass_rat"\. Did you mean pass_rate'):
+        check_known("pass_rat", ["own"])
+
+
+def with_default(answer: str, reference: str = "x") -> float:
+    """Whether both are the same.
+
+    Formula: 1: the same, 0: not.
+
+    Empty: never.
+
+    Empty: not read.
+
+    Source: ours.
+    """
+    return float(answer == reference)
+
+
+def too_short(answer: str, *, most: int = 10) -> str | None:
+    return None if len(answer) > most else "too short"
+
+
+@pytest.mark.usefixtures("own_metrics")
+def test_a_declared_metric_is_what_was_said_of_it() -> None:
+    assert (
+        metric("own", reads=TEXTS, aliases=("mine",), shows=("answer",), unless=(too_short,))(of_words)
+        is of_words
+    )
+    metric("other", reads=TEXTS, higher_is_better=False, is_share=False, version=3)(with_default)
+    own, other = parse_metric("mine").metric, parse_metric("other").metric
+    assert (own.name, own.parameters, own.shows, own.unless) == (
+        "own",
+        {"most": 10},
+        ("answer",),
+        (too_short,),
+    )
+    assert (own.higher_is_better, own.is_share, own.version, own.allowed) == (True, True, 1, {})
+    assert (other.higher_is_better, other.is_share, other.version, other.parameters) == (False, False, 3, {})
+    assert [each.name for each in other.fields] == ["answer", "reference"]
+    assert (other.summary, other.formula, other.empty) == (
+        "Whether both are the same.",
+        "1: the same, 0: not.",
+        "never.",
+    )
+    assert parse_metric("own(most=2)")("a b c") == 2 / 3
+    for taken in ("own", "mine"):
+        with pytest.raises(UsageError, match=f"metric '{taken}' is declared already"):
+            metric(taken, reads=TEXTS)
+    with pytest.raises(UsageError, match="the view texts has no field 'most'"):
+        metric("third", reads=TEXTS, unless=(too_short,))(with_default)

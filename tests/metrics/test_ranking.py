@@ -10,6 +10,7 @@ from cases import tables_beside
 from rag_evaluation_framework import UsageError, evaluate_ranking
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.ranking import ranking_totals
 
 TABLES = tables_beside(__file__)
 
@@ -42,6 +43,9 @@ def value(metric: str, ranked: list[str] = RANKED, grades: dict[str, int] = GRAD
         ("recall@2", 1 / 3),
         ("recall@5", 2 / 3),
         ("recall", 2 / 3),
+        ("set_f", 2 * 2 / (5 + 3)),
+        ("set_map", 2 / 5 * 2 / 3),
+        ("set_relative_precision", 2 / 3),  # of five retrieved, three could be relevant
         # gains 0 2 0 1 over the ideal 3 2 1
         ("ndcg@2", (2 / log2(3)) / (3 + 2 / log2(3))),
         ("ndcg@5", (2 / log2(3) + 1 / log2(5)) / (3 + 2 / log2(3) + 1 / log2(4))),
@@ -133,3 +137,22 @@ def test_parameters_that_make_no_sense_are_refused(metric: str, message: str) ->
 def test_exponential_gain_of_an_enormous_grade_is_refused_rather_than_infinite() -> None:
     with pytest.raises(UsageError, match="grades up to 1000, got 5000"):
         value("ndcg(gain=exponential)", ["a"], {"a": 5000})
+
+
+def test_the_highest_grades_that_gains_can_be_made_of_are_read() -> None:
+    assert value("ndcg(gain=exponential)", ["b", "a"], {"a": 1000, "b": 0}) == pytest.approx(1 / log2(3))
+    assert value("err(max_grade=3)", ["c"]) == 7 / 8
+    # 1 / 2 ** 4 at the top, and the second satisfies whom the first did not: 1/16 + 15/16 * 1/16 / 2.
+    assert value("err", ["a", "b"], {"a": 1, "b": 1}) == pytest.approx(1 / 16 + 15 / 16 / 16 / 2)
+
+
+def test_totals_are_those_of_trec_eval() -> None:
+    """Average precisions 1/2 and, counted as the least, 0.00001: their geometric mean is 0.002236."""
+    run = {"q": ["x", "a"], "r": ["x", "y"], "unjudged": ["a"]}
+    qrels = {"q": {"a": 1, "n": 0}, "r": {"b": 1, "c": 2}, "absent": {"a": 1}}
+    totals = ranking_totals(qrels, run, rules=RankingRules.trec_eval())
+    assert totals.pop("gm_map") == pytest.approx((0.5 * 0.00001) ** 0.5)
+    assert totals == {"num_q": 2, "num_ret": 4, "num_rel": 3, "num_rel_ret": 1}
+    assert ranking_totals(qrels, run, rules=RankingRules.trec_eval(), max_depth=1)["num_rel_ret"] == 0
+    nothing = ranking_totals({"q": {"a": 0}}, {"q": ["a"]}, rules=RankingRules())
+    assert nothing == {"num_q": 0, "num_ret": 0, "num_rel": 0, "num_rel_ret": 0, "gm_map": 0.0}
