@@ -19,13 +19,13 @@ import random
 import re
 import signal
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
 import pytest
@@ -237,24 +237,72 @@ def _outermost(code: CodeType) -> Iterator[CodeType]:
             yield from _outermost(each) if is_class else (each,)
 
 
-def replaced(site: Site, functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+Functions = dict[tuple[str, str, int], list[FunctionType]]
+"""The functions of the targets by file, name and first line."""
+_MARK = "_reached_in_tests"
+
+
+@functools.cache
+def _own_codes(file: Path) -> dict[tuple[str, str, int], CodeType]:
+    return _codes(_tree(file), file)
+
+
+def _codes(tree: ast.Module, file: Path) -> dict[tuple[str, str, int], CodeType]:
+    return {
+        (str(file), code.co_qualname, code.co_firstlineno): code
+        for code in _outermost(compile(tree, file, "exec"))
+    }
+
+
+def _functions_and_caches() -> tuple[Functions, list[Any]]:
+    """Return the functions of the targets, wherever they are referred to, and what is remembered of calls."""
+    for file in TARGETS:
+        import_module(".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts))
+    files, caches = {str(file) for file in TARGETS}, []
+    functions: Functions = defaultdict(list)
+    gc.unfreeze()
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+            code = each.__code__
+            functions[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+        elif isinstance(each, functools._lru_cache_wrapper):
+            caches.append(each)
+    return functions, caches
+
+
+def _marked(file: Path) -> ast.Module:
+    """Return a module in which every statement of a function first says that it was reached."""
+    tree = copy.deepcopy(_tree(file))
+    bodies = [
+        body
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        for name in ("body", "orelse", "finalbody")
+        if isinstance(body := getattr(node, name, None), list) and body
+    ]
+    for body in {id(body): body for body in bodies}.values():
+        said = [ast.parse(f"{_MARK}(({str(file)!r}, {statement.lineno}))").body[0] for statement in body]
+        body[:] = [
+            ast.copy_location(each, statement)
+            for pair in zip(said, body, strict=True)
+            for each, statement in zip(pair, pair[1:] * 2, strict=True)
+        ]
+    return ast.fix_missing_locations(tree)
+
+
+def replaced(site: Site, functions: Functions) -> bool:
     """Put the changed code where the module's function has its own; whether there was one."""
     tree = copy.deepcopy(_tree(site.file))
     node = next(node for number, (node, _) in enumerate(_walk(tree)) if number == site.node)
     if site.what == "the other jump":
         node.__class__ = ast.Break if isinstance(node, ast.Continue) else ast.Continue
     _changed(node, site.what)
-    before, after = (
-        {
-            (code.co_qualname, code.co_firstlineno): code
-            for code in _outermost(compile(each, site.file, "exec"))
-        }
-        for each in (_tree(site.file), tree)
-    )
+    before, after = _own_codes(site.file), _codes(tree, site.file)
     done = False
     for key, code in after.items():
         if code != before[key]:
-            for function in functions.get((str(site.file), *key), ()):
+            for function in functions.get(key, ()):
                 function.__code__ = code
                 done = True
     return done
@@ -293,17 +341,8 @@ class _Mutation:
         type(self).failed |= report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        reached, seconds = self._watched(session.items)
-        gc.unfreeze()
-        functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
-        caches = []
-        files = {str(file) for file in TARGETS}
-        for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__.co_filename in files:
-                code = each.__code__
-                functions[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
-            elif isinstance(each, functools._lru_cache_wrapper):
-                caches.append(each)
+        functions, caches = _functions_and_caches()
+        reached, seconds = self._watched(session.items, functions)
         gc.freeze()
         possible = sites()
         random.Random(self.seed).shuffle(possible)
@@ -330,41 +369,38 @@ class _Mutation:
         print(line, file=self.out)
 
     def _watched(
-        self, items: list[pytest.Item]
+        self, items: list[pytest.Item], functions: Functions
     ) -> tuple[dict[tuple[str, int], list[pytest.Item]], dict[pytest.Item, float]]:
-        """Run every test once; return which reach a line of the targets, and how long each takes."""
-        files = {str(file) for file in TARGETS}
+        """Run every test once; return which reach a statement of the targets, and how long each takes."""
         reached: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
         lines: set[tuple[str, int]] = set()
-
-        def local(frame: FrameType, event: str, _: Any) -> Any:
-            lines.add((frame.f_code.co_filename, frame.f_lineno))
-            return local
-
-        def watch(frame: FrameType, event: str, _: Any) -> Any:
-            return local(frame, event, None) if frame.f_code.co_filename in files else None
-
+        codes = {function: function.__code__ for some in functions.values() for function in some}
+        for file in TARGETS:
+            for key, code in _codes(_marked(file), file).items():
+                for function in functions.get(key, ()):
+                    function.__globals__[_MARK] = lines.add
+                    function.__code__ = code
         seconds = {}
         for item, following in zip(items, [*items[1:], None], strict=True):
             lines.clear()
             began = time.process_time()
-            threading.settrace(watch)
-            sys.settrace(watch)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            sys.settrace(None)
-            threading.settrace(None)
             seconds[item] = time.process_time() - began
             if self.failed:
                 pytest.exit(f"{item.nodeid} fails without any mutant", 2)
             for line in lines:
                 reached[line].append(item)
+        for function, code in codes.items():
+            function.__code__ = code
+        for file in TARGETS:
+            _own_codes(file)  # once, and not again in each fork
         return reached, seconds
 
     def _outcome(
         self,
         site: Site,
         covering: dict[pytest.Item, float],
-        functions: dict[tuple[str, str, int], list[FunctionType]],
+        functions: Functions,
         caches: list[Any],
     ) -> str:
         child = os.fork()
