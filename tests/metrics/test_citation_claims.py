@@ -11,6 +11,12 @@ from rag_evaluation_framework.metrics.citations import (
     citation_precision,
     citation_recall,
     citation_validity,
+    cited_context_f1,
+    cited_context_precision,
+    cited_context_recall,
+    factual_consistency,
+    hallucination_rate,
+    overall_citation_accuracy,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
 
@@ -27,6 +33,42 @@ def test_each_metric_is_the_share_of_its_flags() -> None:
     ):
         assert share(FLAGS) == 3 / 4
         assert share([False]) == 0.0
+
+
+def test_consistency_and_hallucination_add_up_and_no_claim_has_neither() -> None:
+    assert (factual_consistency(FLAGS), hallucination_rate(FLAGS)) == (3 / 4, 1 / 4)
+    assert (factual_consistency([]), hallucination_rate([])) == (None, None)
+    assert (citation_recall([]), citation_completeness([]), citation_f1([], [True])) == (None, None, None)
+
+
+def test_the_overall_accuracy_weighs_its_parts() -> None:
+    parts = {
+        "tolerance_jaccard": 0.5,
+        "citation_validity": 1.0,
+        "mean_consistency": 0.8,
+        "no_hallucination": 0.6,
+    }
+    # 0.30 × 0.5 + 0.30 × 1 + 0.25 × 0.8 + 0.15 × 0.6
+    assert overall_citation_accuracy(parts) == pytest.approx(0.15 + 0.3 + 0.2 + 0.09)
+    lacking = {**parts, "mean_consistency": None}
+    assert overall_citation_accuracy(lacking) is None
+    assert overall_citation_accuracy(lacking, {"citation_validity": 1.0, "mean_consistency": 0.0}) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "precision", "recall", "f1"),
+    [
+        ("So it is [1][3].", "It is so [3].", 1 / 2, 1.0, 2 / 3),
+        ("So it is [1].", "It is so [2][3].", 0.0, 0.0, 0.0),
+        ("So it is.", "It is so [2].", None, 0.0, 0.0),
+        ("So it is [2], yes [2].", "It is so [2][4].", 1.0, 1 / 2, 2 / 3),
+    ],
+)
+def test_numbered_contexts_are_held_against_those_of_the_reference(
+    answer: str, reference: str, precision: float | None, recall: float, f1: float
+) -> None:
+    assert cited_context_precision(answer, reference) == precision
+    assert (cited_context_recall(answer, reference), cited_context_f1(answer, reference)) == (recall, f1)
 
 
 def test_f1_is_the_harmonic_mean_of_recall_and_precision() -> None:

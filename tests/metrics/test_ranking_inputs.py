@@ -273,6 +273,7 @@ def test_wrong_values_are_named_with_query_and_document(qrels: Any, run: Any, me
     [
         ([[1]], [[1, 1]], "run[0]: expected each document once, got [1, 1]"),
         ([[1, 1]], [[1, 2]], "qrels[0]: expected each document once, got [1, 1]"),
+        ([[1], [2]], [[1, 2], [*range(40, 65), 50]], "run[1]: expected each document once, got [40,"),
         ([[1]], [[1, -1, 2]], "run[0]: expected padding only at the end of a row, got [1, -1, 2]"),
         ([[1]], [[-3, 2]], "run[0]: expected document ids of 0 or more, or padding of -1, got [-3, 2]"),
         ([[1], [2]], [[1]], "run: expected a row for each of the 2 queries of the qrels, got 1"),
@@ -282,9 +283,9 @@ def test_wrong_values_are_named_with_query_and_document(qrels: Any, run: Any, me
     ],
 )
 def test_wrong_arrays_are_named_with_their_row(qrels: Any, run: Any, message: str) -> None:
-    run_array = np.array(run, dtype=np.int64)
+    run_array = padded(run) if any(run) else np.array(run, dtype=np.int64)
     with pytest.raises(InputError) as caught:
-        evaluate_ranking(np.array(qrels), run_array, ["ndcg@5", "mrr"])
+        evaluate_ranking(np.array(qrels), run_array, ["ndcg@30", "mrr"])
     assert message in str(caught.value)
 
 

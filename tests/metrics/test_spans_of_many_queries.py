@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rag_evaluation_framework import CharacterSpan, DocumentId, InputError
 from rag_evaluation_framework.metrics.spans import (
     SpanColumns,
+    SpanF1,
+    SpanRecall,
     count_characters,
     evaluate_spans,
     precision_omega,
@@ -111,6 +113,45 @@ def test_columns_that_are_no_spans_are_refused() -> None:
         SpanColumns(one, one, one, one)
     with pytest.raises(InputError, match="columns of one length"):
         SpanColumns(one, one, one, np.array([2, 3]))
+
+
+@pytest.mark.parametrize(
+    "wrong", [(-1, 0, 0, 5), (0, -1, 0, 5), (0, 0, -1, 5), (0, 0, 5, 4), (0, 0, 0, 2**62 + 1)]
+)
+def test_each_number_of_a_span_must_be_one(wrong: tuple[int, ...]) -> None:
+    columns = [np.array(each) for each in zip((0, 0, 0, 2**62), wrong, strict=True)]
+    told = "query {}, document {}, start {}, end {}".format(*wrong)
+    with pytest.raises(InputError, match=rf"spans\[1\]: expected numbers of at least 0 and .*, got {told}"):
+        SpanColumns(*columns)
+    assert len(SpanColumns(*(column[:1] for column in columns))) == 1
+
+
+def test_the_longest_line_is_counted_and_one_more_character_refused() -> None:
+    # A document is as long as its last character and one more: twice 2**62 - 1 is within 63 bits.
+    for end, fits in ((2**62 - 2, True), (2**62 - 1, False)):
+        side = SpanColumns(*(np.array([each]) for each in (1, 0, 5, end)))
+        if fits:
+            assert count_characters(side, side, queries=2).shared.tolist() == [0, end - 5]
+        else:
+            with pytest.raises(InputError, match="fewer queries at once"):
+                count_characters(side, side, queries=2)
+
+
+def test_a_metric_object_has_the_name_of_what_it_computes() -> None:
+    class Doubled(SpanRecall):
+        def calculate(self, retrieved: object, ground_truth: object) -> float:
+            return 2.0
+
+    assert (SpanRecall().name, SpanF1().name, Doubled().name) == ("span_recall", "span_f1", "")
+
+
+def test_a_chunk_far_longer_than_those_after_it_is_found_by_what_it_holds() -> None:
+    # The first chunk reaches over all the others; 40-45 stands in it and in the last one.
+    chunks = [span(0, 100), span(10, 20), span(20, 30), span(40, 50)]
+    for truth, needed in (([span(40, 45)], 100), ([span(12, 13), span(22, 23)], 100), ([span(120, 130)], 0)):
+        total = sum(each.end - each.start for each in truth)
+        shared = total if needed else 0
+        assert precision_omega(chunks, truth) == shared / (needed + total - shared)
 
 
 def test_more_than_the_line_can_hold_is_refused_and_not_miscounted() -> None:

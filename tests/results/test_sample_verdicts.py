@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from finished_runs import evaluated
 
 from rag_evaluation_framework import Response, Score, Threshold
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.results.evaluations import Row
-from rag_evaluation_framework.results.gate import PassCounter, missed_bounds, sample_bounds, sample_passes
+from rag_evaluation_framework.results.gate import (
+    PassCounter,
+    asked_id,
+    averaged,
+    missed_bounds,
+    sample_bounds,
+    sample_passes,
+)
 
 BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))
 
@@ -127,3 +137,29 @@ def test_the_scores_that_miss_their_bounds_are_told() -> None:
     )
     assert missed_bounds(result(similarity=0.8, hallucination="broke"), BOUNDS) == ()
     assert missed_bounds(FAILED_REQUEST, BOUNDS) == ()
+
+
+def test_figures_of_samples_asked_again_are_over_those_of_which_most_answers_have_a_score() -> None:
+    answers = {
+        "a": (1.0, 1.0, 0.0),  # 2/3, and passes twice
+        "b": (0.5, "broke", "broke"),  # one of three is not most of them; what is known passes
+        "c": (0.0, 1.0, None),  # 1/2, and passes once of twice, which is not most
+        "d": (None, None, None),
+    }
+    results = [
+        replace(result(m=value), sample_id=f"{name}~{number}" if number else name)
+        for name, values in answers.items()
+        for number, value in enumerate(values)
+    ]
+    figures = averaged(
+        evaluated(results, configuration={"selection": {"repeats": 3}}), [Threshold("m", ">=", 0.5)]
+    ).metrics
+    figure, rate = figures["m"], figures["pass_rate"]
+    assert figure.value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert figure.interval is not None
+    # Two answers that failed are one of the two samples that have no score.
+    assert (figure.n_scored, figure.n_failed, figure.n_skipped) == (2, 1, 1)
+    assert (rate.value, rate.n_scored, rate.n_skipped) == (pytest.approx(2 / 3), 3, 1)
+    assert [asked_id(each) for each in ("a", "a~2", "a~b", "a~1~12")] == ["a", "a", "a~b", "a~1"]
+    none = averaged(evaluated(results[-3:], configuration={"selection": {"repeats": 3}}), ()).metrics
+    assert (none["m"].value, none["m"].interval, none["pass_rate"].value) == (None, None, None)
