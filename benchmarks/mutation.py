@@ -132,6 +132,8 @@ _SAME = (
     ("left = np.arange(depth, 0, -1, dtype=np.int16", "compared otherwise", "the largest fits, too"),
     ("return grades.astype(np.int8 if fits else", "never", "numbers take more room"),
     ("if len(flat) == depth * len(lengths):", "never", "filled in row by row"),
+    ("word *= np.uint64((int(_MIX) + 2 * number", "computed otherwise", "other bits, as far apart"),
+    ("word *= np.uint64((int(_MIX) + 2 * number", "another constant", "other bits, as far apart"),
     ("found &= MASKS[least] if least == most else", "never", "a mask for each instead of one"),
     ("slots = max(1, (_SLOTS * len(own)).bit_length())", "another constant", "a table of another size"),
     ('if piece.endswith(b"\\n") or len(piece) < _PIECE:', "never", "read in pieces, of which there is one"),
