@@ -124,12 +124,32 @@ def test_existing_file_is_replaced_only_when_told(documents: Path) -> None:
     assert generate(str(documents), "-o", "q.eval.json", "--force", folder=documents.parent).returncode == 0
 
 
+def test_where_sentences_give_nothing_sections_are_asked_for_by_their_headings(tmp_path: Path) -> None:
+    section = "Run `make` in the folder, then `make check`, and read what it prints before you go on with it."
+    building, trying = f"{section} {section}", f"{section} Or so. {section}"
+    text = f"# Widget\n\n## Building it\n\n{building}\n\n## Trying it out\n\n{trying}\n"
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "widget.md").write_text(text, encoding="utf-8")
+    (tmp_path / "documents" / "logo.png").write_bytes(b"\x89PNG")
+    run = generate("documents", "-o", "q.eval.json", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "skipped logo.png (not Markdown, text, HTML or PDF)" in run.stderr
+    assert "2 ask for a whole section by its heading" in " ".join(run.stdout.split())
+    samples = read_dataset(tmp_path / "q.eval.json").samples
+    assert [sample.question for sample in samples] == [
+        "What does the section “Building it” of “Widget” say?",
+        "What does the section “Trying it out” of “Widget” say?",
+    ]
+    for span in (sample.relevant_spans[0] for sample in samples):
+        assert text[span.start : span.end] == span.text
+
+
 def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "a.md").write_text("# Nothing\n", encoding="utf-8")
     run = generate("documents", "-o", "q.eval.json", folder=tmp_path)
     assert run.returncode == 2
-    assert "no question remained, so nothing is written: nothing-to-ask 5" in run.stderr
+    assert "rules found nothing to ask in 1 document; nothing is written.\n" in run.stderr
 
 
 def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:

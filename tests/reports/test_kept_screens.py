@@ -178,7 +178,7 @@ def test_a_sweep_recommends_and_names_what_nothing_finds(
         "Take markdown 1000 + bm25.\n  It finds about as much as the best (0.55 of "
     )
     assert "and reads half as much: " in done.stdout
-    assert "read 45 of 46 files; skipped map.png (not **/*.md)\n" in done.stdout
+    assert "read 45 of 46 files; skipped map.png (not Markdown, text, HTML or PDF)\n" in done.stdout
     (sweep,) = Path("runs").iterdir()
     for width in WIDTHS:
         text = load(sweep).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]

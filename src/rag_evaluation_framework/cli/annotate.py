@@ -68,7 +68,7 @@ def command(
     blind: bool,
     corpus: Path | None,
     mapped: tuple[Mapped, ...],
-    glob: str,
+    glob: str | None,
     port: int,
     no_open: bool,
     runs_dir: Path,
@@ -104,7 +104,7 @@ def open_desk(
     annotator: str,
     is_blind: bool = False,
     corpus: Path | None = None,
-    glob: str = "**/*.md",
+    glob: str | None = None,
     runs_directory: Path = Path("runs"),
     map: dict[str, str] | None = None,  # noqa: A002  # as the door calls it
 ) -> AnnotationDesk:

@@ -16,7 +16,6 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
     BASE_URL,
-    DEFAULT_GLOB,
     EXISTING_FOLDER,
     FILE,
     GLOB,
@@ -222,7 +221,11 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     _check_output(given, settings.level, chunker)
     if not given["model"] and not given["extractive"]:
         _say("no --model: questions are made by rules (extractive)", silent=given["as_json"])
+    from rag_evaluation_framework.reports.sweep_screen import skipped_lines
+
     corpus = Corpus.from_folder(given["corpus"], given["glob"])
+    for line in skipped_lines(corpus.metadata.get("skipped", {})):
+        _say(line, silent=given["as_json"])
     made_by = None if chunker is None else chunker_from(chunker)
     if not given["model"]:
         return _by_rules(given, settings, made_by, corpus)
@@ -330,7 +333,7 @@ class _Delivery:
 
         self._documents = len(corpus)
         self._folder = quote(str(given["corpus"]))
-        if given["glob"] != DEFAULT_GLOB:
+        if given["glob"] is not None:
             self._folder += f" --glob {quote(given['glob'])}"
         self._output: Path | None = given["output"]
         if self._output is not None:
@@ -348,8 +351,7 @@ class _Delivery:
         from rag_evaluation_framework.synthesis.generated_datasets import deliver, write_generated
 
         if not dataset.samples:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in drafts.counts().items())
-            raise UsageError(f"no question remained, so nothing is written: {reasons or 'none was made'}")
+            raise UsageError(_nothing_made(drafts, self._documents))
         written: list[str] = []
         if self._output is not None:
             self._output.parent.mkdir(parents=True, exist_ok=True)
@@ -370,6 +372,19 @@ class _Delivery:
             folder=self._folder,
             **known,
         )
+
+
+def _nothing_made(drafts: Drafts, documents: int) -> str:
+    """Say why there is no question, and what to do."""
+    counts = drafts.counts()
+    if set(counts) <= {"nothing-to-ask"}:
+        why = f"rules found nothing to ask in {counted(documents, 'document')}"
+    else:
+        why = "no question remained: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+    return (
+        f"{why}; nothing is written.\n"
+        "  Have a model write them: --model NAME. Or write your own as CSV: question,relevant_documents"
+    )
 
 
 def check_free(output: Path, *, force: bool) -> None:

@@ -161,7 +161,10 @@ def _questions(docs: Path | None, folder: Path) -> _Begun:
     corpus = Corpus.from_folder(docs, None)
     made = generate_extractively(corpus, queries_per_doc=2)
     if not made.dataset.samples:
-        raise UsageError(f"--docs: no question could be made from {counted(len(corpus), 'file')} in {docs}")
+        raise UsageError(
+            f"--docs: rules found nothing to ask in {counted(len(corpus), 'file')} of {docs}.\n"
+            "  Give the command without --docs, then write your questions into evals/first.jsonl."
+        )
     name = re.sub(r"\W+", "_", docs.resolve().name).strip("_").lower() or "documents"
     dataset = replace(made.dataset, dataset_id=f"{name}_eval_v1.0.0", name=f"Questions about {docs.name}")
     where = Path(os.path.relpath(docs, folder)).as_posix()
@@ -279,6 +282,7 @@ def _indented(text: str) -> str:
 
 def _show_findings(screen: Screen, begun: _Begun) -> None:
     from rag_evaluation_framework.reports.screen import number_word
+    from rag_evaluation_framework.reports.sweep_screen import skipped_lines
 
     if begun.agent is not None and begun.agent.answer is not None:
         found = begun.agent.answer.found
@@ -290,10 +294,8 @@ def _show_findings(screen: Screen, begun: _Begun) -> None:
         made = counted(len(begun.dataset.samples), "question")
         taken = f"{number_word(len(begun.taken))} of them taken"
         screen.say(f"docs   {counted(begun.documents, 'file')}; {made} made by rules, {taken}", hang=7)
-    if begun.skipped:
-        names = list(begun.skipped)
-        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-        screen.say(f"       skipped {', '.join(names[:3])}{more}: {begun.skipped[names[0]]}", hang=7)
+    for line in skipped_lines(begun.skipped):
+        screen.say(f"       {line}", hang=7)
     screen.gap()
 
 

@@ -54,14 +54,13 @@ DIALECT = click.option(
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
-DEFAULT_GLOB = "**/*.md"
 QUESTIONS = Path("questions.eval.json")
 """Where questions are written, and looked for, where no file is named."""
+READABLE_KINDS = "Markdown, text, HTML and PDF"
 GLOB = click.option(
     "--glob",
-    default=DEFAULT_GLOB,
     metavar="PATTERN",
-    help="Which files of the corpus folder are documents.",
+    help=f"Which files of the folder are documents, e.g. '**/*.md'.  [default: {READABLE_KINDS}]",
 )
 
 CONFIDENCE = click.option(

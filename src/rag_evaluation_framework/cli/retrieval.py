@@ -27,11 +27,11 @@ from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
-    DEFAULT_GLOB,
     DETAILS,
     EXISTING_FILE,
     PAIRED_TEST,
     QUESTIONS,
+    READABLE_KINDS,
     RUNS_DIR,
     WORKERS,
     LongCommand,
@@ -155,7 +155,7 @@ _COMMON = (
 @click.option(
     "--glob",
     metavar="PATTERN",
-    help=f"Which files of a CORPUS folder are documents.  [default: {DEFAULT_GLOB}]",
+    help=f"Which files of a CORPUS folder are documents.  [default: {READABLE_KINDS}]",
 )
 @click.option(
     "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
@@ -223,8 +223,8 @@ def command(
         print_json(sweep_document(sweep, per_query=per_query))
     else:
         screen = new_screen()
-        glob = asked.get("glob", DEFAULT_GLOB)
-        sweep_screen(screen, sweep, unread=_unread(asked["corpus"], glob), glob=glob, details=details)
+        unread = _unread(Path(asked["corpus"]), asked.get("glob"))
+        sweep_screen(screen, sweep, unread=unread, details=details)
         show(screen)
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
@@ -367,7 +367,7 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
         if questions is None:
             message = f"--dataset: expected a file of questions, because {path} holds none and there is no "
             raise UsageError(f"{message}{QUESTIONS}\n  Make it: rag-eval generate {path}") from None
-        return Corpus.from_folder(path, asked.get("glob", DEFAULT_GLOB)), questions
+        return Corpus.from_folder(path, asked.get("glob")), questions
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
@@ -376,10 +376,14 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     return Corpus(holder.documents), replace(holder, dataset_id=holder.dataset_id or path.name)
 
 
-def _unread(corpus: Path, glob: str) -> list[str]:
-    """Return the files of a folder of documents that the pattern leaves out."""
+def _unread(corpus: Path, glob: str | None) -> dict[str, str]:
+    """Return the files of a folder of documents that are left out, and why."""
+    from rag_evaluation_framework.records.documents import skipped_files
+
     if not corpus.is_dir():
-        return []
+        return {}
+    if glob is None:
+        return skipped_files(corpus)
     taken = set(corpus.glob(glob))
     files = (path for path in sorted(corpus.rglob("*")) if path.is_file() and not path.name.startswith("."))
-    return [path.relative_to(corpus).as_posix() for path in files if path not in taken]
+    return {path.relative_to(corpus).as_posix(): f"not {glob}" for path in files if path not in taken}

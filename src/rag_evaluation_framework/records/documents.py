@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NewType
 
-from rag_evaluation_framework.errors import InputError, Issue, counted, invalid
+from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, invalid
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.extraction import READABLE, extract_text
 from rag_evaluation_framework.text.display import display, element, short_repr, short_text
@@ -171,13 +171,14 @@ class Corpus:
                 issues.extend(error.issues)
         if issues:
             raise InputError(issues)
+        if not documents and glob_pattern is not None:
+            expected = f"a pattern that matches a file in {folder_path}"
+            raise invalid("glob_pattern", expected, glob_pattern, code="empty-corpus")
+        if not documents and _PDF_UNREAD in skipped.values():
+            raise MissingExtraError("reading PDF files", "pdf")
         if not documents:
-            raise invalid(
-                "glob_pattern",
-                f"a pattern that matches a file in {folder_path}",
-                glob_pattern or f"no file that ends in {', '.join(READABLE)}",
-                code="empty-corpus",
-            )
+            kinds = f"a document ({', '.join(READABLE)})"
+            raise InputError([Issue("empty-corpus", kinds, "none", file=str(folder_path))])
         metadata: dict[str, Any] = {"folder": str(folder_path), "glob_pattern": glob_pattern}
         return cls(documents, {**metadata, "skipped": skipped} if skipped else metadata)
 
@@ -229,10 +230,16 @@ def _unreadable(name: str) -> str | None:
         return ""
     kind = PurePosixPath(plain_name(name)).suffix
     if kind not in READABLE:
-        return f"{kind or 'without an ending'}: not a kind of document that is read"
-    if kind == ".pdf" and find_spec("pypdf") is None:
-        return "PDF needs pip install 'rag-evaluation-framework[pdf]'"
-    return None
+        return "not Markdown, text, HTML or PDF"
+    return _PDF_UNREAD if kind == ".pdf" and find_spec("pypdf") is None else None
+
+
+_PDF_UNREAD = "for PDF, pip install 'rag-evaluation-framework[pdf]'"
+
+
+def skipped_files(folder: Path) -> dict[str, str]:
+    """Return what :meth:`Corpus.from_folder` leaves out where nobody says what to take, and why."""
+    return {name: why for name in sorted(_matching(folder, "**/*")) if (why := _unreadable(name))}
 
 
 def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:

@@ -440,6 +440,10 @@ _TURNED_DOWN = {
     "duplicate-question": ("was asked before", "were asked before"),
     "gives-answer-away": ("gives the answer away", "give the answer away"),
     "passage-not-found": ("does not lead back to its passage", "do not lead back to their passages"),
+    "asks-for-a-section": (
+        "asks for a whole section by its heading",
+        "ask for a whole section by its heading",
+    ),
     "nothing-to-ask": (
         "was not made: the documents give no more",
         "were not made: the documents give no more",

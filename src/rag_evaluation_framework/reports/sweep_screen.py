@@ -52,11 +52,11 @@ _USEFUL = ("span_precision", "chunk_precision")
 
 
 def sweep_screen(
-    screen: Screen, sweep: Evaluation, *, unread: Sequence[str] = (), glob: str = "", details: bool = False
+    screen: Screen, sweep: Evaluation, *, unread: Mapping[str, str] | None = None, details: bool = False
 ) -> None:
     """Add what to take and why, then the combinations, then questions that none of them finds.
 
-    ``unread`` are the files of the folder that ``glob`` leaves out.
+    ``unread`` are the files of the folder that were left out, and why.
     """
     cells, configuration = sweep.parts, sweep.head.configuration
     if not sweep.outcome.completed:
@@ -72,7 +72,7 @@ def sweep_screen(
         for line in why:
             screen.say(line, indent=2)
     screen.gap()
-    _counts(screen, sweep, unread, glob)
+    _counts(screen, sweep, unread or {})
     for group in _by_k(sweep):
         screen.gap()
         if len(advice.taken) > 1:
@@ -212,7 +212,7 @@ def _hundreds(amount: float) -> str:
     return f"{round(amount, -2):,.0f}" if amount >= 1000 else f"{amount:,.0f}"
 
 
-def _counts(screen: Screen, sweep: Evaluation, unread: Sequence[str], glob: str) -> None:
+def _counts(screen: Screen, sweep: Evaluation, unread: Mapping[str, str]) -> None:
     configuration, cells = sweep.head.configuration, list(sweep.parts.values())
     ks = dict.fromkeys(cell.head.configuration["k"] for cell in cells)
     counts = [
@@ -232,12 +232,19 @@ def _counts(screen: Screen, sweep: Evaluation, unread: Sequence[str], glob: str)
         screen.say(f"all with {', '.join(shared)}", hang=2)
     if unread:
         total = configuration["documents"] + len(unread)
-        more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
-        named = ", ".join(unread[:3]) + more if more else listed(list(unread))
-        screen.say(
-            f"read {configuration['documents']:,} of {counted(total, 'file')}; skipped {named} (not {glob})",
-            hang=2,
-        )
+        read = f"read {configuration['documents']:,} of {counted(total, 'file')}"
+        screen.say("; ".join((read, *skipped_lines(unread))), hang=2)
+
+
+def skipped_lines(unread: Mapping[str, str]) -> list[str]:
+    """Say which files were left out, for each reason the first three."""
+    lines = []
+    for reason in dict.fromkeys(unread.values()):
+        names = [name for name in unread if unread[name] == reason]
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        named = ", ".join(names[:3]) + more if more else listed(names)
+        lines.append(f"skipped {named} ({reason})")
+    return lines
 
 
 def _names(cells: Sequence[Evaluation]) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, embedded
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker
 from rag_evaluation_framework.retrieval.stores import unit_vectors
-from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
+from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, word_tokens
 
@@ -107,7 +107,8 @@ class NearDuplicates:
             for row in range(begin, end):
                 earlier = np.flatnonzero(like[row - begin, :row] & kept[:row]).tolist()
                 repeated = next((place for place in earlier if numbers[place] == numbers[row]), None)
-                if repeated is None:
+                # What asks for a section differs from others of its kind in the name alone.
+                if repeated is None or ABOUT_A_SECTION in drafts[row].flags:
                     yield None
                     continue
                 kept[row] = False

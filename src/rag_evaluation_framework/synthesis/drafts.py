@@ -89,6 +89,7 @@ class Drafts:
         )
 
 
+ABOUT_A_SECTION = "asks-for-a-section"
 REASONS: Mapping[str, str] = {
     "nothing-to-ask": "the documents give nothing more to ask",
     "fewer-than-asked": "the model gave fewer questions",
@@ -111,6 +112,7 @@ REASONS: Mapping[str, str] = {
     "passage-not-found": "does not lead back to its passage",
     "many-passages-fit": "fits many passages as well",
     "near-duplicate": "asks what an earlier question asks",
+    ABOUT_A_SECTION: "asks for a whole section by its heading",
     "more-than-asked-for": "good, but more than were asked for",
 }
 """Why a question is rejected or flagged, in words; ``model-<kind>`` where there was no usable reply."""

@@ -66,6 +66,7 @@ from rag_evaluation_framework.synthesis.passages import (
     section_of,
     title_of,
 )
+from rag_evaluation_framework.synthesis.section_questions import filled_with_sections
 from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.workers import Workforce, in_order
@@ -75,20 +76,8 @@ from rag_evaluation_framework.workers import Workforce, in_order
 _EASY, _MEDIUM = 0.8, 0.5
 
 
-_BEFORE_NAMES = (
-    "command",
-    "function",
-    "does",
-    "do",
-    "is",
-    "are",
-    "can",
-    "may",
-    "of",
-    "in",
-    "by",
-    "with",
-    "for",
+_BEFORE_NAMES = frozenset(
+    ("command", "function", "does", "do", "is", "are", "can", "may", "of", "in", "by", "with", "for")
 )
 
 
@@ -220,7 +209,7 @@ def extractive_drafts(
         if on_progress is not None:
             elapsed = time.monotonic() - begun
             on_progress(Progress(total=len(corpus), done=number, failed=0, elapsed=elapsed))
-    return Drafts(tuple(kept), tuple(rejected))
+    return filled_with_sections(Drafts(tuple(kept), tuple(rejected)), corpus, queries_per_doc, kinds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def passages_of(document: Document) -> Passages:
     is_manual = manual is not None and manual["name"] == title
     led_in: int | None = None
     blocks: Counter[tuple[str, ...]] = Counter()
-    for number, block in enumerate(_blocks(text)):
+    for number, block in enumerate(blocks_of(text)):
         blocks[block.headings] += 1
         item = _ITEM.match(text, block.start, block.end)
         # What a lead-in announces ("as follows:") says nothing without it, and a bullet is often no sentence.
@@ -207,7 +207,7 @@ def title_of(heading: str) -> str:
     )
 
 
-def _blocks(text: str) -> Iterator[Place]:
+def blocks_of(text: str) -> Iterator[Place]:
     """Yield what blank lines, headings, tables, list marks and deeper lines set apart.
 
     Code, comments and headings are left out.
