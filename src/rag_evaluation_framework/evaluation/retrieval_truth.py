@@ -239,7 +239,7 @@ def _no_truth(what: str, dataset: Dataset) -> UsageError:
     hint = f"; it has {' and '.join(others)}" if others else ""
     return UsageError(
         f"dataset: expected {what} in at least one of {counted(len(dataset), 'sample')}, got none{hint}.\n"
-        "  In rows, name them in a column relevant_documents; or have questions made: rag-eval generate FOLDER"
+        "  Name them in a column relevant_documents, or have questions made: rag-eval generate FOLDER"
     )
 
 

@@ -59,6 +59,7 @@ from rag_evaluation_framework.synthesis.passages import (
     Passages,
     Place,
     Statement,
+    filled_with_sections,
     is_question,
     is_short,
     passages_of,
@@ -66,7 +67,6 @@ from rag_evaluation_framework.synthesis.passages import (
     section_of,
     title_of,
 )
-from rag_evaluation_framework.synthesis.section_questions import filled_with_sections
 from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.workers import Workforce, in_order

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
-from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
-from rag_evaluation_framework.synthesis.drafts import QuestionKind
+from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import PARTS
+from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -142,7 +144,7 @@ def passages_of(document: Document) -> Passages:
     is_manual = manual is not None and manual["name"] == title
     led_in: int | None = None
     blocks: Counter[tuple[str, ...]] = Counter()
-    for number, block in enumerate(blocks_of(text)):
+    for number, block in enumerate(_blocks(text)):
         blocks[block.headings] += 1
         item = _ITEM.match(text, block.start, block.end)
         # What a lead-in announces ("as follows:") says nothing without it, and a bullet is often no sentence.
@@ -207,7 +209,7 @@ def title_of(heading: str) -> str:
     )
 
 
-def blocks_of(text: str) -> Iterator[Place]:
+def _blocks(text: str) -> Iterator[Place]:
     """Yield what blank lines, headings, tables, list marks and deeper lines set apart.
 
     Code, comments and headings are left out.
@@ -378,3 +380,72 @@ def is_short(name: str) -> bool:
 def is_question(heading: str) -> bool:
     """Tell whether a heading is a question itself."""
     return heading.rstrip().endswith(("?", "？"))
+
+
+# Questions about whole sections, where the sentences of a corpus give next to none.
+#
+# Technical pages seldom say when, where or how much, which is what the rules ask for. Their headings still
+# say what stands below them: enough to compare chunkers, too little to test facts.
+
+_FEWEST_CHARACTERS, _MOST_CHARACTERS = 120, 1200
+
+
+def filled_with_sections(
+    drafts: Drafts, corpus: Corpus, queries_per_doc: int, kinds: Collection[QuestionKind]
+) -> Drafts:
+    """Add questions about sections if there are fewer questions than documents: as many as are missing."""
+    if len(drafts.kept) >= len(corpus) or "analytical" not in kinds:
+        return drafts
+    made = Counter(draft.origin for draft in drafts.kept)
+    added: list[Draft] = []
+    for document in corpus:
+        sections = list(_section_drafts(document))
+        wanted = max(queries_per_doc - made[document.id], 0)
+        # From all over the document: every n-th section.
+        step = max(len(sections) / wanted, 1) if wanted else 1
+        added += [sections[int(number * step)] for number in range(min(wanted, len(sections)))]
+    filled = Counter(draft.origin for draft in added)
+    rejected = []
+    for rejection in drafts.rejected:
+        if rejection.reason == "nothing-to-ask" and filled[rejection.origin]:
+            filled[rejection.origin] -= 1
+        else:
+            rejected.append(rejection)
+    return Drafts((*drafts.kept, *added), tuple(rejected))
+
+
+def _section_drafts(document: Document) -> Iterator[Draft]:
+    """Yield a question for each section that has a name of its own and says something."""
+    sections: dict[tuple[str, ...], list[Place]] = {}
+    for block in _blocks(document.content):
+        sections.setdefault(block.headings, []).append(block)
+    names = Counter(_heading_name(headings) for headings in sections)
+    title = _heading_name(next(iter(sections), ())[:1]) or PurePosixPath(document.id).name
+    for headings, blocks in sections.items():
+        name = _heading_name(headings)
+        start, end = blocks[0].start, blocks[0].end
+        for block in blocks:
+            end = block.end if block.end - start <= _MOST_CHARACTERS else end
+        text = document.content[start:end].rstrip()
+        if not name or name == title or names[name] > 1 or len(plain(text)) < _FEWEST_CHARACTERS:
+            continue
+        if len(text) > _MOST_CHARACTERS:
+            continue
+        excerpt = Excerpt(document.id, start, start + len(text), text)
+        asked = f"What does the section “{name}” of “{title}” say?"
+        if has_unspaced_script(name):
+            asked = f"《{title}》的“{name}”部分说了什么？"
+        yield Draft(
+            question=asked,
+            excerpts=(excerpt,),
+            kind="analytical",
+            difficulty="medium",
+            origin=document.id,
+            flags=(ABOUT_A_SECTION,),
+        )
+
+
+def _heading_name(headings: tuple[str, ...]) -> str:
+    """Return the innermost heading, if it has words and is short."""
+    name = _NUMBERING.sub("", plain(headings[-1])).strip(" #*_=~:：") if headings else ""
+    return name if is_short(name) and _NAME.search(name) else ""
