@@ -9,7 +9,7 @@ populations; two ways to cut strata were compared with all five sets in view, an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -59,6 +59,8 @@ class Found:
     width: float
     saved: float
     """How many labels a plain random sample needs for the same mean width, for each label here."""
+    too_few: float = 0.0
+    """The share of draws that have no interval: their verdicts are all alike."""
 
 
 class _Drawn(Draw):
@@ -140,25 +142,31 @@ def until_narrow(
 
 
 def _ends(found: PartlyJudgedMean | PartlyJudgedDifference | None) -> tuple[float, float, float]:
-    if found is None or found.interval is None:
-        raise AssertionError("expected an interval: there are verdicts enough")
-    return found.value, found.interval.low, found.interval.high
+    """Return value and ends; there are none where all verdicts are alike."""
+    if found is None:
+        raise AssertionError("expected a mean: there are verdicts enough")
+    ends = (np.nan, np.nan) if found.interval is None else (found.interval.low, found.interval.high)
+    return found.value, *ends
 
 
 def _found(
     ends: Mapping[bool, list[tuple[float, float, float]]], truth: float, budget: int, size: int
 ) -> Found:
     (values, lows, highs), (_, plain_lows, plain_highs) = (np.array(ends[plain]).T for plain in (False, True))
-    width, plain_width = float((highs - lows).mean()), float((plain_highs - plain_lows).mean())
+    # Where either has no interval the answer is "too few", and there are no widths to compare.
+    told = ~np.isnan(lows) & ~np.isnan(plain_lows)
+    width, plain_width = (
+        float((high - low)[told].mean()) for low, high in ((lows, highs), (plain_lows, plain_highs))
+    )
     # A plain sample of m of N is as wide as sqrt(1 / m - 1 / N).
     here = (1 / budget - 1 / size) * (width / plain_width) ** 2
     covered, plain_covered = (
-        float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean())
+        float(((low <= truth + 1e-12) & (truth <= high + 1e-12))[~np.isnan(low)].mean())
         for low, high in ((lows, highs), (plain_lows, plain_highs))
     )
-    return Found(
-        covered, plain_covered, 100 * float(values.mean() - truth), width, 1 / (here + 1 / size) / budget
-    )
+    bias = 100 * float(values.mean() - truth)
+    too_few = float(np.isnan(lows).mean())
+    return Found(covered, plain_covered, bias, width, 1 / (here + 1 / size) / budget, too_few)
 
 
 def _ragtruth_set() -> Iterator[tuple[str, str, float, float]]:
@@ -239,47 +247,56 @@ def paired(name: str, systems: tuple[str, str]) -> tuple[Population, Population]
     return first, second
 
 
+def shown_from(half_width: float) -> float:
+    """Return the smallest difference that an interval of this half width shows four times in five."""
+    return half_width / normal_quantile(0.975) * (normal_quantile(0.975) + normal_quantile(0.8))
+
+
+_ONE = ("set", "samples", "judged", "covered", "plain: covered", "bias, points", "±", "plain labels for each")
+_TWO = ("two systems", *_ONE[1:], "shows a difference of")
+
+
 def main() -> None:
     draws = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else DRAWS
     everything = populations()
     if not everything:
         print("no labelled data")
         return
-    print(f"{draws:,} draws; labels of people stand in for the judge")
-    print("set                samples  judged  covered  plain  bias (points)  ±      labels saved")
+    print(f"{draws:,} draws; labels of people stand in for the judge\n\n{_heading(_ONE)}")
     for name, population in everything.items():
         for budget in population.budgets(name):
             _tell(name, population, budget, of_one_run(population, budget, draws=draws))
-    print("\ntwo systems, the difference of their means")
+    print(f"\n{_heading(_TWO)}")
     for name, pairs in PAIRS.items():
         for systems in pairs if name in everything else ():
             first, second = paired(name, systems)
             for budget in first.budgets(name):
                 found = of_two_runs(first, second, budget, draws=draws)
-                _tell(f"{name} {'/'.join(systems)}"[:34], first, budget, found)
-    print("\nuntil the interval is ±0.05 narrow: covered, bias (points), judged")
+                _tell(f"{name}, {' and '.join(systems)}", first, budget, found, shows=True)
+    print(f"\nuntil ±0.05\n\n{_heading(('set', 'samples', 'judged, mean', 'covered', 'bias, points'))}")
     for name, population in everything.items():
         covered, bias, judged = until_narrow(population, 0.05, draws=draws // 2)
-        print(f"{name:18} {len(population.labels):7,}  {covered:.3f}  {bias:+.2f}  {judged:,.0f}", flush=True)
-    print("\nthe smallest difference of two runs that so many verdicts of each show four times in five")
-    power = normal_quantile(0.975) + normal_quantile(0.8)
-    for name, pairs in PAIRS.items():
-        for systems in pairs if name in everything else ():
-            first, second = paired(name, systems)
-            told = []
-            for budget in first.budgets(name):
-                found = of_two_runs(first, second, budget, draws=max(draws // 10, 50))
-                here = found.width / (2 * normal_quantile(0.975)) * power
-                told.append(f"{budget}: {here:.3f} (plain {here * found.saved**0.5:.3f})")
-            print(f"{name} {'/'.join(systems)}: " + "; ".join(told), flush=True)
+        size = len(population.labels)
+        print(f"| {name} | {size:,} | {judged:,.0f} | {covered:.3f} | {bias:+.2f} |", flush=True)
 
 
-def _tell(name: str, population: Population, budget: int, found: Found) -> None:
-    print(
-        f"{name:34} {len(population.labels):7,}  {budget:4}  {found.covered:.3f}  {found.plain_covered:.3f}  "
-        f"{found.bias:+.2f}  {found.width / 2:.3f}  {found.saved:.2f}",
-        flush=True,
-    )
+def _heading(names: Sequence[str]) -> str:
+    return f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}"
+
+
+def _tell(name: str, population: Population, budget: int, found: Found, *, shows: bool = False) -> None:
+    cells = [
+        name,
+        f"{len(population.labels):,}",
+        f"{budget}",
+        f"{found.covered:.3f}" + (f" ({found.too_few:.1%} too few to tell)" if found.too_few else ""),
+        f"{found.plain_covered:.3f}",
+        f"{found.bias:+.2f}",
+        f"{found.width / 2:.3f}",
+        f"{found.saved:.2f}",
+        *([f"{shown_from(found.width / 2):.3f}"] if shows else []),
+    ]
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

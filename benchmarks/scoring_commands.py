@@ -24,7 +24,8 @@ from typing import Any
 from benchmarks._labelled_data import DATA
 from benchmarks.text_shifts import Item, items
 from rag_evaluation_framework.evaluation.blame import Blaming
-from rag_evaluation_framework.evaluation.scoring import scored_result, scorers_for
+from rag_evaluation_framework.evaluation.scored_answers import scored_result
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -19,8 +19,8 @@ import click
 
 import rag_evaluation_framework as front_door
 from rag_evaluation_framework import components, errors
+from rag_evaluation_framework.cli.help_pages import HELP_ALL
 from rag_evaluation_framework.cli.main import program
-from rag_evaluation_framework.cli.options import HELP_ALL
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.reports.lists import component_rows, metric_list_markdown

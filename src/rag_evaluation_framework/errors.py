@@ -337,17 +337,20 @@ class ModelError(RagEvalError):
 
 MAX_COST = "max-cost"
 """The kind of an error that is none of the endpoint's: the next call could pass the cap on what is spent."""
+JUDGE_BUDGET = "judge-budget"
+"""The kind of another: all calls that the judge may be put have been made."""
 
 
 class ModelOutageError(ModelError):
     """A language model's endpoint is down or turns everyone away: to ask it more is of no use.
 
-    So is one that may not be asked, since the next call could pass the cap in money (``max-cost``).
+    So is one that may not be asked, since the next call could pass the cap in money (``max-cost``) or is one
+    more than the judge may be put (``judge-budget``).
     """
 
     def told(self, role: str) -> str:
         """Say that the ``judge``, or whatever part the model plays, does not answer, where and why."""
-        if self.kind == MAX_COST:
+        if self.kind in (MAX_COST, JUDGE_BUDGET):
             return self.message
         found = _AT_ADDRESS.fullmatch(self.message)
         if found is None:

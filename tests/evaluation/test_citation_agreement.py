@@ -23,7 +23,8 @@ from rag_evaluation_framework import (
     Turn,
 )
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.evaluation.scoring import scored_result, scorers_for
+from rag_evaluation_framework.evaluation.scored_answers import scored_result
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation

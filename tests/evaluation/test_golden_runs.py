@@ -32,7 +32,8 @@ from rag_evaluation_framework.evaluation.golden_runs import (
 )
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.preflight import Plan
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scored_result, scorer_for, scorers_for
+from rag_evaluation_framework.evaluation.scored_answers import scored_result
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for, scorers_for
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin

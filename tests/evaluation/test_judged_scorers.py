@@ -15,12 +15,8 @@ from scripted_judge import entries, judged_by, read_question
 from rag_evaluation_framework import Judge, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
-from rag_evaluation_framework.evaluation.scoring import (
-    rescored_result,
-    scored_result,
-    scorer_for,
-    scorers_for,
-)
+from rag_evaluation_framework.evaluation.scored_answers import rescored_result, scored_result
+from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.rubrics import Criterion, Rubric
 

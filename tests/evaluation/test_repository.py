@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.evaluation.jobs import repository_state
+from rag_evaluation_framework.files.repository import repository_state
 
 
 def written(path: Path, text: str) -> Path:

@@ -7,7 +7,7 @@ from simulated_targets import ExactMatch, sample
 
 from rag_evaluation_framework import RagEvalError, Response, Sample, Score, Usage, UsageError
 from rag_evaluation_framework.errors import ModelError, TargetError
-from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.scored_answers import check_scorers, scored_result, writable_result
 
 
 class Scripted:

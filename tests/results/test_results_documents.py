@@ -15,11 +15,11 @@ from finished_runs import RESULTS, SAMPLES, evaluated, on_disk
 from rag_evaluation_framework import Evaluation, InputError, UsageError
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.evaluation.suites import ResourceMeter
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.evaluations import rows_of_folder
 from rag_evaluation_framework.results.journal import entry_from, intact_entry, line_of
+from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of

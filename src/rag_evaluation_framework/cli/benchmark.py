@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET_FILE, DATASET_OR_NOTHING, in_force, is_given
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
     TARGET,
-    LongCommand,
     given_again,
     new_screen,
     show,

@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
@@ -16,7 +17,6 @@ from rag_evaluation_framework.cli.options import (
     RESAMPLES,
     RUNS_DIR,
     SEED,
-    LongCommand,
     metrics_option,
     new_screen,
     show,

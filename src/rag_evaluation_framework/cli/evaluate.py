@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET_FILE, project_dataset
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     GATE,
     LIMITS,
     OUTPUT,
     TARGET,
-    LongCommand,
     Option,
     metrics_option,
     scoring_of,

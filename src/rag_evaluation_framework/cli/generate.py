@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
@@ -25,7 +26,6 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
-    LongCommand,
     concurrency,
     mend_journals,
     new_screen,

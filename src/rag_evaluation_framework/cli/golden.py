@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -14,7 +15,6 @@ from rag_evaluation_framework.cli.options import (
     LIMITS,
     OUTPUT,
     TARGET,
-    LongCommand,
     Option,
     scoring_of,
     scoring_options,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.formatting import wrap_text
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.project_root import in_project
@@ -379,6 +378,20 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
     ),
     MAX_COST,
     click.option(
+        "--judge-budget",
+        type=click.IntRange(1),
+        metavar="CALLS",
+        help="Calls that the judge may be put; a sample takes one for each question of its metrics, times "
+        "--votes. Which samples are judged is drawn; the means are those of all samples.",
+    ),
+    click.option(
+        "--precision",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="HALF",
+        help="Judge until each interval of a judged metric is ± this narrow, within the budget if one is "
+        "given; samples are drawn.",
+    ),
+    click.option(
         "--embedder",
         metavar="EMBEDDER",
         help="Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…).",
@@ -409,6 +422,8 @@ OF_THE_JUDGE = {
     "judge_cache": "cache",
     "judge_concurrency": "concurrency",
     "judge_timeout": "timeout",
+    "judge_budget": "budget",
+    "precision": "precision",
 }
 
 
@@ -508,92 +523,3 @@ def show(screen: Screen) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     text = str(screen).encode(encoding, "replace").decode(encoding)
     click.echo(text, color=screen.color or None)
-
-
-# Help of commands that have many options: the common ones first.
-
-HELP_ALL = "rag_evaluation_framework.help_all"
-"""In the ``meta`` of a context: whether every option is to be explained."""
-
-# Which options belong together, by the names of their parameters; others stand under "More".
-_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Gate": (
-        *("max_drop", "max_regressions", "on_undecided", "repeats", "max_errors", "confidence", "min_scored"),
-        *("waive", "thresholds", "baseline", "save_baseline"),
-    ),
-    "Requests": (
-        *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
-        *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
-        *("engine", "address"),
-    ),
-    "Judge": (
-        *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout", "max_cost", "support"),
-    ),
-    "Traces": ("since", "until", "services", "where"),
-    "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
-    "Files": (
-        *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
-    ),
-    "Screen": ("details", "everything", "width", "color"),
-}
-_MORE = "More"
-_HYPHEN = "\u2011"
-"""Stands in a name while lines are broken, which is not done within a name."""
-
-
-class LongCommand(click.Command):
-    """A command of many options: ``--help`` explains the ``common`` ones, ``--help-all`` every one."""
-
-    def __init__(self, *arguments: Any, common: tuple[str, ...], **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.common = common
-        told = "Show every option, explained, and exit."
-        self.params.append(
-            click.Option(
-                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=told
-            )
-        )
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the common options in full, and the others by group: in full too, or their names."""
-        given = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        options = {str(each.name): each for each in given if not {"--help", "--help-all"} & set(each.opts)}
-        common = [options[name] for name in self.common if name in options]
-        with formatter.section("Options"):
-            formatter.write_dl(_explained(common, ctx))
-        others = {
-            title: rows
-            for title, names in self._grouped(options).items()
-            if (rows := [options[name] for name in names])
-        }
-        if ctx.meta.get(HELP_ALL):
-            for title, rows in others.items():
-                with formatter.section(title):
-                    formatter.write_dl(_explained(rows, ctx))
-            return
-        formatter.write_paragraph()
-        wide = max(map(len, others)) + 2
-        for title, rows in others.items():
-            names = " ".join(max(each.opts, key=len).replace("-", _HYPHEN) for each in rows)
-            lines = wrap_text(names, formatter.width, title.ljust(wide), " " * wide)
-            formatter.write(lines.replace(_HYPHEN, "-") + "\n")
-        formatter.write(f"  These are explained by: {ctx.command_path} --help-all\n")
-
-    def _grouped(self, options: Mapping[str, click.Option]) -> dict[str, list[str]]:
-        """Return the names of the options that are not common, under the titles of their groups."""
-        left = [name for name in options if name not in self.common]
-        grouped = {title: [name for name in names if name in left] for title, names in _GROUPS.items()}
-        known = {name for names in grouped.values() for name in names}
-        return {_MORE: [name for name in left if name not in known], **grouped}
-
-
-def _explained(options: Iterable[click.Option], context: click.Context) -> list[tuple[str, str]]:
-    return [record for each in options if (record := each.get_help_record(context)) is not None]
-
-
-def _show_all(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        context.meta[HELP_ALL] = True
-        click.echo(context.get_help(), color=context.color)
-        context.exit()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, LongCommand, new_screen, show
+from rag_evaluation_framework.cli.help_pages import LongCommand
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
@@ -19,7 +20,6 @@ from rag_evaluation_framework.cli.options import (
     PAIRED_TEST,
     RESAMPLES,
     SEED,
-    LongCommand,
     given_again,
     metrics_option,
     new_screen,

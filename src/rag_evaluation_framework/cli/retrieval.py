@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING, is_given
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
@@ -34,7 +35,6 @@ from rag_evaluation_framework.cli.options import (
     READABLE_KINDS,
     RUNS_DIR,
     WORKERS,
-    LongCommand,
     given_again,
     mend_journals,
     new_screen,

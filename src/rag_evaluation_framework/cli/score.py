@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET
+from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     DETAILS,
@@ -17,7 +18,6 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
-    LongCommand,
     metrics_option,
     new_screen,
     scoring_of,

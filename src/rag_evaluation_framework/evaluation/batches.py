@@ -8,13 +8,8 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.rows import rows_in
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
-from rag_evaluation_framework.evaluation.scoring import (
-    MetricScorer,
-    check_scorers,
-    scored_result,
-    scorers_for,
-    writable_result,
-)
+from rag_evaluation_framework.evaluation.scored_answers import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedRows
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.judging.methods import Methods

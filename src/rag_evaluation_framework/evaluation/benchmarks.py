@@ -32,7 +32,6 @@ from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, Targ
 from rag_evaluation_framework.evaluation.frameworks import existing_index
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
-from rag_evaluation_framework.evaluation.suites import ResourceMeter
 from rag_evaluation_framework.extensions import Retriever, Target, component_text
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Request, Response
@@ -52,6 +51,7 @@ from rag_evaluation_framework.results.benchmark_history import (
     same_before,
     throughput_figures,
 )
+from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever

@@ -16,9 +16,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rag_evaluation_framework.errors import (
+    JUDGE_BUDGET,
     MAX_COST,
     InputError,
     ModelOutageError,
@@ -28,7 +29,10 @@ from rag_evaluation_framework.errors import (
     counted,
 )
 from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
-from rag_evaluation_framework.evaluation.scoring import (
+from rag_evaluation_framework.evaluation.scored_answers import (
+    Blaming,
+    Scored,
+    Scoring,
     check_scorers,
     rescored_result,
     scored_result,
@@ -46,7 +50,6 @@ from rag_evaluation_framework.records.runs import (
     Timing,
 )
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
@@ -97,40 +100,11 @@ class _Finished:
     is_new: bool
 
 
-Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
-"""Tells where an answer failed, as a line of the file that keeps it."""
-_Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed."""
-
-    scorers: tuple[Scorer, ...]
-    blaming: Blaming | None = None
-
-    def __call__(self, item: tuple[Sample, Response | SampleResult]) -> _Scored:
-        sample, given = item
-        if isinstance(given, SampleResult):
-            result = rescored_result(sample, given, self.scorers)
-        else:
-            result = scored_result(sample, given, self.scorers)
-        blame = None
-        if self.blaming is not None:
-            with suppress(InputError):  # as the result, it cannot be written down: another is made of it
-                blame = self.blaming((sample, result))
-        return result.scores, blame
-
-    def name_of(self, item: tuple[Sample, object]) -> str:
-        """Say which item it is."""
-        return f"sample {item[0].id}"
-
-
 _Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
 """A sample with its answer, or with its result where only scores are missing."""
 
 
-async def _scored(answered: Sequence[_Answered], scoring: Future[list[_Scored]]) -> list[_Finished]:
+async def _scored(answered: Sequence[_Answered], scoring: Future[list[Scored]]) -> list[_Finished]:
     """Wait for the scores of a batch."""
     finished = []
     found_scores = await asyncio.wrap_future(scoring)
@@ -165,11 +139,12 @@ class RunLoop:
         on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
         spending: TargetSpending | None = None,
         blaming: Blaming | None = None,
+        drawn: int = 0,
     ) -> None:
         self.stop = stop
         self._spending, self._blaming = spending, blaming
         before = index.counts.before_resuming()
-        self.done, self.failed = before.done, before.failed
+        self.done, self.failed = before.done - drawn, before.failed
         self.rescorable = self.reaskable = 0
         self._total = before.total
         self._samples = samples
@@ -257,7 +232,7 @@ class RunLoop:
     async def _work_on_recorded(self) -> None:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
         scoring, left = Scoring(tuple(self._scorers), self._blaming), self._total - self.done
-        waiting: deque[tuple[list[_Answered], Future[list[_Scored]]]] = deque()
+        waiting: deque[tuple[list[_Answered], Future[list[Scored]]]] = deque()
         with Workers(scoring, self._options.crew, total=left) as pool:
             while batch := list(islice(self._samples, pool.batch_size)):
                 try:
@@ -286,7 +261,8 @@ class RunLoop:
             return False
         except ModelOutageError as error:
             # Calls that are under way at the cap fit under it, and are waited for.
-            self.stop.set(error.told("judge"), grace=_LAST_CALLS if error.kind == MAX_COST else 0.0)
+            is_capped = error.kind in (MAX_COST, JUDGE_BUDGET)
+            self.stop.set(error.told("judge"), grace=_LAST_CALLS if is_capped else 0.0)
             return False
         except (StorageError, WorkerError) as error:
             self.stop.set(str(error))
@@ -443,6 +419,7 @@ def run_samples(
     spending: TargetSpending | None = None,
     blaming: Blaming | None = None,
     are_unchanged: bool = False,
+    drawn: Sequence[int] = (),
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -456,6 +433,7 @@ def run_samples(
 
     Where the caller knows that the samples ``are_unchanged``, a run with nothing left to do reads its journal
     alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
+    Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable; those of recorded
@@ -465,7 +443,8 @@ def run_samples(
     check_scorers(scorers)
     with folder.held():
         index = _prepared(samples, scorers, folder, are_unchanged=are_unchanged)
-        left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable)
+        open_ = [place for place in drawn if place in index.undrawn]
+        left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable) + len(open_)
         if are_unchanged and not left and not index.torn_bytes:
             return _outcome(index.done, index.counts.failed, index.counts.total, None, (), interrupted=False)
         journal = Journal(folder.journal_path, end=index.end)
@@ -473,7 +452,7 @@ def run_samples(
         try:
             return _run_in_thread(
                 lambda stop: RunLoop(
-                    _open_samples(samples, folder, index),
+                    _open_samples(samples, folder, index, open_),
                     target,
                     scorers,
                     head=folder.head,
@@ -486,6 +465,7 @@ def run_samples(
                     on_finished=on_finished,
                     spending=spending,
                     blaming=blaming,
+                    drawn=len(set(open_) - index.rescorable),
                 ),
                 folder,
                 total=len(index.offsets),
@@ -523,12 +503,19 @@ def _left_to_do(run: RunLoop) -> Iterator[str]:
         yield f"{samples} turned away or did not reach the target; a resume asks again"
 
 
-def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[OpenSample]:
+def _open_samples(
+    samples: Samples, folder: RunFolder, index: JournalIndex, drawn: Sequence[int]
+) -> Iterator[OpenSample]:
+    waiting: dict[int, Any] = dict.fromkeys(drawn)
     for place, sample in placed(samples, folder.samples_path):
         if not index.is_done(place) or place in index.reaskable:
             yield OpenSample(place, sample)
+        elif place in waiting:
+            waiting[place] = sample
         elif place in index.rescorable:
             yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
+    for place, sample in waiting.items():
+        yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
 
 
 def _run_in_thread(

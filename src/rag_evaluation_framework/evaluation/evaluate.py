@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.jobs import Data, Job
     from rag_evaluation_framework.evaluation.targets import TargetLike
     from rag_evaluation_framework.extensions import Embedder
-    from rag_evaluation_framework.judging.methods import JudgeLike
+    from rag_evaluation_framework.judging.methods import JudgeBudget, JudgeLike
     from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.scores import SupportMethod
@@ -44,6 +44,8 @@ def evaluate(
     gate: Gate | Mapping[str, Any] | None = None,
     baseline: str | Path | Evaluation | None = None,
     judge: JudgeLike | Mapping[str, Any] | None = None,
+    judge_budget: int | None = None,
+    precision: float | None = None,
     embedder: str | Embedder | None = None,
     support: str | SupportMethod | None = None,
     documents: Corpus | str | Path | None = None,
@@ -66,12 +68,15 @@ def evaluate(
     grid of retrieval pipelines is swept over ``documents``, each cell a run. ``support`` decides which claims
     the evidence supports: ``entailment(path=…)``, ``cascade(lexical, judge)``. Without ``metrics`` the data
     are scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
-    model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C.
+    model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C. The judge is put
+    ``judge_budget`` calls at most, or asked until each interval is ± ``precision``: which samples it judges
+    is drawn, and the means are those of all samples.
     """
     scored_by, options = None if metrics is None else _listed(metrics), options or Options()
     for_answers: dict[str, Any] = {
         "map": map,
         "judge": judge,
+        "judge_budget": _budgeted(judge_budget, precision),
         "embedder": embedder,
         "support": support,
         "documents": documents,
@@ -105,6 +110,14 @@ async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
     import asyncio
 
     return await asyncio.to_thread(lambda: evaluate(data, **given))
+
+
+def _budgeted(calls: int | None, precision: float | None) -> JudgeBudget | None:
+    if calls is None and precision is None:
+        return None
+    from rag_evaluation_framework.judging.methods import JudgeBudget
+
+    return JudgeBudget(calls=calls, precision=precision)
 
 
 def _capped(max_cost: float) -> Spending | None:
@@ -214,7 +227,12 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
         runs_directory=job.runs_directory,
     )
     with opened_methods(
-        job.judge, job.embedder, job.documents, support=job.support, spending=job.spending
+        job.judge,
+        job.embedder,
+        job.documents,
+        support=job.support,
+        spending=job.spending,
+        budget=job.judge_budget,
     ) as methods:
         again = scored_again(
             evaluation,
@@ -238,6 +256,7 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
         baseline=job.baseline,
         map=job.map,
         judge=job.judge,
+        judge_budget=job.judge_budget,
         embedder=job.embedder,
         support=job.support,
         tags=job.tags,

@@ -29,6 +29,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.frameworks import only_finds
+from rag_evaluation_framework.evaluation.judge_budget import within_budget
 from rag_evaluation_framework.evaluation.manifest import (
     DatasetEntry,
     Manifest,
@@ -56,7 +57,9 @@ from rag_evaluation_framework.evaluation.targets import (
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.project_root import in_project
+from rag_evaluation_framework.files.repository import repository_state
 from rag_evaluation_framework.judging.methods import (
+    JudgeBudget,
     JudgeLike,
     Methods,
     beyond_reach,
@@ -116,6 +119,8 @@ class Job:
     """Fields of the gate that options set, whatever a manifest says."""
     baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
+    judge_budget: JudgeBudget | None = None
+    """How much is judged, where that is not everything; ``None`` is what a manifest says."""
     embedder: str | Embedder | None = None
     support: str | SupportMethod | None = None
     documents: Corpus | str | Path | None = None
@@ -170,6 +175,7 @@ def prepared(job: Job) -> Iterator[Suite]:
             support=job.support,
             declared=manifest.judge,
             spending=spending,
+            budget=job.judge_budget,
         ) as methods:
             suite = _suite_of(job, manifest, gate, methods, secrets)
             _check_capped(suite)
@@ -228,6 +234,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     plan = _planner(manifest)(
         manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
     )
+    plan = within_budget(plan, methods.budget)
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
     baseline = _baseline_of(job, runs, plan)
@@ -536,51 +543,3 @@ def _is_manifest(path: Path) -> bool:
 
     value, _, _ = decode_noting(data, file=str(path))
     return isinstance(value, dict) and "spec" in value
-
-
-# Which branch and commit a folder stands at, read from the files of its repository. Where machines that build
-# check a commit out without its branch, they name the branch in the environment.
-
-_BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
-_HEADS = "ref: refs/heads/"
-
-
-def repository_state(folder: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return ``branch`` and ``commit``, as far as they are known; nothing outside of a repository."""
-    here = folder.resolve()
-    place = next((each / ".git" for each in (here, *here.parents) if (each / ".git").exists()), None)
-    if place is None:
-        return {}
-    if place.is_file():  # of a work tree, or of a repository inside another
-        place = place.parent / _first_line(place).removeprefix("gitdir: ")
-    head = _first_line(place / "HEAD")
-    if head.startswith(_HEADS):
-        branch: str | None = head.removeprefix(_HEADS)
-        commit = _commit_of(place, str(branch))
-    else:
-        given = os.environ if environment is None else environment
-        branch, commit = next((given[name] for name in _BRANCHES if given.get(name)), None), head
-    return {name: value for name, value in {"branch": branch, "commit": commit}.items() if value}
-
-
-def _commit_of(directory: Path, branch: str) -> str:
-    shared = _first_line(directory / "commondir")  # of a work tree
-    for place in (directory, *([directory / shared] if shared else [])):
-        if commit := _first_line(place / "refs" / "heads" / branch):
-            return commit
-        for line in _lines_of(place / "packed-refs"):
-            if line.endswith(f" refs/heads/{branch}"):
-                return line.partition(" ")[0]
-    return ""
-
-
-def _first_line(path: Path) -> str:
-    return next(iter(_lines_of(path)), "").strip()
-
-
-def _lines_of(path: Path) -> list[str]:
-    """Return the lines of a file; none of one that cannot be read."""
-    try:
-        return read_bytes(path).decode("utf-8", "replace").splitlines() if path.is_file() else []
-    except (OSError, RagEvalError):
-        return []

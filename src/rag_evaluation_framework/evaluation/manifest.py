@@ -410,9 +410,10 @@ def _response_paths(reader: ManifestReader) -> dict[str, str]:
 #       keyEnv: MY_KEY
 #       votes: 3
 #       rubric: $file:rubric.yaml
+#       budget: 200                   # calls; and precision: 0.03, or either
 
 _PLACE = (*EVALUATION, "judge")
-_KEYS = ("model", "url", "keyEnv", "votes", "rubric")
+_KEYS = ("model", "url", "keyEnv", "votes", "rubric", "budget", "precision")
 
 
 def read_judge(reader: ManifestReader) -> JudgeSettings | None:
@@ -427,6 +428,8 @@ def read_judge(reader: ManifestReader) -> JudgeSettings | None:
         key_env=reader.optional_text(*_PLACE, "keyEnv"),
         votes=reader.whole_number(*_PLACE, "votes", default=1),
         rubric=None if given.get("rubric") is None else reader.existing_file(*_PLACE, "rubric"),
+        budget=None if given.get("budget") is None else reader.whole_number(*_PLACE, "budget"),
+        precision=None if given.get("precision") is None else reader.share(*_PLACE, "precision"),
     )
 
 

@@ -35,11 +35,17 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
+from rag_evaluation_framework.evaluation.scoring import (
+    MetricScorer,
+    are_blamed,
+    calls_each,
+    located_for,
+    scorer_for,
+)
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.access import read_bytes, sha256
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
+from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, JudgeBudget, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
@@ -237,6 +243,8 @@ class DatasetPlan:
     counted: Counted = field(default_factory=Counted, hash=False)
     is_as_it_was: bool = False
     """Whether it is known to be what it was when the run that is resumed began."""
+    budget: JudgeBudget | None = None
+    """How much of it is judged, where not everything is."""
 
     @property
     def name(self) -> str:
@@ -244,12 +252,10 @@ class DatasetPlan:
 
     @property
     def judge_calls(self) -> int:
-        """About how many calls judging takes; the answers, which decide it, are not there yet."""
-        questions = frozenset[str]().union(*(scorer.questions for scorer in self.scorers))
-        judge = self.methods.judge
-        votes = 0 if judge is None else len(judge.models) * judge.votes
-        share = getattr(self.methods.support, "asked_answers", 1.0)  # a cascade spares some of them
-        return math.ceil(votes * len(questions) * len(self.selection) * share)
+        """About how many calls judging takes; no more than its budget has."""
+        whole = math.ceil(calls_each(self.scorers, self.methods) * len(self.selection))
+        calls = None if self.budget is None else self.budget.calls
+        return whole if calls is None else min(whole, calls)
 
     @property
     def is_blamed(self) -> bool:

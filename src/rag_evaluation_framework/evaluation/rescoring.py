@@ -16,21 +16,21 @@ from typing import Any, TypeAlias
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
 from rag_evaluation_framework.datasets.rows import dialect_of_run
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
-from rag_evaluation_framework.evaluation.scoring import (
-    MetricScorer,
-    are_blamed,
+from rag_evaluation_framework.evaluation.judge_budget import Draft, samples_for, unjudged
+from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
-    located_for,
+    rescored_result,
     scored_result,
-    scorers_for,
     writable_result,
 )
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorers_for
 from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
+from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
@@ -70,7 +70,7 @@ _Found: TypeAlias = tuple[tuple[Score, ...], Blame | None]
 class _Rescoring:
     """Scores the answer of a row anew and, where answers are blamed, tells where it failed."""
 
-    scorers: tuple[MetricScorer, ...]
+    scorers: tuple[Scorer, ...]
     truth: AnnotatedTruth
     methods: Methods | None
 
@@ -79,9 +79,13 @@ class _Rescoring:
             return row.result.scores, None
         sample = self.truth.applied(row.sample)
         scored = scored_result(sample, row.result.response, self.scorers)
-        result = writable_result(sample, scored, self.scorers)
-        if self.methods is None:
+        return self.blamed(row, writable_result(sample, scored, self.scorers))
+
+    def blamed(self, row: Row, result: SampleResult) -> _Found:
+        """Return the scores of an answer and, where that is told, where it failed."""
+        if self.methods is None or row.sample is None:
             return result.scores, None
+        sample = self.truth.applied(row.sample)
         return result.scores, blamed(sample, result, self.methods.documents.texts)
 
     def name_of(self, row: Row) -> str:
@@ -105,7 +109,7 @@ def _in_processes(
 
 
 def _in_threads(
-    rows: Iterator[Row], work: _Rescoring, *, threads: int, tell: Callable[[int, int], None]
+    rows: Iterator[Row], work: Callable[[Row], _Found], *, threads: int, tell: Callable[[int, int], None]
 ) -> Iterator[tuple[Row, _Found]]:
     """Score rows in threads, and yield them in order; no more than a few hundred are held."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
@@ -200,7 +204,7 @@ class RescoredRows:
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
     def scored(
-        self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True
+        self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True, seed: int = 0
     ) -> Iterator[Row]:
         """Score the rows, blame them unless that is not wanted, and keep what is found.
 
@@ -208,7 +212,7 @@ class RescoredRows:
         dataset's id after each row and at least once a second; else so many ``workers`` score.
         """
         check_scorers(self.scorers)
-        self._are_blamed = self._are_blamed and blame
+        self._are_blamed, self._seed = self._are_blamed and blame, seed
         total, began = self.folder.counts.done, time.monotonic()
 
         def tell(done: int, failed: int) -> None:
@@ -220,17 +224,88 @@ class RescoredRows:
         rows = rows_of_folder(self.folder, self._samples)
         methods = self.methods if self._are_blamed else None
         work = _Rescoring(tuple(self.scorers), self._truth, methods)
-        if any(scorer.is_slow for scorer in self.scorers):
+        if self.methods.budget is not None:
+            scored = self._scored_in_part(work, tell=tell, workers=workers, total=total)
+        elif any(scorer.is_slow for scorer in self.scorers):
             scored = _in_threads(rows, work, threads=self.methods.threads, tell=tell)
         else:
             scored = _in_processes(rows, work, workers=workers, total=total)
         for row, (scores, found) in scored:
-            written = [{name: getattr(score, name) for name in _FIELDS} for score in scores]
+            written = list(map(_written, scores))
             self._kept.write(
                 strict_json.encode([written, None if found is None else blame_fields(found)]) + b"\n"
             )
             sample = None if row.sample is None else self._truth.applied(row.sample)
             yield replace(row, sample=sample, result=replace(row.result, scores=scores))
+
+    def _scored_in_part(
+        self, work: _Rescoring, *, tell: Callable[[int, int], None], workers: Workforce, total: int
+    ) -> Iterator[tuple[Row, _Found]]:
+        """Score rows without the judge, let it judge those that are drawn, and yield them all in order."""
+        budget: Any = self.methods.budget
+        samples = samples_for(budget, self.scorers, self.methods)
+        budget.made.left = budget.calls
+        first = _Rescoring(tuple(unjudged(self.scorers)), self._truth, None)
+        judging = _Judging(tuple(self.scorers), self._truth)
+        with TemporaryFile() as kept:
+            for _, (scores, _) in _in_processes(self._rows(), first, workers=workers, total=total):
+                kept.write(strict_json.encode([_written(score) for score in scores]) + b"\n")
+
+            def results() -> Iterator[SampleResult]:
+                kept.seek(0)
+                for row, line in zip(self._rows(), kept, strict=True):
+                    yield replace(
+                        row.result, scores=tuple(Score(**each) for each in strict_json.decode(line))
+                    )
+
+            draft = Draft(
+                results(), self.scorers, samples=samples, precision=budget.precision, seed=self._seed
+            )
+            judged: dict[int, SampleResult] = {}
+            while places := draft.next():
+                wanted = dict.fromkeys(places)
+                both = zip(self._rows(), results(), strict=True)
+                found = {
+                    place: replace(row, result=result)
+                    for place, (row, result) in enumerate(both)
+                    if place in wanted
+                }
+                ordered = iter([found[place] for place in places])
+                made = _in_threads(ordered, judging, threads=self.methods.threads, tell=tell)
+                for place, (row, (scores, _)) in zip(places, made, strict=True):
+                    judged[place] = replace(row.result, scores=scores)
+                    draft.take(place, judged[place])
+                if budget.made.left is not None and budget.made.left < 1:
+                    break
+            for place, (row, result) in enumerate(zip(self._rows(), results(), strict=True)):
+                yield row, work.blamed(row, judged.get(place, result))
+
+    def _rows(self) -> Iterator[Row]:
+        return rows_of_folder(self.folder, self._samples)
+
+
+def _written(score: Score) -> dict[str, Any]:
+    return {name: getattr(score, name) for name in _FIELDS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """Judges the answer of a row that was drawn; where no call is left, it stays as it is."""
+
+    scorers: tuple[MetricScorer, ...]
+    truth: AnnotatedTruth
+
+    def __call__(self, row: Row) -> _Found:
+        if row.sample is None:
+            return row.result.scores, None
+        sample = self.truth.applied(row.sample)
+        try:
+            made = rescored_result(sample, row.result, self.scorers)
+        except ModelOutageError as error:
+            if error.kind != JUDGE_BUDGET:
+                raise
+            return row.result.scores, None
+        return writable_result(sample, made, self.scorers).scores, None
 
 
 def scored_again(
@@ -330,7 +405,7 @@ def _summed_up(
 ) -> Evaluation:
     scored = summed_up(
         _with_blame(rescored_head(rows.folder, rows.scorers, rows.methods), wanted=blame),
-        rows.scored(on_progress, workers=workers, blame=blame),
+        rows.scored(on_progress, workers=workers, blame=blame, seed=seed),
         kind=kind,
         outcome=rows.folder.counts.outcome,
         rows=rows,

@@ -7,9 +7,6 @@ begun. Rows are read from the run's folder when asked for: only figures and scor
 
 from __future__ import annotations
 
-import os
-import statistics
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Self
 from rag_evaluation_framework.datasets.golden_contexts import with_sources
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.runs import (
@@ -35,11 +33,9 @@ from rag_evaluation_framework.records.runs import (
     OnProgress,
     Options,
     Progress,
-    ResourceUsage,
     RunHead,
     RunOutcome,
     SampleChoice,
-    Spread,
     evaluation_environment,
     package_versions,
 )
@@ -61,8 +57,10 @@ from rag_evaluation_framework.results.kept_data import (
     needed_documents,
     read_judge_usage,
 )
+from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_folder import (
+    JUDGE_BUDGET,
     NEW_RUN,
     RunFolder,
     Samples,
@@ -124,6 +122,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         if folder is not None:
             check_scored_alike(folder, dataset.scorers, suite.methods)
             folder = scored_as_wanted(folder, dataset.scorers, suite.methods)
+            folder = resumed_budget(folder, dataset.budget)
         if folder is None:
             folder = RunFolder.create(suite.runs_directory, _head(dataset, suite, leader=leader))
             dataset.counted.keep(folder.path)
@@ -214,21 +213,29 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     if tell is not None:
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
     judged_by = suite.methods if dataset.judge_calls else Methods()
-    blames = FoundBlames() if dataset.is_blamed else None
+    # What is judged later may change where an answer fails, so that is told at the end.
+    blames = FoundBlames() if dataset.is_blamed and dataset.budget is None else None
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
-        outcome = run_samples(
-            dataset.selection,
-            suite.target,
-            dataset.scorers,
-            folder=folder,
-            options=suite.options,
-            threads=suite.methods.threads,
-            on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
-            on_finished=None if blames is None else blames.add,
-            spending=_capped(suite),
-            blaming=None if blames is None else BLAME.get("blaming")(dataset.methods),
-            are_unchanged=dataset.is_as_it_was,
-        )
+
+        def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
+            return run_samples(
+                dataset.selection,
+                suite.target,
+                scorers,
+                folder=folder,
+                options=suite.options,
+                threads=suite.methods.threads,
+                on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
+                on_finished=None if blames is None else blames.add,
+                spending=_capped(suite),
+                blaming=None if blames is None else BLAME.get("blaming")(dataset.methods),
+                **{"are_unchanged": dataset.is_as_it_was, **wish},
+            )
+
+        if dataset.budget is None:
+            outcome = run(dataset.scorers)
+        else:
+            outcome = judged_in_part(run, dataset, folder, seed=suite.choice.seed)
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
     evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, blames)
     evaluation = replace(evaluation, target=suite.shown_target)
@@ -337,6 +344,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             "thresholds": list(map(str, dataset.thresholds)),
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.told}),
             **suite.methods.local_model,
             **(
                 {"embedding_roles": roles}
@@ -427,9 +435,10 @@ class RunSpending:
         self._told = time.monotonic()
 
     def kept_by(self, tell: Callable[[Progress], None] | None) -> Callable[[Progress], None] | None:
-        """Return what also keeps the sum, once a second under a cap: if it is killed, a resume knows it."""
+        """Return what also keeps the sum, once a second under a cap or a budget: a resume knows it then."""
         spending = self._methods.spending
-        if self._before is None or spending is None or spending.cap is None:
+        is_limited = spending is not None and (spending.cap is not None or self._methods.budget is not None)
+        if self._before is None or not is_limited:
             return tell
 
         def told(progress: Progress) -> None:
@@ -491,81 +500,24 @@ def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:
     return endpoints_in_words(then), endpoints_in_words(is_now)
 
 
-# How much memory and processor time the evaluation itself takes, measured from a thread beside it.
-#
-# Memory is what the process holds resident; the processor's share is in percent of one core. The system
-# under test is not part of it, unless it runs in this very process.
-
-_INTERVAL = 0.5
-_STATM = Path("/proc/self/statm")
-
-
-class ResourceMeter:
-    """Measures for as long as its ``with`` block lasts; ``usage`` is there afterwards."""
-
-    def __init__(self, *, interval: float = _INTERVAL) -> None:
-        self._interval = interval
-        self._memory: list[float] = []
-        self._cpu: list[float] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._measure, name="resources", daemon=True)
-
-    def __enter__(self) -> ResourceMeter:
-        self._last = (time.perf_counter(), time.process_time())
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._take()
-
-    @property
-    def usage(self) -> ResourceUsage:
-        """What was measured; there once the block has ended."""
-        return ResourceUsage(_spread(self._memory) if self._memory else None, _spread(self._cpu))
-
-    def _measure(self) -> None:
-        while not self._ended.wait(self._interval):
-            self._take()
-
-    def _take(self) -> None:
-        wall, cpu = time.perf_counter(), time.process_time()
-        passed, spent = wall - self._last[0], cpu - self._last[1]
-        self._last = (wall, cpu)
-        self._cpu.append(100 * spent / passed if passed > 0 else 0.0)
-        if (resident := _resident_megabytes()) is not None:
-            self._memory.append(resident)
-
-
-def _resident_megabytes() -> float | None:
-    try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-    except (AttributeError, OSError):  # only Linux tells it this way
-        return None
-
-
-def _spread(values: list[float]) -> Spread:
-    return Spread(
-        round(statistics.fmean(values), 1), round(max(values), 1), round(statistics.pstdev(values), 1)
-    )
-
-
 def rescored_head(
     folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods | None = None
 ) -> RunHead:
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """
-    left_out, methods = (JUDGE, READING, "support", "judge_card"), methods or Methods()
+    left_out, methods = (JUDGE, JUDGE_BUDGET, READING, "support", "judge_card"), methods or Methods()
     before = {name: value for name, value in folder.head.configuration.items() if name not in left_out}
     metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,
-        configuration={**before, "metrics": metrics, **judge_fields(methods), **methods.local_model},
+        configuration={
+            **before,
+            "metrics": metrics,
+            **judge_fields(methods),
+            **({} if methods.budget is None else {JUDGE_BUDGET: methods.budget.told}),
+            **methods.local_model,
+        },
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
 

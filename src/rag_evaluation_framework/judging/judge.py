@@ -17,7 +17,13 @@ from typing import Any, Generic, TypeVar
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import FAILURES_OF_THE_ANSWER, ChatModel, Message
 from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
-from rag_evaluation_framework.models.spending import Spending, counted_in, total_usage
+from rag_evaluation_framework.models.spending import (
+    BudgetedModel,
+    CallBudget,
+    Spending,
+    counted_in,
+    total_usage,
+)
 from rag_evaluation_framework.models.structured import ask
 from rag_evaluation_framework.records.samples import Usage
 
@@ -229,6 +235,11 @@ class Judge:
     def counted_in(self, spending: Spending) -> Judge:
         """Return the same judge, whose models count and are capped by a total."""
         models = (counted_in(model, spending) for model in self.models)
+        return Judge(*models, votes=self.votes, max_characters=self.max_characters)
+
+    def within(self, calls: CallBudget) -> Judge:
+        """Return the same judge, whose models may be put so many calls together."""
+        models: Any = (BudgetedModel(model, calls) for model in self.models)
         return Judge(*models, votes=self.votes, max_characters=self.max_characters)
 
     @property

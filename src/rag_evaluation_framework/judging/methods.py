@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from rag_evaluation_framework.components import EMBEDDERS, JUDGES, component_from
-from rag_evaluation_framework.errors import MissingKeyError, UsageError
+from rag_evaluation_framework.errors import MissingKeyError, UsageError, shown
 from rag_evaluation_framework.extensions import (
     Dialect,
     Embedder,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.rubrics import Rubric
     from rag_evaluation_framework.models.chat import ChatModel
-    from rag_evaluation_framework.models.spending import Spending
+    from rag_evaluation_framework.models.spending import CallBudget, Spending
     from rag_evaluation_framework.records.scores import SupportMethod
 
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
@@ -61,6 +61,7 @@ for _name, _place in {
     "client": "models.clients:as_chat_model",
     "memory": "models.memory:RememberingModel",
     "spending": "models.spending:Spending",
+    "calls": "models.spending:CallBudget",
 }.items():
     _PARTS.register(_name, f"rag_evaluation_framework.{_place}")
 
@@ -92,6 +93,34 @@ class LatestOf(Generic[T]):
             return self._kept[key][-1]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBudget:
+    """How much is judged: as many samples as so many ``calls`` buy, or until every interval of a judged
+    metric is ± ``precision`` narrow, whatever comes first. ``made`` counts the calls.
+    """
+
+    calls: int | None = None
+    precision: float | None = None
+    made: CallBudget | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        calls, precision = self.calls, self.precision
+        if calls is not None and (not isinstance(calls, int) or isinstance(calls, bool) or calls < 1):
+            raise UsageError(f"judge_budget: expected a whole number of calls above 0, got {shown(calls)}")
+        is_number = isinstance(precision, int | float) and not isinstance(precision, bool)
+        if precision is not None and not (is_number and precision > 0):
+            raise UsageError(f"precision: expected half the width of an interval, got {shown(precision)}")
+
+    def __bool__(self) -> bool:
+        return self.calls is not None or self.precision is not None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a run's head says of it."""
+        told = {"calls": self.calls, "precision": self.precision}
+        return {name: value for name, value in told.items() if value is not None}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Methods:
     """The judge, its rubric, the embedder and the documents to score with; ``None`` for what is not there.
@@ -107,6 +136,8 @@ class Methods:
     """Who decides what supports what; by default the judge does where there is one, else words."""
     spending: Spending | None = None
     """What the judge has cost so far."""
+    budget: JudgeBudget | None = None
+    """How much the judge may be asked; without one, about every answer."""
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
     _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -198,6 +229,10 @@ class JudgeSettings:
     """The folder in which verdicts are remembered, so that nothing is asked twice."""
     concurrency: int = 16
     timeout: float = 60.0
+    budget: int | None = None
+    """How many calls may be made; which answers they are about is drawn."""
+    precision: float | None = None
+    """How narrow the intervals are to become, as half their width; then no more answers are judged."""
 
 
 JudgeLike: TypeAlias = "str | JudgeSettings | ChatModel | Judge"
@@ -212,11 +247,13 @@ def opened_methods(
     support: str | SupportMethod | None = None,
     declared: JudgeSettings | None = None,
     spending: Spending | None = None,
+    budget: JudgeBudget | None = None,
 ) -> Iterator[Methods]:
     """Set up what answers are scored with; the models that were opened for it are closed at the end.
 
     Settings given as a mapping replace, each by itself, those that are ``declared``. What the judge costs is
-    added to ``spending``; if that has a cap, every model needs a price.
+    added to ``spending``; if that has a cap, every model needs a price. A ``budget`` takes the place of that
+    in the settings.
     """
     given = _judge_given(judge, declared)
     settings = given if isinstance(given, JudgeSettings) else JudgeSettings()
@@ -231,6 +268,12 @@ def opened_methods(
             given = _PARTS.get("panel")(_PARTS.get("client")(given))
         if spending is not None and given is not None and not settings.models:
             given = given.counted_in(spending)
+        budget = budget or JudgeBudget(calls=settings.budget, precision=settings.precision) or None
+        if budget is not None and given is None:
+            raise UsageError(f"a budget for the judge needs a judge: {HOW_TO_JUDGE}")
+        if budget is not None:
+            budget = replace(budget, made=_PARTS.get("calls")())
+            given = given.within(budget.made)
         yield Methods(
             judge=given,
             spending=spending,
@@ -239,6 +282,7 @@ def opened_methods(
             corpus=corpus,
             support=_PARTS.get("support")(support, given) if isinstance(support, str) else support,
             threads=settings.concurrency,
+            budget=budget,
         )
 
 
@@ -257,7 +301,7 @@ def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSet
         return declared if given is None else given
     if declared is not None or given.get("models"):
         return replace(declared or JudgeSettings(), **given)
-    if any(name in given for name in ("url", "key_env", "votes", "rubric")):
+    if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision")):
         raise UsageError("expected --judge-model beside the other options of a judge, got none")
     return None
 

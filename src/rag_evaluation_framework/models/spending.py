@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluation_framework.errors import MAX_COST, ModelOutageError, UsageError, shown
+from rag_evaluation_framework.errors import JUDGE_BUDGET, MAX_COST, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.records.samples import Usage
 
@@ -187,6 +187,55 @@ class CountedModel:
         """Tell a model that remembers that a completion was useless."""
         if (forget := getattr(self._model, "forget", None)) is not None:
             forget(messages, schema=schema, draw=draw)
+
+
+class CallBudget:
+    """How many calls may still be made, which many threads may ask; without a number, any.
+
+    Remembered completions take nothing of it, nor does a call that brings none.
+    """
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.made = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        """Take one call; :class:`ModelOutageError` ``judge-budget`` where there is none left."""
+        with self._lock:
+            if self.left is not None and self.left < 1:
+                raise ModelOutageError(JUDGE_BUDGET, "all calls of --judge-budget are made")
+            self.left = None if self.left is None else self.left - 1
+            self.made += 1
+
+    def give_back(self) -> None:
+        """Count a call that was taken as not made."""
+        with self._lock:
+            self.left = None if self.left is None else self.left + 1
+            self.made -= 1
+
+
+class BudgetedModel:
+    """Fulfils ``ChatModel``: a model that may be put so many calls; all else is the model's own."""
+
+    def __init__(self, model: ChatModel, calls: CallBudget) -> None:
+        self._model, self._calls = model, calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        self._calls.take()
+        is_made = False
+        try:
+            completion = self._model.chat(messages, schema=schema, draw=draw)
+            is_made = not completion.is_cached
+        finally:
+            if not is_made:
+                self._calls.give_back()
+        return completion
 
 
 def counted_in(model: ChatModel, spending: Spending) -> ChatModel:

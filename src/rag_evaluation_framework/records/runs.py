@@ -283,7 +283,8 @@ class RunCounts:
     """How many samples a run has, how many are finished, and how many of those failed.
 
     ``rescorable`` samples are finished too, but lack scores that a resume may add. ``reaskable`` ones failed
-    because the target could not be reached or turned the caller away: a resume asks them again.
+    because the target could not be reached or turned the caller away: a resume asks them again. A run that
+    ``awaits_judge`` has all answers, and not yet all verdicts that its budget buys.
     """
 
     total: int
@@ -291,6 +292,7 @@ class RunCounts:
     failed: int
     rescorable: int
     reaskable: int
+    awaits_judge: bool = False
 
     @property
     def remaining(self) -> int:
@@ -299,7 +301,7 @@ class RunCounts:
     @property
     def outcome(self) -> RunOutcome:
         """How a run that nobody goes on with has ended."""
-        is_complete = not self.remaining
+        is_complete = not self.remaining and not self.awaits_judge
         return RunOutcome(
             completed=is_complete,
             interrupted=False,

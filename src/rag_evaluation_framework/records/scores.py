@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -19,6 +19,11 @@ ENDPOINT_ERROR = "endpoint_error"
 
 NO_CONTEXTS = "no contexts: neither the system nor the dataset gave any"
 """Why a score is skipped that applies, and would be there had the system said what it retrieved."""
+
+NOT_DRAWN = "not drawn for the judge"
+"""Why a sample is not judged whose like were, under a budget of calls."""
+CHEAP_SCORE = "cheap_score"
+"""The key under which the details of a score that can be drawn for a judge say what a cheap method gave."""
 
 NOT_ANSWERED = {
     "refused": "the answer refuses",
@@ -68,6 +73,19 @@ class Score:
         """Whether it failed only because a model's endpoint did: scored later, it may have a value."""
         return self.status == "failed" and ENDPOINT_ERROR in self.details
 
+    @property
+    def is_undrawn(self) -> bool:
+        """Whether it was not drawn for the judge: what a judge would say is not known, and stays so."""
+        return self.status == "skipped" and self.reason == NOT_DRAWN
+
+    def succeeded_by(self, made: Score | None) -> Score:
+        """Return the score that was made again, with what a cheap method gave before it was judged."""
+        if made is None:
+            return self
+        if CHEAP_SCORE not in self.details or CHEAP_SCORE in made.details:
+            return made
+        return replace(made, details={**made.details, CHEAP_SCORE: self.details[CHEAP_SCORE]})
+
     @classmethod
     def scored(
         cls, metric: str, value: float, *, method: str, details: Mapping[str, Any] | None = None
@@ -76,9 +94,11 @@ class Score:
         return cls(metric=metric, method=method, status="scored", value=float(value), details=details or {})
 
     @classmethod
-    def skipped(cls, metric: str, reason: str, *, method: str) -> Score:
+    def skipped(
+        cls, metric: str, reason: str, *, method: str, details: Mapping[str, Any] | None = None
+    ) -> Score:
         """Return the score of a sample to which the metric does not apply."""
-        return cls(metric=metric, method=method, status="skipped", reason=reason)
+        return cls(metric=metric, method=method, status="skipped", reason=reason, details=details or {})
 
     @classmethod
     def failed(

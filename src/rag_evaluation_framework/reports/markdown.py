@@ -168,9 +168,8 @@ def _figure_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]], st
             value = figure(each.value, each.interval, bound=check.bound if check else None)
             interval = interval_text(each.interval, each.value)
             told = f"{needs}, {status}" if needs else ""
-            counts = f"{each.n_scored:,}"
             rows.append([*([escaped(name)] if several else []), escaped(each.metric), value, interval])
-            rows[-1] += [escaped(told), counts, by(each.method)]
+            rows[-1] += [escaped(told), each.answers, by(each.method)]
             if check is not None or not verdict_of(evaluation).checks:
                 said.append(f"{each.metric} {value}" + (f" {status}" if status else ""))
     part_is = "system" if evaluation.parts_are == "systems" else "dataset"

@@ -329,13 +329,14 @@ def _figure_cells(evaluation: Evaluation, name: str, part: Evaluation, each: Fig
     yield _cell(ends, "number")
     is_bad = status.startswith(("missed", "not evaluated"))
     yield _cell(together([f"{needs} ", element("span", status, class_="bad" if is_bad else None)]))
-    yield _cell(_counted_by(each.n_scored, each.method), "dim")
+    yield _cell(_counted_by(each.n_scored if each.judged is None else each.answers, each.method), "dim")
 
 
-def _counted_by(number: int, method: str | None) -> str:
+def _counted_by(number: int | str, method: str | None) -> str:
     told = "" if method is None else by(method)
     beside = f", {told}" if told in ("exact", "timing") else f", by {told}"
-    return counted(number, "answer") + (beside if told else "")
+    answers = counted(number, "answer") if isinstance(number, int) else f"{number} answers"
+    return answers + (beside if told else "")
 
 
 def _cases(evaluation: Evaluation) -> Iterator[Html]:

@@ -161,6 +161,8 @@ def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: b
     values = list(run.columns.scored(each.metric).values()) if is_known else []
     heights = _heights(values) if is_share else []
     counts = [each.n_scored, each.n_scored + each.n_skipped + each.n_failed]
+    if each.judged is not None:
+        counts = [each.n_scored, each.judged.n]
     written, ends = (
         figure(value, interval, bound=bound.bound if bound else None),
         interval_text(interval, value),

@@ -287,7 +287,7 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
                     screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else "",
                     interval_text(each.interval, each.value),
                     *needs_cells(check),
-                    f"{each.n_scored:,}",
+                    each.answers,
                     by(each.method),
                     meaning(each.metric),
                 ]
@@ -478,7 +478,7 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
 
 
 def _counted(each: Figure) -> str:
-    told = [f"{each.n_scored:,} scored"]
+    told = [f"{each.answers} {'scored' if each.judged is None else 'judged, the others not drawn'}"]
     told += [
         f"{reason.count:,} {'failed' if reason.status == 'failed' else 'do not apply'} "
         f"({one_line(reason.reason, 120)})"

@@ -21,8 +21,9 @@ from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.comparison import metric_sections
+from rag_evaluation_framework.results.drawn_scores import draws_by_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id, sample_passes
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
@@ -36,7 +37,7 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
-from rag_evaluation_framework.results.summaries import PERFORMANCE
+from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
@@ -160,6 +161,7 @@ def side_of(
         metrics=metrics,
         thresholds=bounds,
         edited=before.edited(samples),
+        drawn=(draws_by_id(before.results(), is_higher_better), draws_by_id(after(), is_higher_better)),
     )
 
 
@@ -188,6 +190,7 @@ def standing_of(result: SampleResult, bounds: Sequence[Threshold], metrics: Cont
             for each in result.scores
             if each.metric in metrics and each.value is not None
         },
+        undrawn=frozenset(each.metric for each in result.scores if each.is_undrawn),
     )
 
 
@@ -330,7 +333,7 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
 # What is kept of an evaluation for later ones to be compared with.
 
 _TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split", "pass")
-_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics")
+_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics", "metric_details")
 
 
 def baseline_path(name: str) -> Path:
@@ -375,5 +378,9 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
             for query in document["query_results"]:
                 query.update(query_id=f"{part.name}/{query['query_id']}", split=part.name)
     queries = [query for document in documents for query in document["query_results"]]
+    for query in queries:  # of the details, only how samples were drawn to be judged
+        told = query.pop("metric_details", {})
+        drawn = {name: {CHEAP_SCORE: each[CHEAP_SCORE]} for name, each in told.items() if CHEAP_SCORE in each}
+        query.update({"metric_details": drawn} if drawn else {})
     whole["query_results"] = [{key: query[key] for key in _OF_A_QUERY if key in query} for query in queries]
     return whole

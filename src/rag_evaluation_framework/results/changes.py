@@ -108,6 +108,7 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
             version = part.head.metric_versions.get(metric)
             found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
             found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
+            _add_draws(found, part, metric, prefix)
     head = evaluation.head
     return ScoredRun(
         name=name,
@@ -115,6 +116,20 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
         dataset_hash=head.dataset_hash,
         metrics={metric: found for metric, found in metrics.items() if found.values},
     )
+
+
+def _add_draws(found: ScoredMetric, part: Evaluation, metric: str, prefix: str) -> None:
+    """Add how the samples of a part were drawn; strata of several parts are others, and so are numbered."""
+    draws, known = part.columns.draws.get(metric), found.draws
+    if draws is None and known is None and not prefix:
+        return
+    used = max(map(abs, (known or {}).values()), default=0)
+    if draws is None:
+        here = dict.fromkeys(part.columns.scored(metric), 1)
+    else:
+        here = dict(zip(part.columns.ids, draws.tolist(), strict=True))
+    numbered = {prefix + name: at + used if at > 0 else at - used for name, at in here.items() if at}
+    found.draws = {**(known or {}), **numbered}
 
 
 def as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
@@ -295,7 +310,9 @@ def _scored_once(old: _Answers, new: _Answers, edited: Container[Key], metric: s
     """Yield the samples of both runs that only one of them scores by a metric."""
     for key, before in old.standings.items():
         after = new.standings.get(key)
-        if after is not None and key not in edited and (metric in before.values) != (metric in after.values):
+        if after is None or key in edited or metric in before.undrawn | after.undrawn:
+            continue
+        if (metric in before.values) != (metric in after.values):
             yield key
 
 

@@ -14,6 +14,7 @@ from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric, known_metric, without_parameters
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.drawn_scores import PARTLY, paired_judgings
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
@@ -28,6 +29,7 @@ from rag_evaluation_framework.statistics.paired import (
     wilcoxon_test,
     wins_ties_losses,
 )
+from rag_evaluation_framework.statistics.partly_judged import mean_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
 RULES = "rules"
@@ -339,6 +341,8 @@ class ScoredMetric:
     version: int | None
     higher_is_better: bool
     values: dict[str, float] = field(default_factory=dict)
+    draws: dict[str, int] | None = None
+    """How the samples were drawn, where only some of them were judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,6 +401,8 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
     versions = _mapping(_mapping(document.get("metadata")).get("metric_versions"))
     metrics: dict[str, ScoredMetric] = {}
     for query_id, metric, value in _individual_scores(document):
+        if "n_population" in figures.get(metric, {}):
+            continue  # of the samples drawn alone: their mean is not that of the run
         if metric not in metrics:
             figure = figures.get(metric, {})
             method = figure.get("method")
@@ -516,12 +522,32 @@ def compare_scored(
 def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:
     """Compare two runs on one metric, even if they are not comparable; ``wish`` says how it is tested."""
     before, after = baseline.metrics[metric], contender.metrics[metric]
-    return _compare(
+    plain = _compare(
         metric,
         (baseline.name, before.values),
         (contender.name, after.values),
         higher_is_better=before.higher_is_better,
         **wish,
+    )
+    return plain if before.draws is None and after.draws is None else _of_all(plain, before, after)
+
+
+def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) -> MetricComparison:
+    """Return the comparison of runs that were judged in part: the means are those of all their samples."""
+    first, second = paired_judgings(
+        before.values, after.values, first_draws=before.draws, second_draws=after.draws
+    )
+    found = mean_difference(second, first, confidence=1 - plain.alpha)
+    return replace(
+        plain,
+        baseline_mean=first.value,
+        contender_mean=second.value,
+        difference=second.value - first.value,
+        interval=None if found is None else found.interval,
+        p_value=None if found is None else found.p_value,
+        test="t, stratified and paired: judged in part",
+        effect_size=None,
+        smallest_detectable=None if found is None else found.shown_from,
     )
 
 
@@ -554,8 +580,9 @@ def data_differences(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]
 def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -> Iterator[str]:
     """Yield how one metric's scores were made differently."""
     before, after = baseline.metrics[metric], contender.metrics[metric]
-    if before.method and after.method and before.method != after.method:
-        yield f"{metric} was scored by different methods ({before.method} and {after.method})"
+    then, now = ((each.method or "").removesuffix(PARTLY) for each in (before, after))
+    if then and now and then != now:
+        yield f"{metric} was scored by different methods ({then} and {now})"
     elif before.version and after.version and before.version != after.version:
         yield f"{metric} was scored by different versions ({before.version} and {after.version})"
 

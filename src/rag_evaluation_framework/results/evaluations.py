@@ -364,10 +364,10 @@ class Evaluation:
             for kind, value in groups_of(row.sample):
                 groups.setdefault(kind, {}).setdefault(value, RunTotals()).add(row.result)
         directions = {name: figure.higher_is_better for name, figure in self.metrics.items()}
-        intervals = intervals_of(self.head)
+        intervals, whole = intervals_of(self.head), self.columns
         return {
             kind: {
-                value: totals.figures(intervals=intervals, directions=directions)
+                value: totals.figures(intervals=intervals, directions=directions, whole=whole)
                 for value, totals in values.items()
             }
             for kind, values in groups.items()

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
+from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
+from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.display import short_repr
 
@@ -31,9 +35,10 @@ class Gate:
     """What is demanded of an evaluation. A gate that is off shows its checks and fails nothing.
 
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
-    be evaluated. Against a baseline more than ``max_regressions`` samples that got worse fail, and so does a
-    drop that may be ``max_drop`` or more; what is undecided passes, unless ``on_undecided`` is ``fail``. A
-    threshold that was not evaluated, or ``baseline``, may be ``waived`` by name.
+    be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than
+    ``max_regressions`` samples that got worse fail, and so does a drop that may be ``max_drop`` or more; what
+    is undecided passes, unless ``on_undecided`` is ``fail``. A threshold that was not evaluated, or
+    ``baseline``, may be ``waived`` by name.
     """
 
     thresholds: tuple[Threshold, ...] = ()
@@ -147,11 +152,25 @@ class Gate:
         if figure.value is None:
             return f"nothing was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
         lacking = sum(each.count for each in figure.reasons if each.reason == NO_CONTEXTS)
+        if figure.judged is not None:
+            return self._too_few_judged(figure, figure.judged, lacking + unfinished)
         applies = figure.n_scored + figure.n_failed + lacking + unfinished
         if figure.n_scored >= self.min_scored * applies:
             return None
         needed = f"at least {self.min_scored:.4g} of them are needed"
         return f"{figure.n_scored:,} of {counted(applies, 'sample')} scored, and {needed}"
+
+    def _too_few_judged(self, figure: Figure, part: JudgedPart, missing: int) -> str | None:
+        """Say that what was drawn does not tell of all; those drawn stand for others that failed as well."""
+        if figure.interval is None:
+            verdicts = counted(figure.n_scored, "verdict")
+            return f"{verdicts} cannot tell the mean of {part.n:,}: at least {FEWEST_TO_TELL} are needed"
+        applies = part.n + figure.n_failed - part.failed + missing
+        told = part.n * (1 - part.failed / part.drawn) if part.drawn else 0.0
+        if told >= self.min_scored * applies:
+            return None
+        share = f"at least {self.min_scored:.4g} of them are needed"
+        return f"verdicts stand for {round(told):,} of {counted(applies, 'sample')}, and {share}"
 
     def _waived(self, check: Check) -> Check:
         return replace(check, excuse="waived") if check.is_open and check.metric in self.waive else check
@@ -279,6 +298,8 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
         return False
     if _lacks_a_score(result, bounds):
         return False if _is_empty(result.response) else None
+    if any(score.is_undrawn for score, _ in _counted(result, bounds)):
+        return None
     return True if _values(result, bounds) else None
 
 
@@ -308,6 +329,8 @@ class PassCounter:
     unmeasured: int = 0
     undecided: int = 0
     errors: int = 0
+    standings: bytearray = field(default_factory=bytearray)
+    """Of each sample in its order: 1 passes, 0 fails, 2 is neither known to."""
 
     def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows, each as soon as it is counted."""
@@ -319,6 +342,7 @@ class PassCounter:
         """Add one result."""
         self.errors += has_error(result)
         verdict = sample_passes(result, self.bounds)
+        self.standings.append(2 if verdict is None else int(verdict))
         if verdict is None and _lacks_a_score(result, self.bounds):
             self.unmeasured += 1
         elif verdict is None:
@@ -342,12 +366,37 @@ class PassCounter:
             method=PASS_METHOD,
         )
 
+    def rate_of_all(self, draws: Sequence[Draws], *, confidence: float = 0.95) -> Figure:
+        """Return ``pass_rate`` where metrics that decide it were judged in part: that of all samples.
+
+        Samples that no draw is about are known, and count as they are.
+        """
+        strata = np.abs(np.stack(draws)).max(axis=0)
+        is_drawn = (np.stack(draws) >= 0).all(axis=0)
+        strata[strata == 0] = strata.max() + 1
+        told = np.array([0.0, 1.0, np.nan])[np.frombuffer(bytes(self.standings), dtype=np.uint8)]
+        signed = np.where(is_drawn, strata, -strata).astype(np.int8)
+        found, part = estimated(signed, told, is_share=True, confidence=confidence)
+        rate = self.rate(confidence=confidence)
+        n_open = int((~is_drawn & np.isnan(told)).sum())
+        return replace(
+            rate,
+            value=None if found is None else found.value,
+            interval=None if found is None else found.interval,
+            n_scored=0 if found is None else found.n_judged,
+            n_skipped=max(rate.n_skipped - n_open, 0),
+            method=f"{rate.method}{PARTLY}",
+            judged=part,
+        )
+
 
 def with_pass_rate(evaluation: Evaluation, passes: PassCounter) -> Evaluation:
     """Add what was counted while a run was summed up: the share that passes, and errors."""
+    drawn = evaluation.columns.draws
+    draws = [drawn[bound.metric] for bound in passes.bounds if bound.metric in drawn]
     return replace(
         evaluation,
-        metrics={**evaluation.metrics, PASS_RATE: passes.rate()},
+        metrics={**evaluation.metrics, PASS_RATE: passes.rate_of_all(draws) if draws else passes.rate()},
         counts=replace(evaluation.counts, errors=passes.errors),
     )
 

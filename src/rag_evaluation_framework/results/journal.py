@@ -15,9 +15,10 @@ torn end. What is not intact is of two kinds:
   when the user says so; what it held is then asked again.
 
 A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
-later line with the same answer and new scores wins; if the sample itself failed because the target could not
-be reached or turned the caller away, any later line wins. Otherwise the first line wins, and a second one
-that differs is reported as an inconsistency.
+later line with the same answer and new scores wins, and so it does if the sample was not drawn for the judge
+in the first; if the sample itself failed because the target could not be reached or turned the caller away,
+any later line wins. Otherwise the first line wins, and a second one that differs is reported as an
+inconsistency.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from rag_evaluation_framework.records.runs import (
     timing_from,
 )
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.records.scores import NOT_DRAWN
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'
@@ -82,6 +84,7 @@ class _GlancedDetails(msgspec.Struct):
 class _GlancedScore(msgspec.Struct):
     metric: str
     status: str = ""
+    reason: str = ""
     details: msgspec.Raw = msgspec.Raw(b"{}")
 
     @property
@@ -127,6 +130,11 @@ class Glance(msgspec.Struct):
     def may_be_rescored(self) -> bool:
         """Whether there is an answer, and a score is missing only because a model's endpoint failed."""
         return not self.failed and any(score.may_be_retried for score in self.result.scores)
+
+    @property
+    def is_undrawn(self) -> bool:
+        """Whether a score is missing only because the sample was not drawn for the judge."""
+        return any(score.reason == NOT_DRAWN for score in self.result.scores)
 
     @property
     def metrics(self) -> set[str]:
@@ -243,6 +251,8 @@ class JournalIndex:
     """The metrics of the first entry, ``None`` in an empty journal."""
     rescorable: set[int] = field(default_factory=set)
     """The samples that have an answer, and scores that failed only because a model's endpoint did."""
+    undrawn: set[int] = field(default_factory=set)
+    """The samples that were not drawn for the judge, so far."""
     reaskable: set[int] = field(default_factory=set)
     """The samples that have no answer for a reason that says nothing about them, such as a wrong key."""
     problems: list[Issue] = field(default_factory=list)
@@ -389,6 +399,7 @@ def glanced(content: bytes | None, total: int) -> Glance | None:
 def _place(index: JournalIndex, glance: Glance, offset: int) -> None:
     index.offsets[glance.index] = offset
     (index.rescorable.add if glance.may_be_rescored else index.rescorable.discard)(glance.index)
+    (index.undrawn.add if glance.is_undrawn else index.undrawn.discard)(glance.index)
     (index.reaskable.add if glance.may_be_asked_again else index.reaskable.discard)(glance.index)
 
 
@@ -403,7 +414,7 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
 
 def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
     """Tell whether the line has new scores for the same answer as its sample's earlier line."""
-    if glance.index not in index.rescorable:
+    if glance.index not in index.rescorable and glance.index not in index.undrawn:
         return False
     before = _content_at(file, index.offsets[glance.index])
     return bool(_result_of(before)["response"] == _result_of(content)["response"])

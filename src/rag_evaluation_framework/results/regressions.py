@@ -16,6 +16,7 @@ from typing import Literal
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
 from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
 from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
 from rag_evaluation_framework.statistics.paired import (
@@ -25,6 +26,7 @@ from rag_evaluation_framework.statistics.paired import (
     paired_randomisation_test,
     repeated_flips_p_value,
 )
+from rag_evaluation_framework.statistics.partly_judged import Judging, mean_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
 FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
@@ -38,12 +40,14 @@ class Standing:
     """How one sample stands in a run: whether it was answered, whether it passes, its scores by metric.
 
     ``answers`` says of one that was asked several times how many answers pass, and of how many that is known.
+    ``undrawn`` are the metrics by which it was not drawn to be judged.
     """
 
     answered: bool
     passes: bool | None
     values: Mapping[str, float]
     answers: tuple[int, int] | None = None
+    undrawn: frozenset[str] = frozenset()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -57,7 +61,8 @@ class Side:
 
     ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
     one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``edited`` are samples whose
-    content has changed: they pair with nothing.
+    content has changed: they pair with nothing. ``drawn`` has for metrics that were judged in part how the
+    samples were drawn, before and now.
     """
 
     dataset: str
@@ -66,6 +71,7 @@ class Side:
     metrics: Mapping[str, bool]
     thresholds: Sequence[Threshold] = ()
     edited: frozenset[str] = frozenset()
+    drawn: tuple[Mapping[str, DrawsById], Mapping[str, DrawsById]] = ({}, {})
 
     @property
     def gated(self) -> list[str]:
@@ -91,6 +97,8 @@ class Side:
             after = self._after(sample_id)
             if after is None:
                 yield sample_id, "gone"
+            elif decides and None in (before.passes, after.passes) and (before.undrawn or after.undrawn):
+                yield sample_id, "nothing"
             elif decides:
                 yield sample_id, _passing(before.passes, after.passes)
             else:
@@ -107,6 +115,18 @@ class Side:
             if metric in after.values
         ]
 
+    def judgings(self, metric: str) -> tuple[Judging, Judging] | None:
+        """Return what was judged before and now by a metric that was judged in part; ``None`` of others."""
+        draws = [each.get(metric) for each in self.drawn]
+        if draws == [None, None]:
+            return None
+        before, after = (
+            {name: each.values[metric] for name, each in side.items() if metric in each.values}
+            for side in (self.before, {name: self.after[name] for name in self.after.keys() - self.edited})
+        )
+        first, second = draws
+        return paired_judgings(before, after, first_draws=first, second_draws=second)
+
     def _after(self, sample_id: str) -> Standing | None:
         return None if sample_id in self.edited else self.after.get(sample_id)
 
@@ -114,6 +134,8 @@ class Side:
         """Tell how a sample moved by its first metric; an answer that is missing is worse than any."""
         if not before.answered or not after.answered:
             return _moved(after.answered - before.answered)
+        if primary in before.undrawn | after.undrawn:
+            return "nothing"
         if primary not in before.values or primary not in after.values:
             return "nothing" if primary not in before.values and primary not in after.values else "unpaired"
         change = after.values[primary] - before.values[primary]
@@ -260,7 +282,14 @@ def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) ->
     gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
     tested = [(side, metric, pairs) for side, metric, pairs in gated if pairs]
     fallen, risen = (
-        iter(holm([_one_sided(pairs, side.metrics[metric] == down, seed) for side, metric, pairs in tested]))
+        iter(
+            holm(
+                [
+                    _one_sided(side, metric, pairs, side.metrics[metric] == down, seed)
+                    for side, metric, pairs in tested
+                ]
+            )
+        )
         for down in (True, False)
     )
     return tuple(
@@ -271,7 +300,12 @@ def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) ->
     )
 
 
-def _one_sided(pairs: list[tuple[float, float]], down: bool, seed: int) -> float:
+def _one_sided(side: Side, metric: str, pairs: list[tuple[float, float]], down: bool, seed: int) -> float:
+    if (judgings := side.judgings(metric)) is not None:
+        found = mean_difference(judgings[1], judgings[0])
+        if found is None or found.p_value is None:
+            return 1.0
+        return found.p_value / 2 if (found.value < 0) == down else 1.0 - found.p_value / 2
     before, now = (list(each) for each in zip(*pairs, strict=True))
     first, second = (now, before) if down else (before, now)
     return paired_randomisation_test(first, second, seed=seed, looks="down").p_value
@@ -287,9 +321,20 @@ def _gated_metric(
 ) -> GatedMetric:
     differences = [now - before for before, now in pairs]
     sign = 1.0 if side.metrics[metric] else -1.0
-    gain = sign * exact_mean(differences)
+    means = exact_mean([before for before, _ in pairs]), exact_mean([now for _, now in pairs])
+    interval, drop = None, None
+    if (judgings := side.judgings(metric)) is not None:
+        means = judgings[0].value, judgings[1].value
+        found, wide = (mean_difference(judgings[1], judgings[0], confidence=each) for each in (0.95, 0.9))
+        interval = None if found is None else found.interval
+        ends = None if wide is None else wide.interval
+        drop = None if ends is None else -ends.low if sign > 0 else ends.high
+    else:
+        interval = mean_interval(differences, method="bootstrap", seed=seed)
+        drop = _largest_fall([-sign * each for each in differences])
+    gain = sign * (exact_mean(differences) if judgings is None else means[1] - means[0])
     finding: Movement | Literal["same"]
-    if not any(differences):
+    if not any(differences) and not gain:
         finding = "same"
     elif gain < 0 and p_values[0] <= levels[0]:
         finding = "worse"
@@ -301,12 +346,12 @@ def _gated_metric(
         dataset=side.dataset,
         metric=metric,
         n=len(pairs),
-        before=exact_mean([before for before, _ in pairs]),
-        now=exact_mean([now for _, now in pairs]),
-        interval=mean_interval(differences, method="bootstrap", seed=seed),
+        before=means[0],
+        now=means[1],
+        interval=interval,
         p_adjusted=p_values[0],
         finding=finding,
-        drop=_largest_fall([-sign * each for each in differences]),
+        drop=drop,
     )
 
 

@@ -166,6 +166,7 @@ class _KeptFigures:
     ids: tuple[str, ...]
     values: dict[str, str]
     statuses: dict[str, str]
+    draws: dict[str, str]
     short: str
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
@@ -175,11 +176,14 @@ class _KeptFigures:
             name: np.frombuffer(base64.b64decode(each), dtype=np.uint8)
             for name, each in self.statuses.items()
         }
+        draws = {
+            name: np.frombuffer(base64.b64decode(each), dtype=np.int8) for name, each in self.draws.items()
+        }
         return Evaluation(
             head=head,
             metrics={figure.metric: figure for figure in self.metrics},
             counts=self.counts,
-            columns=Columns(self.ids, values, statuses),
+            columns=Columns(self.ids, values, statuses, draws),
             performance=self.performance,
             intervals=self.intervals,
             blame=self.blame,
@@ -230,6 +234,7 @@ def _keep_figures(evaluation: Evaluation) -> None:
         ids=columns.ids,
         values={name: _text(np.asarray(each).tobytes()) for name, each in columns.values.items()},
         statuses={name: _text(np.asarray(each).tobytes()) for name, each in columns.statuses.items()},
+        draws={name: _text(np.asarray(each).tobytes()) for name, each in columns.draws.items()},
         short=_text(rows.places.tobytes()),
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything

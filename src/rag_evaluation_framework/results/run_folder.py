@@ -9,6 +9,7 @@
     ├── journal.jsonl   a checksummed line for each finished sample
     ├── lock            who works on the run now
     ├── judge_usage.json  what its judge has cost so far, if it has one
+    ├── judged.json     how many samples were drawn for the judge, once a budget for it is used up
     ├── blame.jsonl     where each answer failed, if the evaluation blames answers
     ├── documents.jsonl.zst  the documents that were needed or retrieved, once the run is complete
     ├── verdict.json    what was decided: the gate's verdict, thresholds, warnings
@@ -18,21 +19,19 @@ The list of samples guards a resume. Samples pair by id; the same samples in ano
 anything added, removed or edited is refused with the counts. Where a sample was read (its file and line) is
 not part of its fingerprint.
 
-A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
-*incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may still
-lack scores that a resume adds (``RunCounts.rescorable``), and answers that it asks for again
-(``RunCounts.reaskable``).
+A run is *running* while a living process holds its lock, *complete* when every sample is in the journal and,
+under a budget for the judge, all that was drawn is judged, *incomplete* when it can be resumed, and *broken*
+when a file in it cannot be read. A complete run may still lack scores that a resume adds
+(``RunCounts.rescorable``), and answers that it asks for again (``RunCounts.reaskable``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -58,12 +57,11 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import (
-    BINARY,
     atomic_writer,
-    lock_taken,
     sync_folder,
     write_bytes_atomically,
 )
+from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
@@ -288,54 +286,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
-# One process at a time works on a run. The lock says which; a dead process holds none.
-
-# Whoever asks whether a run is held takes its lock for an instant; that is waited out.
-_PATIENCE = 0.5
-_INSTANT = 0.05
-# Where a lock keeps others from reading what it covers, that is the first byte, which says nothing.
-_OWNER_STARTS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class LockOwner:
-    """The process that works on a run."""
-
-    pid: int
-    host: str
-    started: str
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {self.started}"
-
-
-def _take(descriptor: int, path: Path) -> None:
-    try:
-        is_taken = lock_taken(descriptor, patience=_PATIENCE)
-    except OSError as error:
-        raise refused("lock", path, error) from error
-    if not is_taken:
-        raise UsageError(f"run {path.parent.name} is being worked on by {_written_owner(descriptor)}")
-
-
-def _opened_lock(path: Path) -> int:
-    """Open a lock to look at it: for writing where that is allowed, since some systems lock no other."""
-    flags = BINARY | getattr(os, "O_NONBLOCK", 0)
-    try:
-        return os.open(path, os.O_RDWR | flags)
-    except OSError:
-        return os.open(path, os.O_RDONLY | flags)
-
-
-def _written_owner(descriptor: int) -> LockOwner:
-    try:
-        os.lseek(descriptor, _OWNER_STARTS, os.SEEK_SET)
-        return msgspec.json.decode(os.read(descriptor, 4096), type=LockOwner)
-    except (msgspec.DecodeError, OSError):
-        # Its owner took it this instant and has not written its name yet.
-        return LockOwner(0, "an unknown host", "just now")
-
-
 RunState = Literal["running", "incomplete", "complete", "broken"]
 
 NEW_RUN = "new"
@@ -345,6 +295,9 @@ DEFAULT_RUNS_DIRECTORY = Path("runs")
 
 CELLS = "cells"
 """What only the head of a sweep has: the names of its cells, each a run in a folder inside."""
+
+JUDGE_BUDGET = "judge_budget"
+"""What the head of a run has that judges only some of its samples: how many calls, or how narrow."""
 
 # A name, not a way out of the folder, and nothing that hides.
 _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
@@ -361,6 +314,8 @@ class RunFolder:
         self.results_path = path / "results.json"
         self.judge_usage_path = path / "judge_usage.json"
         self.blame_path = path / "blame.jsonl"
+        self.judged_path = path / "judged.json"
+        """What was drawn for the judge under a budget, once all of it is judged."""
 
     @classmethod
     def create(
@@ -413,42 +368,13 @@ class RunFolder:
     @property
     def owner(self) -> LockOwner | None:
         """The process that works on the run now; ``None`` if none does."""
-        path = self.path / "lock"
-        try:
-            descriptor = _opened_lock(path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise refused("read", path, error) from error
-        try:
-            return None if lock_taken(descriptor, patience=_INSTANT) else _written_owner(descriptor)
-        except OSError as error:
-            raise refused("read", path, error) from error
-        finally:
-            os.close(descriptor)
+        return lock_owner(self.path / "lock")
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it."""
-        path = self.path / "lock"
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-        except OSError as error:
-            raise refused("write", path, error) from error
-        try:
-            _take(descriptor, path)
-            owner = LockOwner(
-                os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds")
-            )
-            try:
-                os.ftruncate(descriptor, 0)
-                os.lseek(descriptor, 0, os.SEEK_SET)
-                os.write(descriptor, b" " * _OWNER_STARTS + msgspec.json.encode(owner))
-            except OSError as error:
-                raise refused("write", path, error) from error
+        with held_lock(self.path / "lock"):
             yield
-        finally:
-            os.close(descriptor)
 
     @property
     def state(self) -> RunState:
@@ -462,12 +388,18 @@ class RunFolder:
         if index.problems:
             return "broken"
         has_begun = self.samples_path.exists() or CELLS in self.head.configuration
-        return "complete" if has_begun and index.done == len(index.offsets) else "incomplete"
+        is_done = index.done == len(index.offsets) and not self.awaits_judge
+        return "complete" if has_begun and is_done else "incomplete"
+
+    @property
+    def awaits_judge(self) -> bool:
+        """Whether a budget of the judge is not used up yet."""
+        return JUDGE_BUDGET in self.head.configuration and not self.judged_path.is_file()
 
     @property
     def counts(self) -> RunCounts:
         """How far the run is; reads the journal. A run that never began has 0 samples."""
-        return self.index().counts
+        return replace(self.index().counts, awaits_judge=self.awaits_judge)
 
     def index(self) -> JournalIndex:
         """Read where each sample's entry starts in the journal, and what is wrong with the journal.

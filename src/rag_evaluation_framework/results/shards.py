@@ -94,6 +94,8 @@ def _unlike(first: Evaluation, shard: Evaluation) -> Iterator[str]:
         yield f"{shard.head.run_id} is over {', '.join(names)}, {first.head.run_id} over {known}"
     if not shard.outcome.completed:
         yield f"{shard.head.run_id} is incomplete"
+    if any(part.columns.draws for part in shard.runs):
+        yield f"{shard.head.run_id} was judged in part, by a draw of its own: judge the merged run instead"
 
 
 def _reasons_against(parts: Sequence[Evaluation]) -> Iterator[str]:

@@ -52,6 +52,7 @@ from rag_evaluation_framework.results.comparison import (
     scored_run,
     shared_metrics,
 )
+from rag_evaluation_framework.results.drawn_scores import PARTLY, JudgedPart
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.results.verdicts import written_thresholds
@@ -457,12 +458,20 @@ def _figure(name: str, written: Any) -> Figure:
         n_failed=written.get("n_failed", 0),
         higher_is_better=written.get("higher_is_better", True),
         method=str(written.get("method")),
+        judged=_judged_part(written),
     )
+
+
+def _judged_part(written: Any) -> JudgedPart | None:
+    """Return of how many samples a figure tells, where only some of them were judged."""
+    named = ("n_population", "n_drawn", "n_drawn_failed", "n_effective")
+    found = [written.get(name) for name in named]
+    return None if None in found else JudgedPart(*found)
 
 
 def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     def method(name: str) -> str:
-        return figures[name].method if name in figures else "unknown"
+        return figures[name].method.removesuffix(PARTLY) if name in figures else "unknown"
 
     details = query.get("metric_details") or {}
     scores = [
@@ -472,7 +481,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     ]
     for name, told in (query.get("unscored_metrics") or {}).items():
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
-        scores.append(made(name, str(told.get("reason")), method=method(name)))
+        scores.append(made(name, str(told.get("reason")), method=method(name), details=details.get(name)))
     result = SampleResult(str(query.get("query_id")), _response(query), tuple(scores))
     return Row(
         place,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric, without_parameters
 from rag_evaluation_framework.records.responses import Unread, UnreadTotals, UsageTotals
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, SampleResult, Timing
-from rag_evaluation_framework.records.scores import TIMING_METHOD, Score, Status
+from rag_evaluation_framework.records.scores import NOT_DRAWN, TIMING_METHOD, Score, Status
+from rag_evaluation_framework.results.drawn_scores import (
+    PARTLY,
+    CheapScores,
+    Draws,
+    JudgedPart,
+    draws_of,
+    estimated,
+)
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     IntervalMethod,
@@ -98,6 +106,8 @@ class Figure:
     method: str
     reasons: tuple[Unscored, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    judged: JudgedPart | None = None
+    """Of how many samples the mean tells, where only some of them were judged."""
 
     __repr__ = short_repr
 
@@ -105,6 +115,11 @@ class Figure:
     def interval_method(self) -> str | None:
         """How the interval was made."""
         return None if self.interval is None else self.interval.method
+
+    @property
+    def answers(self) -> str:
+        """How many answers were scored and, where only some were judged, of how many: ``120 of 400``."""
+        return f"{self.n_scored:,}" if self.judged is None else f"{self.n_scored:,} of {self.judged.n:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape in which results files store a metric."""
@@ -117,6 +132,7 @@ class Figure:
             "n_failed": self.n_failed,
             "higher_is_better": self.higher_is_better,
             "method": self.method,
+            **({} if self.judged is None else self.judged.to_dict()),
         }
 
 
@@ -317,11 +333,15 @@ def intervals_of(head: RunHead) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data."""
+    """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data.
+
+    ``draws`` are of metrics that were judged in part: which samples were drawn, and from which stratum.
+    """
 
     ids: tuple[str, ...]
     values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
     statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
+    draws: Mapping[str, Draws] = field(default_factory=dict, hash=False)
 
     __repr__ = short_repr
 
@@ -407,17 +427,30 @@ class RunTotals:
             tuple(self.ids),
             {name: column.values(size) for name, column in self._columns.items()},
             {name: column.statuses(size) for name, column in self._columns.items()},
+            self._draws(),
         )
+
+    def _draws(self, whole: Columns | None = None) -> dict[str, Draws]:
+        """Return the draws of metrics judged in part; of a part of a run, those of the ``whole``."""
+        cheap = {name: column.cheap for name, column in self._columns.items()}
+        if whole is not None and whole.draws:
+            places = {sample_id: place for place, sample_id in enumerate(whole.ids)}
+            here = np.array([places[sample_id] for sample_id in self.ids], dtype=np.int64)
+            return {name: whole.draws[name][here] for name, each in cheap.items() if each}
+        higher = {name: column.is_higher_better for name, column in self._columns.items()}
+        return draws_of(cheap, higher_is_better=higher, size=len(self.ids))
 
     def figures(
         self,
         *,
         intervals: Mapping[str, Any] = INTERVALS,
         directions: Mapping[str, bool] | None = None,
+        whole: Columns | None = None,
     ) -> dict[str, Figure]:
         """Return the figure of each metric, in the order in which the scores came.
 
-        ``directions`` says for metrics that are not declared here whether higher is better.
+        ``directions`` says for metrics that are not declared here whether higher is better. Where these are
+        a part of a run, that of a tag for example, ``whole`` are the scores of the run.
         """
         values = {name: column.scored() for name, column in self._columns.items()}
         interval_of: dict[str, Interval | None] = {}
@@ -430,10 +463,14 @@ class RunTotals:
             )
             made = mean_intervals([values[name] for name in scored], **words)
             interval_of.update(zip(scored, made, strict=True))
-        return {
+        found = {
             name: column.figure(values[name], interval_of.get(name), (directions or {}).get(name))
             for name, column in self._columns.items()
         }
+        confidence = intervals.get("confidence", INTERVALS["confidence"])
+        for name, draws in self._draws(whole).items():
+            found[name] = self._columns[name].of_all(found[name], draws, confidence)
+        return found
 
 
 def _is_share(name: str) -> bool:
@@ -456,11 +493,13 @@ class _Column:
         self._statuses = bytearray()
         self._methods: set[tuple[str, bool]] = set()
         self._reasons: Counter[tuple[Status, str]] = Counter()
+        self.cheap = CheapScores()
 
     def add(self, score: Score, *, place: int) -> None:
         if len(self._statuses) < place:
             self._fill(place)
         self._details.add(score)
+        self.cheap.add(score, place=place)
         self._statuses.append(_STATUS_NUMBERS[score.status])
         self._methods.add((score.method, score.status == "scored"))
         if score.value is not None:
@@ -468,6 +507,26 @@ class _Column:
         else:
             self._values.append(np.nan)
             self._reasons[score.status, _in_few_words(score.reason or "no reason told")] += 1
+
+    @property
+    def is_higher_better(self) -> bool:
+        return is_higher_better(self._metric, next(iter(self._methods), ("", True))[0])
+
+    def of_all(self, figure: Figure, draws: Draws, confidence: float) -> Figure:
+        """Return the figure of all samples that could have been drawn, in place of that of those judged."""
+        values = np.where(self.statuses(len(draws)) == 0, self.values(len(draws)), np.nan)
+        failed = int((self.cheap.states == 3).sum())
+        is_share = _is_share(self._metric)
+        found, judged = estimated(draws, values, is_share=is_share, confidence=confidence, failed=failed)
+        return replace(
+            figure,
+            value=None if found is None else found.value,
+            interval=None if found is None else found.interval,
+            n_skipped=figure.n_skipped - int((self.cheap.states == 1).sum()),
+            method=f"{figure.method}{PARTLY}",
+            reasons=tuple(each for each in figure.reasons if each.reason != NOT_DRAWN),
+            judged=judged,
+        )
 
     def values(self, size: int) -> npt.NDArray[np.float64]:
         self._fill(size)

@@ -76,6 +76,15 @@ class PartlyJudgedDifference:
     p_value: float | None
     n_both: int
 
+    @property
+    def shown_from(self) -> float | None:
+        """The smallest difference that such an interval shows four times in five."""
+        if self.interval is None:
+            return None
+        level = normal_quantile((1.0 + self.interval.confidence) / 2.0)
+        half = (self.interval.high - self.interval.low) / 2.0
+        return half * (level + normal_quantile(0.8)) / level
+
 
 class Draw:
     """Which samples are judged, out of those with these ids and cheap scores (NaN where there is none)."""
@@ -86,23 +95,29 @@ class Draw:
         self.strata = strata_of(cheap)
         self.sizes: Ints = np.bincount(self.strata, minlength=1)
         places = np.argsort(np.array([_number(seed, each) for each in ids], dtype=np.uint64), kind="stable")
+        self._rank: Ints = np.argsort(places)
         self._order = [places[self.strata[places] == number] for number in range(len(self.sizes))]
         self._counts: Ints = np.zeros(len(self.sizes), dtype=np.int64)
 
     def extend(self, verdicts: Floats, total: int) -> Ints:
         """Draw until there are ``total``; return the places of the new ones, given the verdicts so far.
 
-        ``verdicts`` has a place for each sample: NaN where there is none.
+        ``verdicts`` has a place for each sample: NaN where there is none. Of several metrics it has a row for
+        each, and what each of them would draw counts alike. The new ones come in a random order, so that
+        those judged before something stops are a fair part of them.
         """
-        shares: Floats = self.sizes / max(int(self.sizes.sum()), 1)
+        plain: Floats = self.sizes / max(int(self.sizes.sum()), 1)
+        shares = plain
         if self._counts.any():
-            drawn = (order[:count] for order, count in zip(self._order, self._counts, strict=True))
-            shares = _wanted(shares, [_known(verdicts[places]) for places in drawn])
+            drawn = [order[:count] for order, count in zip(self._order, self._counts, strict=True)]
+            rows = np.atleast_2d(verdicts)
+            wanted = [_wanted(plain, [_known(row[each]) for each in drawn]) for row in rows]
+            shares = np.mean(wanted, axis=0)
         counts = _allocated(shares, self._counts, self.sizes, min(total, int(self.sizes.sum())))
         ends = zip(self._order, self._counts, counts, strict=True)
         new: Ints = np.concatenate([order[before:after] for order, before, after in ends])
         self._counts = counts
-        return new
+        return new[np.argsort(self._rank[new])]
 
 
 class Judging:

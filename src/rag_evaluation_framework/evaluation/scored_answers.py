@@ -1,0 +1,186 @@
+"""Applies the scorers to a response. Whatever a scorer does, each metric has exactly one score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from rag_evaluation_framework.errors import (
+    InputError,
+    ModelError,
+    ModelOutageError,
+    StorageError,
+    TargetError,
+    UsageError,
+    described,
+    shown,
+)
+from rag_evaluation_framework.extensions import Scorer
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.models.chat import scoring_one_answer
+from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
+from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+
+Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
+"""Tells where an answer failed, as a line of the file that keeps it."""
+Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed."""
+
+    scorers: tuple[Scorer, ...]
+    blaming: Blaming | None = None
+
+    def __call__(self, item: tuple[Sample, Response | SampleResult]) -> Scored:
+        sample, given = item
+        if isinstance(given, SampleResult):
+            result = rescored_result(sample, given, self.scorers)
+        else:
+            result = scored_result(sample, given, self.scorers)
+        blame = None
+        if self.blaming is not None:
+            with suppress(InputError):  # as the result, it cannot be written down: another is made of it
+                blame = self.blaming((sample, result))
+        return result.scores, blame
+
+    def name_of(self, item: tuple[Sample, object]) -> str:
+        """Say which item it is."""
+        return f"sample {item[0].id}"
+
+
+_NO_TIME = Timing(started_at="", attempts=0, elapsed_ms=0.0)
+
+
+def check_scorers(scorers: Sequence[Scorer]) -> None:
+    """Raise :class:`UsageError` unless every scorer has a name of its own."""
+    names = [scorer.name for scorer in scorers]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"expected each metric once, got {', '.join(repeated)} more than once")
+
+
+def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
+    """Score one response; without an answer every score fails for that reason.
+
+    Of a conversation that failed, the details of those that score turns have the turns answered before.
+
+    Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
+    cannot be kept: neither is a failure of the answer.
+    """
+    with _sharing_failures(scorers):
+        scores = tuple(_score(scorer, sample, response) for scorer in scorers)
+    return SampleResult(sample.id, response, scores)
+
+
+def _sharing_failures(scorers: Iterable[Scorer]) -> AbstractContextManager[None]:
+    """Let the metrics of an answer share what a model failed at, where they ask one."""
+    is_slow = any(getattr(scorer, "is_slow", False) for scorer in scorers)
+    return scoring_one_answer() if is_slow else nullcontext()
+
+
+def scored_results(
+    samples: Sequence[Sample], responses: Sequence[Response], scorers: Sequence[Scorer]
+) -> list[SampleResult]:
+    """Score a batch as :func:`scored_result` does each; a scorer with ``score_many`` is asked once for all.
+
+    Only answers are put to it together: where there are failures among them, or it breaks, or gives something
+    else than a score for each, its samples are scored one by one.
+    """
+    together = [_score_many(scorer, samples, responses) for scorer in scorers]
+    columns = [column for column in together if column is not None]
+    if len(columns) == len(scorers):
+        rows = zip(*columns, strict=True) if columns else (() for _ in samples)
+        return [SampleResult(*each) for each in zip((s.id for s in samples), responses, rows, strict=True)]
+    results = []
+    for place, (sample, response) in enumerate(zip(samples, responses, strict=True)):
+        with _sharing_failures(scorers):
+            scores = tuple(
+                _score(scorer, sample, response) if column is None else column[place]
+                for scorer, column in zip(scorers, together, strict=True)
+            )
+        results.append(SampleResult(sample.id, response, scores))
+    return results
+
+
+def _score_many(
+    scorer: Scorer, samples: Sequence[Sample], responses: Sequence[Response]
+) -> Sequence[Score] | None:
+    score_many = getattr(scorer, "score_many", None)
+    if score_many is None or any(response.failure is not None for response in responses):
+        return None
+    try:
+        scores: Sequence[Score] = score_many(samples, responses)
+    except Exception:  # noqa: BLE001 - a scorer is a plug-in: scored one by one, each sample tells what broke
+        return None
+    fits = len(scores) == len(samples)
+    return scores if fits and all(score.metric == scorer.name for score in scores) else None
+
+
+def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
+    """Repeat the scores that failed only because a model's endpoint did, or wait for a judge; others stay."""
+    again = {score.metric for score in result.scores if score.may_be_retried or score.is_undrawn}
+    scored = scored_result(sample, result.response, [scorer for scorer in scorers if scorer.name in again])
+    made = {score.metric: score for score in scored.scores}
+    return replace(result, scores=tuple(each.succeeded_by(made.get(each.metric)) for each in result.scores))
+
+
+def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
+    """Return the result with failures in place of what JSON cannot hold.
+
+    A response with a NaN or half a surrogate pair in it is a failure; a score with such a thing in its
+    details is a failed score.
+    """
+    try:
+        _check(SampleResult(result.sample_id, result.response))
+    except InputError as error:
+        message = f"the response cannot be written down: {error}"
+        response = Response(failure=Failure(kind="unwritable-response", message=message))
+        return scored_result(sample, response, scorers)
+    return SampleResult(result.sample_id, result.response, tuple(map(_writable, result.scores)))
+
+
+def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
+    if response.failure is not None and not _has_turns_to_score(scorer, sample, response):
+        return _failed(scorer, f"no answer: {response.failure.kind}")
+    try:
+        score = scorer.score(sample, response)
+    except (ModelOutageError, StorageError):
+        raise
+    except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
+        failure = ModelError(error.kind, error.message)
+        details = (
+            {ENDPOINT_ERROR: error.kind} if failure.is_of_endpoint else None
+        )  # asked later, it may answer
+        return _failed(scorer, f"the scorer's model gave no answer: {failure}", details)
+    except Exception as error:  # noqa: BLE001 - a scorer is a plug-in: its mistake is its score's, not the run's
+        return _failed(scorer, f"the scorer broke: {described(error)}")
+    if not isinstance(score, Score) or score.metric != scorer.name:
+        return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")
+    return score
+
+
+def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> bool:
+    """Tell whether a conversation failed after some of its turns, which the scorer scores one by one."""
+    scores_turns = getattr(scorer, "scores_turns", False) and is_conversation(sample)
+    return bool(scores_turns and response.metadata.get(TURNS))
+
+
+def _failed(scorer: Scorer, reason: str, details: Mapping[str, str] | None = None) -> Score:
+    return Score.failed(scorer.name, reason, method=getattr(scorer, "method", "unknown"), details=details)
+
+
+def _writable(score: Score) -> Score:
+    try:
+        _check(SampleResult("", Response(), (score,)))
+    except InputError as error:
+        return Score.failed(score.metric, f"the score cannot be written down: {error}", method=score.method)
+    return score
+
+
+def _check(result: SampleResult) -> None:
+    strict_json.encode([result_fields(result), timing_fields(result, _NO_TIME)])

@@ -1,0 +1,196 @@
+"""Scores of which only some were judged: which were drawn, and what the drawn ones tell of all.
+
+A cheap method scores every sample, and the details of each score say what it gave. The strata of a run are
+made of these scores alone, so that whoever reads the run finds the same ones that its samples were drawn by.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
+from rag_evaluation_framework.statistics.partly_judged import Judging, PartlyJudgedMean, strata_of
+from rag_evaluation_framework.statistics.resampling import Floats
+
+Draws = npt.NDArray[np.int8]
+"""For each sample the number of its stratum, from 1 on; below 0 where it was not drawn, 0 if it is in none.
+
+What has no verdict because its judging failed counts as not drawn.
+"""
+
+PARTLY = ", partly judged"
+"""How the method of a figure ends that tells of more samples than were judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """Of how many samples a mean tells, though not all were judged.
+
+    ``n`` are those that the metric applies to, as far as the verdicts tell; ``drawn`` were to be judged, and
+    ``failed`` of them have no verdict because judging failed. ``effective`` is how many verdicts of a plain
+    random sample would tell the mean as well.
+    """
+
+    n: int
+    drawn: int
+    failed: int
+    effective: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return what results files store of it."""
+        return {
+            "n_population": self.n,
+            "n_drawn": self.drawn,
+            "n_drawn_failed": self.failed,
+            "n_effective": round(self.effective, 1),
+        }
+
+
+class CheapScores:
+    """What a cheap method gave for the samples of one metric, and which of them were drawn."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._states = bytearray()
+
+    def add(self, score: Score, *, place: int) -> None:
+        """Take the score of a sample; one that no draw is about is passed over."""
+        if CHEAP_SCORE not in score.details:
+            return
+        self.fill(place)
+        cheap = score.details[CHEAP_SCORE]
+        self._values.append(np.nan if cheap is None else float(cheap))
+        state = 1 if score.is_undrawn else 3 if score.status == "failed" else 2
+        self._states.append(state)
+
+    def fill(self, size: int) -> None:
+        """Say that the samples up to a place are in no draw."""
+        missing = size - len(self._states)
+        self._values.extend([np.nan] * missing)
+        self._states.extend([0] * missing)
+
+    def __bool__(self) -> bool:
+        return bool(self._states)
+
+    @property
+    def values(self) -> Floats:
+        return np.array(self._values)
+
+    @property
+    def states(self) -> npt.NDArray[np.uint8]:
+        """0 in no draw, 1 not drawn, 2 drawn, 3 drawn and failed."""
+        return np.frombuffer(bytes(self._states), dtype=np.uint8)
+
+
+def screening_scores(cheap: Sequence[Floats], *, higher_is_better: Sequence[bool]) -> Floats:
+    """Return what several metrics' cheap scores say of each sample together, NaN where none says anything.
+
+    Each counts from its lowest to its highest, those of which lower is better turned about.
+    """
+    if len(cheap) == 1:
+        return cheap[0]
+    total, told = np.zeros(len(cheap[0])), np.zeros(len(cheap[0]))
+    for values, is_higher in zip(cheap, higher_is_better, strict=True):
+        known = ~np.isnan(values)
+        low, high = (values[known].min(), values[known].max()) if known.any() else (0.0, 0.0)
+        scaled = (values - low) / (high - low) if high > low else np.where(known, 0.5, np.nan)
+        total += np.where(known, scaled if is_higher else 1.0 - scaled, 0.0)
+        told += known
+    return np.where(told > 0, total / np.maximum(told, 1), np.nan)
+
+
+def draws_of(
+    scores: Mapping[str, CheapScores], *, higher_is_better: Mapping[str, bool], size: int
+) -> dict[str, Draws]:
+    """Return the draw of each metric that was judged in part."""
+    drawn = {name: each for name, each in scores.items() if each}
+    if not drawn:
+        return {}
+    for each in drawn.values():
+        each.fill(size)
+    population = np.any([each.states > 0 for each in drawn.values()], axis=0)
+    screened = screening_scores(
+        [each.values[population] for each in drawn.values()],
+        higher_is_better=[higher_is_better[name] for name in drawn],
+    )
+    strata = np.zeros(size, dtype=np.int8)
+    strata[population] = strata_of(screened) + 1
+    return {
+        name: np.where(each.states == 0, 0, np.where(each.states == 2, strata, -strata)).astype(np.int8)
+        for name, each in drawn.items()
+    }
+
+
+def judging_of(draws: Draws | npt.NDArray[np.int16], values: Floats) -> Judging:
+    """Return what was judged of the samples of a draw; others are left out."""
+    inside = draws != 0
+    return Judging(np.abs(draws[inside]).astype(np.int64) - 1, draws[inside] > 0, values[inside])
+
+
+DrawsById = Mapping[str, int]
+"""The number of each sample's stratum, below 0 where it was not drawn."""
+
+
+def draws_by_id(
+    results: Iterable[SampleResult], higher_is_better: Callable[[str, str], bool]
+) -> dict[str, dict[str, int]]:
+    """Return for each metric that was judged in part how its samples were drawn.
+
+    ``higher_is_better`` is asked with a metric and its method.
+    """
+    cheap: dict[str, CheapScores] = {}
+    directions: dict[str, bool] = {}
+    ids: list[str] = []
+    for place, result in enumerate(results):
+        ids.append(result.sample_id)
+        for score in result.scores:
+            if CHEAP_SCORE in score.details:
+                if score.metric not in cheap:
+                    cheap[score.metric] = CheapScores()
+                    directions[score.metric] = higher_is_better(score.metric, score.method)
+                cheap[score.metric].add(score, place=place)
+    draws = draws_of(cheap, higher_is_better=directions, size=len(ids))
+    return {name: dict(zip(ids, each.tolist(), strict=True)) for name, each in draws.items()}
+
+
+def paired_judgings(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    *,
+    first_draws: DrawsById | None,
+    second_draws: DrawsById | None,
+) -> tuple[Judging, Judging]:
+    """Return what was judged of two runs, over the samples of both; one without a draw judged all it scored.
+
+    Each has values by sample id.
+    """
+    draws = [
+        dict.fromkeys(values, 1) if drawn is None else {name: at for name, at in drawn.items() if at}
+        for values, drawn in ((first, first_draws), (second, second_draws))
+    ]
+    shared = [name for name in draws[0] if name in draws[1]]
+    judgings = [
+        judging_of(
+            np.array([drawn[name] for name in shared], dtype=np.int16),
+            np.array([values.get(name, np.nan) for name in shared]),
+        )
+        for values, drawn in zip((first, second), draws, strict=True)
+    ]
+    return judgings[0], judgings[1]
+
+
+def estimated(
+    draws: Draws, values: Floats, *, is_share: bool, confidence: float, failed: int = 0
+) -> tuple[PartlyJudgedMean | None, JudgedPart]:
+    """Return the mean of all samples of a draw, and of how many it tells; ``failed`` ones have no verdict."""
+    found = judging_of(draws, values).mean(is_share=is_share, confidence=confidence)
+    drawn = int((draws > 0).sum()) + failed
+    if found is None:
+        return None, JudgedPart(int((draws != 0).sum()), drawn, failed, 0.0)
+    return found, JudgedPart(found.n, drawn, failed, found.effective)
