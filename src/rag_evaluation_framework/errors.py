@@ -138,6 +138,8 @@ class Issue:
             return f"not JSON: expected {expected}, got {found}"
         if self.code == "misspelt-key":
             return f"there is no key {found} in {within}. Did you mean {expected.removeprefix('the key ')}?"
+        if self.code == "misspelt-field":
+            return f"{self.path}: no field of that name is read; did you mean {expected}?"
         if self.code == "unknown-key":
             return f"there is no key {found} in {within}. There are {expected.removeprefix('one of ')}."
         if self.code in _TOLD_BY_THEMSELVES:

@@ -16,6 +16,7 @@ from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
+    GLOB,
     TARGET,
     given_again,
     new_screen,
@@ -67,7 +68,7 @@ _OPTIONS: tuple[Any, ...] = (
         show_default=False,
         help="Documents to search: a folder, or a dataset that holds some.  [default: those of the dataset]",
     ),
-    click.option("--glob", metavar="PATTERN", help="Which files of the corpus folder are documents."),
+    GLOB,
     _part("--chunker", help=f"Chunker of the retrieval.  [default: {_DEFAULT_CHUNKER}]"),
     _part("--embedder", help="Embedder of the retrieval.  [default: hashing]"),
     _part("--retriever", help="Retriever: dense, bm25, fused.  [default: dense]"),

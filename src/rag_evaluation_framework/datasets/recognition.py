@@ -30,6 +30,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
+    check_encoding,
     data_files,
     decode_text,
     open_reading,
@@ -112,6 +113,8 @@ def recognise(
         named = _nearest(path)
     if named is not None:
         return DIALECTS.get(named)
+    if path.is_file() and plain_name(path).endswith(_TEXTS):
+        check_encoding(path, texts_only=True)
     expected = "a dataset in a known format (rag-eval list dialects), or rows with a question"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
 
@@ -398,6 +401,7 @@ DOCUMENT_FORMATS = ("annotations", "results", "benchmark", "configuration", "man
 """What is validated and is no dialect of samples."""
 
 _CHECKED_BYTES = 4 << 20
+_TEXTS = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".yaml", ".yml")
 _TEXT_ENDINGS = (".json", ".yaml", ".yml", ".jsonl")
 _NAMED: Mapping[str, str] = {
     **{f".eval.{ending}": "evaluation-dataset" for ending in ("json", "yaml", "yml", "csv")},
@@ -441,14 +445,17 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         # What has the name of another kind is rather a broken one of that kind than rows.
         return named if found == ROWS and named is not None else found
     except InputError as error:
-        if all(issue.code != "unknown-dialect" for issue in error.issues):
+        if all(issue.code not in ("unknown-dialect", "invalid-utf8") for issue in error.issues):
             raise
         is_record = preview is not None and preview.layout not in ("table", "folder")
         nearest = named or (nearest_format(preview.record) if preview and is_record else None)
         if nearest is None:
             _check_syntax(path)
             expected = "a file in a known format (rag-eval list dialects)"
-            raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
+            raise InputError(
+                replace(issue, expected=expected) if issue.code == "unknown-dialect" else issue
+                for issue in error.issues
+            ) from None
         return nearest
 
 

@@ -24,11 +24,10 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.files.access import SAVE_AS_UTF8, encoding_of, open_reading, plain_name
+from rag_evaluation_framework.files.access import check_encoding, open_reading, plain_name
 
 Row = dict[str, Any]
 
-_CHECKED_BYTES = 1 << 16
 _DEEPEST = 16
 _WRAPPERS = ("data", "rows", "records", "samples", "examples", "items", "results", "questions", "test_cases")
 # What a damaged workbook makes openpyxl, and the parser below it, raise.
@@ -67,7 +66,7 @@ def placed_rows(path: Path, on_error: Callable[[InputError], None]) -> Iterator[
         return
     layout = layout_of(path)
     if layout != "parquet":
-        _check_encoding(path)
+        check_encoding(path)
     records = read_records(path, columns=_any_columns, on_error=on_error)
     if layout in ("object", "lines"):
         first, second = next(records, None), next(records, None)
@@ -80,24 +79,6 @@ def placed_rows(path: Path, on_error: Callable[[InputError], None]) -> Iterator[
 
 def _any_columns() -> Columns:
     return Columns(unnamed=True)
-
-
-def _check_encoding(path: Path) -> None:
-    """Refuse a text in another encoding than UTF-8 by the name of that encoding."""
-    with open_reading(path, max_line_bytes=None) as stream:
-        start = stream.read(_CHECKED_BYTES)
-    if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
-        found = f"{encoding_of(start)}; {SAVE_AS_UTF8} (a spreadsheet calls that CSV UTF-8)"
-        raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
-
-
-def _decodes(data: bytes, encoding: str) -> bool:
-    """Tell whether bytes, which may end within a character, are text in an encoding."""
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError as error:
-        return len(data) == _CHECKED_BYTES and error.start >= len(data) - 4
-    return True
 
 
 def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:

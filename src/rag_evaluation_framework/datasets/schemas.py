@@ -178,6 +178,58 @@ def _worded(error: jsonschema_rs.ValidationError, fields: frozenset[str]) -> Ite
         yield Issue("schema", "what the schema allows", found, written_path(path))
 
 
+# Fields that a schema allows because it does not know them, and that are ours but for a letter or two.
+
+_LIKE_OURS = 0.75
+_SHORTEST_NAME = 4
+
+
+def misspelt_fields(kind: str, value: Any) -> Iterator[Issue]:
+    """Yield a warning for each field that is nearly one of the schema's which the record does not have.
+
+    Fields that have to be there are left out: that they are missing is an error, which says the same.
+    """
+    yield from _misspelt(value, _decoded(schema_text(kind)), _decoded(schema_text(kind)), ())
+
+
+@cache
+def _decoded(text: str) -> Any:
+    return strict_json.decode(text)
+
+
+def _misspelt(value: Any, part: Any, whole: Any, path: ValuePath) -> Iterator[Issue]:
+    while isinstance(part, dict) and "$ref" in part:
+        part = _referred(whole, part["$ref"])
+    if not isinstance(part, dict):
+        return
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _misspelt(each, part.get("items"), whole, (*path, index))
+    known = part.get("properties")
+    if not isinstance(value, dict) or not isinstance(known, dict):
+        return
+    absent = tuple(name for name in known if name not in value and name not in part.get("required", ()))
+    for name, each in value.items():
+        if name in known:
+            yield from _misspelt(each, known[name], whole, (*path, name))
+        elif near := _like_ours(name, absent):
+            found, place = quoted(name), written_path((*path, name))
+            yield Issue("misspelt-field", quoted(near), found, place, severity="warning")
+
+
+@cache
+def _like_ours(name: str, absent: tuple[str, ...]) -> str | None:
+    near = get_close_matches(name, absent, n=1, cutoff=_LIKE_OURS) if len(name) >= _SHORTEST_NAME else ()
+    return near[0] if near else None
+
+
+def _referred(whole: Any, reference: str) -> Any:
+    found = whole
+    for name in reference.removeprefix("#/").split("/"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
 def _best_alternative(
     alternatives: Sequence[Sequence[jsonschema_rs.ValidationError]], path: ValuePath, fields: frozenset[str]
 ) -> Iterator[Issue]:

@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.recognition import (
     told_format,
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
-from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
+from rag_evaluation_framework.datasets.schemas import decoded_issues, misspelt_fields, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
@@ -49,8 +49,10 @@ def document_issues(path: Path, kind: str, *, lenient: bool = False) -> Iterator
 def _value_issues(kind: str, value: Any, *, lenient: bool) -> list[Issue]:
     """Return what is wrong with a value; the quality checks of a dataset include its rules."""
     if kind == "evaluation-dataset":
-        return [*schema_issues(kind, value, lenient=lenient), *quality_issues(value)]
-    return decoded_issues(kind, value, lenient=lenient)
+        found = [*schema_issues(kind, value, lenient=lenient), *quality_issues(value)]
+    else:
+        found = decoded_issues(kind, value, lenient=lenient)
+    return [*found, *misspelt_fields(kind, value)]
 
 
 def _document(path: Path, kind: str) -> DocumentFile:
@@ -102,6 +104,9 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
     issues = dialect.issues(record, lenient=lenient)
+    # A record that lacks what it must have may be of another format, whose fields are none of ours.
+    if all(issue.code != "missing-field" for issue in issues):
+        issues += misspelt_fields(dialect.kind, record)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
         expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])

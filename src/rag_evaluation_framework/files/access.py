@@ -398,6 +398,8 @@ def decode_text(data: bytes, *, file: str | None = None, line: int = 1) -> str:
 
 
 SAVE_AS_UTF8 = "save it as UTF-8"
+_NO_TEXT = "something other than text"
+_CHECKED_BYTES = 1 << 16
 # Chinese text in GBK is pairs of high bytes; in other encodings those seldom stand side by side.
 _GBK_PAIR = re.compile(rb"[\xb0-\xf7][\xa1-\xfe]")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
@@ -411,11 +413,36 @@ def encoding_of(data: bytes) -> str:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
         return "UTF-16"
     if _CONTROLS.search(start):
-        return "something other than text"
+        return _NO_TEXT
     high = len(_HIGH_BYTE.findall(start))
     if high and 2 * len(_GBK_PAIR.findall(start)) >= 0.6 * high:
         return "GBK"
     return "another encoding, perhaps Windows-1252"
+
+
+def check_encoding(path: Path, *, texts_only: bool = False) -> None:
+    """Refuse a text in another encoding than UTF-8 by the name of that encoding.
+
+    With ``texts_only`` what is no text at all is let through.
+    """
+    with open_reading(path, max_line_bytes=None) as stream:
+        start = stream.read(_CHECKED_BYTES)
+    if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
+        if texts_only and encoding_of(start) == _NO_TEXT:
+            return
+        of_table = plain_name(path).endswith((".csv", ".tsv"))
+        hint = " (a spreadsheet calls that CSV UTF-8)" if of_table else ""
+        found = f"{encoding_of(start)}; {SAVE_AS_UTF8}{hint}"
+        raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    """Tell whether bytes, which may end within a character, are text in an encoding."""
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError as error:
+        return len(data) == _CHECKED_BYTES and error.start >= len(data) - 4
+    return True
 
 
 # The files of a folder that may be evaluation data, and those that must not be opened.
@@ -430,10 +457,15 @@ _DATA_SUFFIXES = frozenset(
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder whose names may be those of data, sorted; hidden ones are left out."""
+    """Yield the files below a folder whose names may be those of data, sorted.
+
+    Hidden ones are left out, and so are the folders of runs, which only this program reads.
+    """
     inside = folder.resolve()
     for directory, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and not _holds_run(Path(directory, name))
+        )
         for name in sorted(names):
             path = Path(directory, name)
             if (
@@ -442,6 +474,12 @@ def data_files(folder: Path) -> Iterator[Path]:
                 and not _repeats(path, inside)
             ):
                 yield path
+
+
+def _holds_run(folder: Path) -> bool:
+    return (folder / "head.json").is_file() and any(
+        (folder / name).exists() for name in ("journal.jsonl", "samples.jsonl", "data.jsonl.zst")
+    )
 
 
 def is_there(path: str | Path) -> bool:
