@@ -136,8 +136,9 @@ soak: $(VENV)/.dev ## evaluate, kill and resume again and again; nothing may gro
 	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
 
 MUTANTS ?= 500
-mutants: $(VENV)/.dev ## put small faults into metrics, gate and journal; the tests must notice 90 % (MUTANTS, by default 500)
-	@$(BIN)/python -m benchmarks.mutation $(MUTANTS)
+SEED ?= 0
+mutants: $(VENV)/.dev ## put small faults into metrics, gate and journal; the tests must notice 90 % (MUTANTS, by default 500; SEED)
+	@$(BIN)/python -m benchmarks.mutation $(MUTANTS) $(SEED)
 
 cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
 	@$(BIN)/python -m benchmarks.cards

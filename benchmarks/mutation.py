@@ -112,6 +112,8 @@ _SAME = (
     ("improved = (repeated.rose if", "compared otherwise", "no power of two is the level"),
     ("enough = (n for n in numbers if", "compared otherwise", "no power of two is the level"),
     ("if flips_p_value(paired, 0) <= FLIPS_LEVEL:", "compared otherwise", "no power of two is the level"),
+    ("if self.reading.first_hit and depth is not None:", "always", "looked for at once, and found the same"),
+    ("if reading.first_hit and depth < run.shape[1]:", "always", "looked for at once, and found the same"),
     ("depth: int | None = 0", "another constant", "it looks less far, and then below"),
     ("missed = np.flatnonzero((first_hit == 0) &", "computed otherwise", "looked for again and found again"),
     ("widest = int(widths.max(initial=1))", "another constant", "blocks of another size"),

@@ -159,6 +159,7 @@ def test_a_threshold_at_the_end_of_the_scale_cannot_be_missed(
 def test_the_upper_end_of_a_mean_fall_is_that_of_students_t() -> None:
     """Falls of 0.0, 0.1 and 0.2: 0.1 + 2.919986 * 0.1 / sqrt(3) = 0.268585; equal ones tell no spread."""
     assert _largest_fall([0.0, 0.1, 0.2]) == pytest.approx(0.268585, abs=1e-6)
+    assert _largest_fall([0.0, 0.2]) == pytest.approx(0.1 + 6.313752 * 0.1, abs=1e-6)
     assert _largest_fall([0.1, 0.1]) == 0.1 + largest_drop(0, 0, 2)
     assert _largest_fall([0.1]) == 0.1 + largest_drop(0, 0, 1)
 
