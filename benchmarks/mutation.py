@@ -68,7 +68,7 @@ LEFT_OUT = ("simulation", "experiments", "calibration", "processes", "memory", "
 # Of a test that is repeated with so many seeds the first ones are enough.
 _SEEDS = re.compile(r"\[(?:[2-9]\d|\d{3})\]$")
 # What the tests of one mutant may take: a mutant that the quick ones let pass counts as a survivor.
-_MOST_SECONDS = 8.0
+_MOST_SECONDS = 15.0
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

@@ -167,6 +167,22 @@ def test_what_columns_cannot_say_is_left_to_another_reader(qrels: Any, blocks: A
         evaluate_ranking(QrelColumns.of(qrels), Given(blocks), ["map"])
 
 
+def test_queries_of_columns_come_in_the_order_of_the_judgements() -> None:
+    qrels = QrelColumns.of(
+        {"first": {"a": 1}, "none": {"a": 0}, "absent": {"a": 1}, "last": {"b": 1}, "nil": {}}
+    )
+    blocks = [[("nil", ("a",)), ("last", ("a", "b"))], [("x", ("a",)), ("none", ("a",)), ("first", ("a",))]]
+    report = evaluate_ranking(qrels, Given(blocks), ["mrr"])
+    assert (report.query_ids, report.per_query["mrr"].tolist()) == (
+        ("first", "absent", "last"),
+        [1, 0, 1 / 2],
+    )
+    assert list(report.skipped) == ["x", "none", "nil"]
+    dropped = evaluate_ranking(qrels, Given(blocks), ["mrr"], rules=RankingRules.trec_eval())
+    assert dropped.query_ids == ("first", "none", "last", "nil")
+    assert dropped.skipped == {"x": "no judgements for this query", "absent": "not in the run"}
+
+
 def test_columns_are_told_apart_byte_by_byte() -> None:
     ids = of_ids("a", "exactly8", "exactly8", "exactly8+", "exactly8-", "exactly8-", "b")
     assert ids.changes().tolist() == [0, 1, 3, 4, 6]
