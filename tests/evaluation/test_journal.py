@@ -343,6 +343,20 @@ def test_an_answer_of_any_length_is_one_line(path: Path, size: int) -> None:
     assert texts == [each.response.text for each in written]
 
 
+def test_a_line_longer_than_any_of_ours_is_damage_and_never_torn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluation_framework.results.journal._LONGEST_LINE", 2**17)
+    begun = line(1)[:-2].ljust(2**18, b"x")
+    for size, torn in ((2**17 - 1, True), (2**17, False), (2**17 + 1, False), (2**18, False)):
+        path.write_bytes(line(0) + begun[:size])
+        index = read_index(path, total=2)
+        assert (index.torn_bytes, len(index.problems)) == ((size, 0) if torn else (0, 1))
+    path.write_bytes(line(0) + begun + b"\n" + line(1))
+    index = read_index(path, total=2)
+    assert ([issue.line for issue in index.problems], index.done) == ([2], 2)
+
+
 def test_a_line_of_a_sample_that_there_is_none_is_damage(path: Path) -> None:
     path.write_bytes(line(0) + line(2))
     assert [issue.line for issue in read_index(path, total=2).problems] == [2]

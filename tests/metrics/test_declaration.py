@@ -289,6 +289,10 @@ def with_default(answer: str, reference: str = "x") -> float:
     return float(answer == reference)
 
 
+def of_size(answer: str, size: int = 3) -> float:
+    return float(len(answer) == size)
+
+
 def too_short(answer: str, *, most: int = 10) -> str | None:
     return None if len(answer) > most else "too short"
 
@@ -316,6 +320,8 @@ def test_a_declared_metric_is_what_was_said_of_it() -> None:
         "never.",
     )
     assert parse_metric("own(most=2)")("a b c") == 2 / 3
+    metric("sized", reads=TEXTS)(of_size)
+    assert parse_metric("sized").metric.parameters == {}  # only what is named is its own
     for taken in ("own", "mine"):
         with pytest.raises(UsageError, match=f"metric '{taken}' is declared already"):
             metric(taken, reads=TEXTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -336,6 +337,16 @@ def test_a_document_twice_matters_only_where_it_could_change_a_figure(as_array: 
         score([*top, 3, 99], ["mrr", "hit@5"])
     with pytest.raises(InputError, match="each document once"):
         score([*top, 99, 3, 3], ["mrr", "map"])
+    with pytest.raises(InputError) as caught:
+        score([*top[:8], 3, 99, 50, 51], ["mrr"])  # above the first relevant one, which is the tenth
+    assert len(caught.value.issues) == 1
+    assert score([*top[:9], 99, 3, 3], ["mrr"]) == 1 / 10
+
+
+def test_any_sequence_of_documents_is_a_ranked_list() -> None:
+    ranked = UserList([f"d{n}" for n in range(15)])
+    for place in (0, 9, 10, 14):
+        assert evaluate_ranking({"q": [f"d{place}"]}, {"q": ranked}, ["mrr"]).mean == {"mrr": 1 / (place + 1)}
 
 
 def test_a_wrong_column_is_reported_with_the_first_problems_and_a_count() -> None:

@@ -136,6 +136,11 @@ def test_the_longest_line_is_counted_and_one_more_character_refused() -> None:
             with pytest.raises(InputError, match="fewer queries at once"):
                 count_characters(side, side, queries=2)
 
+    # Two documents of 2**62 - 1 and 2**62 characters are as long as a line may be.
+    ends = np.array([2**62 - 2, 2**62 - 1])
+    both = SpanColumns(np.zeros(2, np.int64), np.arange(2), ends - 5, ends)
+    assert count_characters(both, both, queries=1).shared.tolist() == [10]
+
 
 def test_a_metric_object_has_the_name_of_what_it_computes() -> None:
     class Doubled(SpanRecall):

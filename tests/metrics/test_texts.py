@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cases import tables_beside
 from rag_evaluation_framework import InputError
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.metrics.texts import (
     bleu,
@@ -153,3 +154,8 @@ tokens = st.lists(st.sampled_from("abcd"), max_size=80)
 @given(tokens, tokens)
 def test_the_subsequence_by_bits_equals_the_one_by_table(first: list[str], second: list[str]) -> None:
     assert common_subsequence_length(first, second) == longest_common_subsequence(first, second)
+
+
+def test_a_variant_that_there_is_none_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match='there is no variant of rouge "rouge3"'):
+        rouge("a", "a", variant="rouge3")

@@ -81,6 +81,24 @@ def test_too_few_that_pair_decide_nothing_and_the_reason_says_how_many() -> None
     assert regressions("b", [side("PPPPnnnnn", "FFFFPPPPP")], min_paired=0.9).word == "worse"
 
 
+def test_too_few_flips_may_be_made_up_for_by_the_values_of_a_metric() -> None:
+    """Three samples tell whether they pass; of a metric 1/2 ** 7 is within 1 %, and 1/2 ** 6 is not."""
+    for valued, word in ((7, "undecided"), (6, "not evaluated")):
+        runs = [
+            {
+                str(place): Standing(True, each if place < 3 else None, {"token_f1": 0.5})
+                for place, each in enumerate([passes] * valued)
+            }
+            for passes in (True, False)
+        ]
+        runs[1] |= {place: runs[0][place] for place in "12"}
+        given = Side(
+            dataset="d", before=runs[0], after=runs[1], metrics={"token_f1": True}, thresholds=[HALF]
+        )
+        found = regressions("b", [given])
+        assert (found.word, len(found.worse), found.paired) == (word, 1, 3)
+
+
 def test_datasets_are_one_family_and_an_edited_sample_is_gone_and_new() -> None:
     found = regressions("b", [side("PP", "FF"), side("PPP", "FFF", edited=frozenset("2"))])
     assert (found.word, len(found.worse), found.new, found.gone) == ("worse", 4, 1, 1)
@@ -100,6 +118,7 @@ def test_datasets_are_one_family_and_an_edited_sample_is_gone_and_new() -> None:
         ([(0.9, 0.6)] * 3 + [(0.9, 0.7)] * 3, True, "undecided", True),
         ([(0.6, 0.9)] * 3 + [(0.7, 0.9)] * 3, True, "no worse", False),
         ([(0.6, 0.6)] * 8, True, "same", None),
+        ([(0.6, 0.6)] * 8, False, "same", None),
     ],
 )
 def test_a_gated_metric_is_tested_in_its_own_direction(

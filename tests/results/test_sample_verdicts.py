@@ -161,5 +161,8 @@ def test_figures_of_samples_asked_again_are_over_those_of_which_most_answers_hav
     assert (figure.n_scored, figure.n_failed, figure.n_skipped) == (2, 1, 1)
     assert (rate.value, rate.n_scored, rate.n_skipped) == (pytest.approx(2 / 3), 3, 1)
     assert [asked_id(each) for each in ("a", "a~2", "a~b", "a~1~12")] == ["a", "a", "a~b", "a~1"]
+    twice = [replace(result(m=value), sample_id=name) for name, value in (("a", 1.0), ("a~1", None))]
+    half = averaged(evaluated(twice, configuration={"selection": {"repeats": 2}}), ()).metrics
+    assert (half["m"].value, half["m"].n_skipped) == (None, 1)  # half of them is not most
     none = averaged(evaluated(results[-3:], configuration={"selection": {"repeats": 3}}), ()).metrics
     assert (none["m"].value, none["m"].interval, none["pass_rate"].value) == (None, None, None)
