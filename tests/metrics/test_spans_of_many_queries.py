@@ -77,6 +77,9 @@ def test_what_has_nothing_to_measure_is_counted_and_left_out_of_the_mean() -> No
     assert report.mean["span_precision"] == 0.5
     assert report.mean["span_iou"] == pytest.approx((5 / 15 + 0 + 0) / 3)
     assert report.scored["span_precision"].tolist().count(True) == 1
+    one = evaluate_spans({"q": [span(0, 1)]}, {"q": [span(0, 1)]}, chunks=[span(0, 1)])
+    assert set(one.mean.values()) == {1.0}
+    assert one.mean.keys() == {*METRICS, "precision_omega"}
 
 
 def test_the_mean_has_the_same_bits_in_any_order_of_queries() -> None:

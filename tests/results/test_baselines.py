@@ -21,6 +21,7 @@ from rag_evaluation_framework import (
     UsageError,
     Verdict,
     evaluate,
+    load,
 )
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import (
@@ -292,6 +293,11 @@ def test_a_branch_is_its_latest_complete_run_on_the_dataset_or_what_was_saved_of
         found = run(tmp_path / "elsewhere", QUESTIONS[:5], baseline=name).regressions
         assert found is not None
         assert (found.baseline, found.word, len(found.worse)) == (path.name, "worse", 5)
+    written = path.read_bytes()
+    assert written.startswith(b'{\n  "')
+    kept = save_baseline(load(path), "again")
+    assert kept.read_bytes() == written
+    assert save_baseline(latest, "nightly").read_bytes() == written
     with pytest.raises(UsageError, match="or branch of that name with a complete run of rows"):
         run(tmp_path / "runs", baseline="release")
     with pytest.raises(UsageError, match="baseline to save: expected a name of letters"):

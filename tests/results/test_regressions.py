@@ -38,6 +38,9 @@ def side(before: str, after: str, **given: Any) -> Side:
         ("PPPP", "FPPP", "undecided", (1, 0, 0, 0, 0), 4),
         ("PPP", "FPP", "not evaluated", (1, 0, 0, 0, 0), None),
         ("PPFF", "PPFF", "no worse", (0, 0, 0, 0, 0), 4),
+        # With one for the better six would show it, mid-p (1 + 7/2) / 128 = 0.035, if there were as many.
+        ("FPPPPP", "PPPPPP", "no worse", (0, 1, 0, 0, 0), None),
+        ("FPPPPPP", "PPPPPPP", "no worse", (0, 1, 0, 0, 0), 6),
         ("P", "P", "no worse", (0, 0, 0, 0, 0), None),
         ("FFFF", "PPPP", "better", (0, 4, 0, 0, 0), None),
         ("FFFP", "PPPP", "no worse", (0, 3, 0, 0, 0), None),

@@ -131,6 +131,10 @@ def test_spans_of_a_query_that_there_is_none_are_refused() -> None:
     spans = SpanColumns(one, np.array([0]), np.array([0]), np.array([5]))
     with pytest.raises(InputError, match="spans: expected a query below 3, got 3"):
         count_characters(spans, spans, queries=3)
+    first = replace(spans, query=np.array([0]))
+    for sides in ((first, spans), (spans, first)):
+        with pytest.raises(InputError, match="spans: expected a query below 3, got 3"):
+            count_characters(*sides, queries=3)
 
 
 def test_a_reference_that_may_be_a_refusal_decides_nothing() -> None:
