@@ -155,17 +155,27 @@ def beginning_records(path: Path) -> list[dict[str, Any]]:
     layout = "folder" if path.is_dir() else layout_of(path)
     if layout not in ("lines", "array"):
         return []
-    text = without_comments(next(_beginnings(path)))
-    position = _after_space(text, 0) + (layout == "array")
+    return _whole_records(next(_beginnings(path)), is_array=layout == "array")
+
+
+def _whole_records(text: str, *, is_array: bool) -> list[dict[str, Any]]:
+    end, reads_comments = 0, True
     found: list[dict[str, Any]] = []
-    try:
-        while len(found) < _MOST_RECORDS:
-            record, position = _scanner.raw_decode(text, _after_space(text, position))
-            position = _after_space(text, position) + (layout == "array")
+    while len(found) < _MOST_RECORDS:
+        try:
+            record, end = _next_value(text, end, is_array=is_array)
+        except (ValueError, RecursionError):  # the end, a record that is cut off, or a comment
+            if not reads_comments or "//" not in text[end:]:
+                break
+            text, reads_comments = text[:end] + without_comments(text[end:]), False
+        else:
             found += [record] if isinstance(record, dict) else []
-    except (ValueError, RecursionError):
-        pass  # the end, or a record that is cut off
     return found
+
+
+def _next_value(text: str, end: int, *, is_array: bool) -> tuple[Any, int]:
+    """Return the value behind a place, beyond the bracket or comma of an array, and where it ends."""
+    return _scanner.raw_decode(text, _after_space(text, _after_space(text, end) + is_array))
 
 
 def read_dataset(
@@ -195,6 +205,13 @@ def previews(path: str | Path) -> Iterator[Preview]:
         yield from _text_previews(path)
     else:
         for text in _beginnings(path):
+            try:
+                record, _ = _next_value(text, 0, is_array=layout == "array")
+            except (ValueError, RecursionError):
+                record = None
+            if isinstance(record, dict):  # it stands whole: a longer beginning says no more
+                yield Preview(path, layout, record)
+                return
             for record in _json_records(text, is_array=layout == "array"):
                 yield Preview(path, layout, record)
 

@@ -63,7 +63,7 @@ def samples_of(
     seen: dict[str, int | None] = {}
     for each in placed:
         try:
-            sample = reader.sample(each.value)
+            sample = reader.sample(each.value, Origin(ROWS, file, each.line))
         except InputError as error:
             problems.extend(error.issues, place=each.place)
             continue
@@ -76,7 +76,7 @@ def samples_of(
             problems.add(each.place(issue))
             continue
         seen[id_] = each.line
-        yield replace(sample, id=id_, origin=Origin(ROWS, file, each.line))
+        yield sample if id_ == sample.id else replace(sample, id=id_)
     problems.raise_if_any()
 
 
@@ -88,7 +88,7 @@ class _RowReader:
         self.is_table = is_table
         self._columns = {place.container.partition(".")[0] for place in self._places.values()}
 
-    def sample(self, row: Any) -> Sample:
+    def sample(self, row: Any, origin: Origin) -> Sample:
         if not isinstance(row, dict):
             raise InputError([Issue("wrong-type", "an object with named fields", shown(row))])
         issues: list[Issue] = []
@@ -105,7 +105,7 @@ class _RowReader:
                 issues.extend(error.issues)
         if issues:
             raise InputError(issues)
-        return self._made(found, row)
+        return self._made(found, row, origin)
 
     def _cited(self, found: Mapping[str, Any]) -> tuple[Citation, ...]:
         """Return what the answer cites, among the contexts that have a source each."""
@@ -123,7 +123,7 @@ class _RowReader:
         )
         return usage_of({**(found.get("usage") or {}), **told}, where)
 
-    def _made(self, found: Mapping[str, Any], row: Row) -> Sample:
+    def _made(self, found: Mapping[str, Any], row: Row, origin: Origin) -> Sample:
         turns, last = found["question"]
         answer = found.get("answer", last)
         texts, is_empty, items = found.get("contexts") or ((), False, ())
@@ -158,6 +158,7 @@ class _RowReader:
             tags=tuple(found.get("tags") or ()),
             metadata=self._labels(row),
             extra={_NUGGETS: row[_NUGGETS]} if isinstance(row.get(_NUGGETS), list) else {},
+            origin=origin,
         )
 
     def _labels(self, row: Row) -> dict[str, Any]:

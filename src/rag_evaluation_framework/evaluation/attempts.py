@@ -331,6 +331,7 @@ class Asker:
         self._target = target
         # A recorded answer takes no time now: its latency is the recorded one, or unknown.
         self._is_live = getattr(target, "is_live", True)
+        self._held_by = None if self._is_live else getattr(target, "held_by", None)
         self._run_id = run_id
         self._options, self._seed = options, seed
         self._stop = stop
@@ -342,6 +343,8 @@ class Asker:
 
         Attempts and the waits between them count towards the sample's deadline; waiting for a slot does not.
         """
+        if self._held_by is not None:
+            return self._taken(sample, self._held_by)
         request = self._request(sample, timeout=0.0)
         attempts = Attempts(request.key, self._options.max_attempts, self._seed)
         self._budget.sample_begun()
@@ -364,6 +367,23 @@ class Asker:
             spent = self._options.sample_limit - left
             made = attempts.made + (not isinstance(outcome, TargetError))
             return self._ended(outcome, made, started_at=started_at, spent=spent, requests=requests)
+
+    def _taken(self, sample: Sample, held_by: Callable[[Sample], Response]) -> Asked:
+        """Take an answer that is recorded, where nothing is waited for."""
+        if self._stop.is_set:
+            raise Stopped
+        started_at, sent = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+        outcome: Response | TargetError
+        try:
+            outcome = held_by(sample)
+        except TargetError as error:
+            outcome = error.reworded(brief(error.message))
+        except InputError as error:  # what is recorded is no answer
+            outcome = TargetError("target-error", described(error))
+        else:
+            if outcome.latency_ms is not None:
+                outcome = replace(outcome, latency_ms=round(outcome.latency_ms, 3))
+        return self._settled(outcome, started_at=started_at, spent=time.monotonic() - sent)
 
     async def ask_many(self, samples: Sequence[Sample]) -> list[Asked | None]:
         """Ask a target with ``answer_many`` for a batch at once; the time it takes is shared out evenly.

@@ -50,7 +50,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
-from rag_evaluation_framework.results.kept_data import HeldSamples
+from rag_evaluation_framework.results.kept_data import MOST_HELD, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.version import __version__
@@ -79,6 +79,8 @@ class Selection:
     n_matching: int
     repeats: int = 1
     """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
+    digits: tuple[str, ...] = ()
+    """The fingerprints of all samples, in order, where the very samples are held and will come again."""
 
     def __call__(self) -> Iterator[Sample]:
         place = 0
@@ -192,12 +194,14 @@ class _Tally:
     """Counts samples one by one, and takes note of what they lack."""
 
     def __init__(self, missing: MissingFields) -> None:
-        self.missing, self._content = missing, ContentHash()
+        self.missing, self._content, self._digits = missing, ContentHash(), list[str]()
         self._counts: Counter[str] = Counter()
 
     def look_at(self, sample: Sample) -> None:
         self.missing.look_at(sample)
-        self._content.add(sample.id, fingerprint(sample))
+        self._content.add(sample.id, digits := fingerprint(sample))
+        if len(self._digits) <= MOST_HELD:
+            self._digits.append(digits)
         recorded, counts = sample.recorded, self._counts
         counts["samples"] += 1
         counts["answers"] += recorded is not None and recorded.answer is not None
@@ -207,6 +211,12 @@ class _Tally:
             counts["input_bytes"] += len((turn.content or "").encode())
             counts["output_bytes"] += len((turn.reference or "").encode())
         counts["output_bytes"] += len((sample.reference or "").encode())
+
+    def listed(self, selection: Selection) -> Selection:
+        """Return all samples with their fingerprints, where those that were looked at are held."""
+        is_all = len(self._digits) == selection.n_in_file == len(selection)
+        are_held = is_all and getattr(selection.stream, "are_held", False)
+        return replace(selection, digits=tuple(self._digits)) if are_held else selection
 
     def counted(self, of: str | None, *, repeats: int) -> Counted:
         content, issues = str(self._content) if repeats == 1 else None, tuple(self.missing.issues())
@@ -515,7 +525,7 @@ def _planned(
         selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
     elif choice.sample_size is None and not is_golden:  # counted while they are chosen
         tally = _Tally(missing)
-        selection = _selected(entry, source, choice, tally.look_at)
+        selection = tally.listed(_selected(entry, source, choice, tally.look_at))
         counted = tally.counted(of, repeats=choice.repeats)
     else:
         selection = _selected(entry, source, choice, None)

@@ -532,10 +532,14 @@ class RecordedAnswers:
 
     async def answer(self, request: Request) -> Response:
         """Return the recorded answer; a sample that has none is a failure."""
-        found = self._found(request)
+        return self.held_by(request.sample)
+
+    def held_by(self, sample: Sample) -> Response:
+        """Return the answer that is recorded for a sample; :class:`TargetError` where there is none."""
+        found = self._found(sample)
         if isinstance(found.answer, TargetError):
             raise TargetError(found.answer.kind, found.answer.message)
-        return replace(response_of(request.sample, [found.answer]), latency_ms=found.latency_ms)
+        return replace(response_of(sample, [found.answer]), latency_ms=found.latency_ms)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -565,8 +569,7 @@ class RecordedAnswers:
                 return TargetError("recorded-failure", str(record["error"]))
             raise _problem(self._reader.expected, shape(record)) from None
 
-    def _found(self, request: Request) -> _Recorded:
-        sample = request.sample
+    def _found(self, sample: Sample) -> _Recorded:
         if sample.id in self._by_id:
             return self._by_id[sample.id]
         found = self._by_question.get(sample.question, [])

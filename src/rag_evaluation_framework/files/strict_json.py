@@ -252,27 +252,27 @@ def _blocks(stream: BinaryIO, *, file: str | None, max_line_bytes: int) -> Itera
 
     Of a line beyond the limit only the beginning is there. A byte order mark at the start is dropped.
     """
-    mark = _BYTE_ORDER_MARK
+    begun: list[bytes] = []  # a line whose end is still to come
+    size, mark = 0, _BYTE_ORDER_MARK
     while True:
-        block = b""
         try:
             # One read of the operating system at most: readers of a pipe see each line as it comes.
-            block = cast("BufferedReader", stream).read1(_BLOCK_BYTES)
-            if block and not block.endswith(b"\n"):
-                block += stream.readline(max_line_bytes + 1)
-                rest = block
-                while rest and not rest.endswith(b"\n"):
-                    rest = stream.readline(_BLOCK_BYTES)
+            piece = cast("BufferedReader", stream).read1(_BLOCK_BYTES)
         except InputError as error:
-            yield block[: block.rfind(b"\n") + 1]
             yield error
             return
         except OSError as error:
             raise refused("read", file or "the bytes given", error) from error
-        if not block:
+        end = piece.rfind(b"\n") + 1
+        if end or not piece:
+            if block := b"".join((*begun, piece[:end])):
+                yield block.removeprefix(mark)
+            begun, size, mark = [], 0, b""
+        if not piece:
             return
-        yield block.removeprefix(mark)
-        mark = b""
+        if end < len(piece) and size <= max_line_bytes:
+            begun.append(piece[end:])
+            size += len(piece) - end
 
 
 def _lines(block: bytes | InputError, max_line_bytes: int) -> Iterator[bytes | InputError]:

@@ -73,7 +73,7 @@ class SamplesRead:
 
 
 # Files that are compressed say nothing by their size.
-_MOST_HELD, _MOST_HELD_BYTES = 8192, 1 << 25
+MOST_HELD, MOST_HELD_BYTES = 8192, 1 << 25
 
 
 class HeldSamples:
@@ -85,7 +85,7 @@ class HeldSamples:
     def __init__(self, stream: Callable[[], Iterator[Sample]], path: Path) -> None:
         self._stream = stream
         self._may_hold = path.is_file() and named_compression(path) is None
-        self._may_hold = self._may_hold and path.stat().st_size <= _MOST_HELD_BYTES
+        self._may_hold = self._may_hold and path.stat().st_size <= MOST_HELD_BYTES
         self._held: tuple[Sample, ...] | None = None
 
     @property
@@ -100,10 +100,10 @@ class HeldSamples:
     def _reading(self) -> Iterator[Sample]:
         held: list[Sample] = []
         for sample in self._stream():
-            if len(held) <= _MOST_HELD:
+            if len(held) <= MOST_HELD:
                 held.append(sample)
             yield sample
-        self._may_hold = len(held) <= _MOST_HELD
+        self._may_hold = len(held) <= MOST_HELD
         self._held = tuple(held) if self._may_hold else None
 
 

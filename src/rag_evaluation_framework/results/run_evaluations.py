@@ -22,6 +22,7 @@ from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_summary, read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
@@ -33,7 +34,7 @@ from rag_evaluation_framework.results.gate import (
     with_pass_rate,
 )
 from rag_evaluation_framework.results.journal import read_entries
-from rag_evaluation_framework.results.kept_data import samples_at
+from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -67,7 +68,7 @@ def evaluation_of_run(
     passes = PassCounter(bounds)
     evaluation = summed_up(
         folder.head,
-        passes.counted(rows_of_folder(folder)),
+        passes.counted(rows.counted()),
         kind=kind,
         outcome=outcome,
         rows=rows,
@@ -75,52 +76,79 @@ def evaluation_of_run(
         order=metrics,
         directions=directions,
         performance=performance,
-        blame=_blame(folder, blamed_by),
+        blame=None if blamed_by is None else rows.blame_summary(blamed_by),
         **more,
     )
     whole = with_pass_rate(evaluation, passes)
     return averaged(whole, bounds) if folder.head.repeats > 1 else whole
 
 
-def _blame(folder: RunFolder, method: str | None) -> BlameSummary | None:
-    if method is None or not folder.blame_path.is_file():
-        return None
-    written = read_blames(folder.blame_path)
-    return blame_summary((each for _, found in written for each in found.answers), method=method)
-
-
 class RunRows:
     """Reads the rows of a run in the order of its dataset: all of them, or those that fall short.
 
-    Which do is known once all were read.
+    Which do is known once all were read. The rows of a small run whose samples are in memory are read once:
+    they are counted, written into the results document and shown.
     """
 
     def __init__(
         self, folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
+        self._held: list[Row] | None = None
+        self._blames: dict[str, Blame] | None = None
         self.places: array[int] | None = None
         """The places of the samples that do not pass, have an error or are at fault, where they are known."""
         self.made_for: list[Any] = []
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
+    def counted(self) -> Iterator[Row]:
+        """Yield the finished samples before it is decided which of them pass."""
+        path, known = self._folder.journal_path, len(getattr(self._samples, "digits", ()))
+        if not 0 < known <= MOST_HELD or not path.is_file() or path.stat().st_size > MOST_HELD_BYTES:
+            yield from rows_of_folder(self._folder)
+            return
+        held = []
+        for row in rows_of_folder(self._folder, self._samples):
+            held.append(_sharing_texts(row))
+            yield row
+        self._held = held
+
+    def blame_summary(self, method: str) -> BlameSummary | None:
+        """Return how often which part was at fault, as far as that was found out."""
+        if not self._folder.blame_path.is_file():
+            return None
+        found = read_blames(self._folder.blame_path)
+        if len(getattr(self._samples, "digits", ())):
+            self._blames = dict(found)
+            found = iter(self._blames.items())
+        return blame_summary((each for _, blame in found for each in blame.answers), method=method)
+
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
-        blames = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         places = array("q")
-        for row in rows_of_folder(self._folder, self._samples):
-            found = next((found for sample_id, found in blames if sample_id == row.id), None)
-            row = self._decided(row, found)
+        for row in self._all():
             if row.is_failing or row.is_at_fault:
                 places.append(row.index)
             yield row
         self.places = places
 
+    def _all(self) -> Iterator[Row]:
+        if self._held is not None:
+            blames = self._blames or {}
+            yield from (self._decided(row, blames.get(row.id)) for row in self._held)
+            return
+        found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
+        for row in rows_of_folder(self._folder, self._samples):
+            yield self._decided(row, next((blame for sample_id, blame in found if sample_id == row.id), None))
+
     def short(self) -> Iterator[Row]:
         """Yield those that fall short and, as long as that is not known, all."""
         if self.places is None or self._samples is None:
             yield from self()
+        elif self._held is not None:
+            short = frozenset(self.places)
+            yield from (row for row in self._all() if row.index in short)
         elif self.places:
             yield from self._at(self.places)
 
@@ -143,6 +171,15 @@ class RunRows:
     def _decided(self, row: Row, blame: Any) -> Row:
         passes, misses = sample_passes(row.result, self._bounds), missed_bounds(row.result, self._bounds)
         return replace(row, passes=passes, misses=misses, blame=blame)
+
+
+def _sharing_texts(row: Row) -> Row:
+    """Return a row whose answer and contexts are those that the sample holds, where they are the same."""
+    recorded, response = None if row.sample is None else row.sample.recorded, row.response
+    if recorded is None or response.contexts != recorded.contexts or response.text != recorded.answer:
+        return row
+    response = replace(response, text=recorded.answer, contexts=recorded.contexts)
+    return replace(row, result=replace(row.result, response=response))
 
 
 # The figures of a run, as they are kept.

@@ -35,7 +35,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import count, zip_longest
+from itertools import count, repeat, zip_longest
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, TypeAlias
@@ -88,9 +88,9 @@ class KnownSamples(tuple[Sample, ...]):
     """Samples in memory whose fingerprints are worked out once, for several runs over the same samples."""
 
     @cached_property
-    def listed(self) -> tuple[tuple[str, str], ...]:
-        """The id and fingerprint of each sample, in order."""
-        return tuple((sample.id, fingerprint(sample)) for sample in self)
+    def digits(self) -> tuple[str, ...]:
+        """The fingerprint of each sample, in order."""
+        return tuple(map(fingerprint, self))
 
 
 _FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
@@ -155,7 +155,7 @@ def write_list(samples: Samples, path: Path) -> int:
     A repeated id is an error. Samples that several runs share are kept once, by whoever holds the runs.
     """
     digests = IdDigests()
-    listed = samples.listed if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
+    listed = _listed(samples) if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
 
     def lines() -> Iterator[tuple[str, str]]:
         for identifier, digits in listed:
@@ -213,18 +213,20 @@ def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
 
 def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
     """Yield the sample of each line of a run's list, in the order of the list."""
-    stream = streamed(samples)
-    by_id: dict[str, Sample] | None = None
+    stream, by_id = _fingerprinted(samples), dict[str, Sample]()
     for identifier, digits in read_list(path):
-        if by_id is None:
-            sample = next((sample for sample in stream if sample.id == identifier), None)
-            if sample is None:  # the dataset is in another order now
-                by_id = {sample.id: sample for sample in streamed(samples)}
-        if by_id is not None:
+        sample, now = next((each for each in stream if each[0].id == identifier), (None, None))
+        if sample is None:  # the dataset is in another order now
+            by_id = by_id or {sample.id: sample for sample in streamed(samples)}
             sample = by_id.get(identifier)
-        if sample is None or fingerprint(sample) != digits:
+        if sample is None or (now or fingerprint(sample)) != digits:
             raise _other_data(samples, path)
         yield sample
+
+
+def _fingerprinted(samples: Samples) -> Iterator[tuple[Sample, str | None]]:
+    """Yield each sample, with its fingerprint where that is known of the very sample."""
+    return zip(streamed(samples), getattr(samples, "digits", ()) or repeat(None), strict=False)
 
 
 def _other_data(samples: Samples, path: Path) -> UsageError:
@@ -262,9 +264,7 @@ def check_unchanged(samples: Samples, path: Path) -> None:
 
 
 def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
-    if isinstance(samples, KnownSamples):
-        return samples.listed
-    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
+    return ((sample.id, digits or fingerprint(sample)) for sample, digits in _fingerprinted(samples))
 
 
 def _refuse_repetitions(samples: Samples) -> None:
