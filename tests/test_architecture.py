@@ -24,6 +24,7 @@ NAME = PACKAGE.name
 # A room imports only from rooms above it, and from itself.
 ROOMS = [
     "version",
+    "startup",
     "errors",
     "workers",
     "files",

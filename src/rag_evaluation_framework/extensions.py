@@ -12,13 +12,13 @@ import inspect
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, described, shown
+from rag_evaluation_framework.startup import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np

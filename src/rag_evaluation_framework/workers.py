@@ -35,7 +35,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -43,6 +42,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.version import __version__
 
 Item = TypeVar("Item")

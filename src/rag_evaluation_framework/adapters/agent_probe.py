@@ -12,7 +12,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -28,6 +27,7 @@ from rag_evaluation_framework.evaluation.agent_shapes import (
 from rag_evaluation_framework.evaluation.targets import Ask
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.responses import EXPECTED
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 MOST_REQUESTS = 16
 _MODELS = 8

@@ -14,7 +14,6 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -29,6 +28,7 @@ from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:

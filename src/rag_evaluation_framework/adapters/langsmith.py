@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -32,6 +31,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
 # LangSmith as its SDK reaches it: what reading, uploading and experiments share.

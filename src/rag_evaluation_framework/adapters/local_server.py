@@ -15,7 +15,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -23,6 +22,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, refused
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.startup import dataclass
 
 HOST = "127.0.0.1"
 HTML = "text/html; charset=utf-8"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +24,7 @@ from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import open_stored, read_bytes
 from rag_evaluation_framework.judging.entailment import Chances, EntailmentSupport, Pair
+from rag_evaluation_framework.startup import dataclass
 
 Array = npt.NDArray[Any]
 Meaning = Literal["supported", "contradicted", "neither"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import click
 from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, EXISTING_FOLDER, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelOutageError, UsageError, counted
+from rag_evaluation_framework.startup import dataclass, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Probe

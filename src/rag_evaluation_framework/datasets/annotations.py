@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +19,7 @@ from rag_evaluation_framework.records.samples import (
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Annotation files (``.gt.json``, ``.gt.yaml``) to and from records.
 #

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import combinations
 from math import fsum
@@ -31,6 +30,7 @@ from rag_evaluation_framework.records.samples import (
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.agreement import (
     Resampling,
     alpha_of_moments,

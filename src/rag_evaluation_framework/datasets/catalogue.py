@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.project_root import in_project
+from rag_evaluation_framework.startup import dataclass, replace
 
 # The citations of a dataset as annotations: its ground truth where nobody has annotated it apart.
 

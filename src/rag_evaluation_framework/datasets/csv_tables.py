@@ -21,7 +21,6 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -37,6 +36,7 @@ from rag_evaluation_framework.files.access import (
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value, written_path
+from rag_evaluation_framework.startup import dataclass, field
 
 EXTRA_FIELDS = "extra_fields"
 """The column of what the other columns cannot say; an object's fields are the record's."""

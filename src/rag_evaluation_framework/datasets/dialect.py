@@ -7,7 +7,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     is_refusal,
 )
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 
 # What a record says beyond what a sample holds, kept so that writing it back loses nothing.
 #

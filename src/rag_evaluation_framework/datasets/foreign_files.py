@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from rag_evaluation_framework.errors import FileProblems
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.files.yaml_documents import encode
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.startup import dataclass, replace
 
 
 def _cells(**kinds: str) -> Columns:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rag_evaluation_framework.datasets.dialect import PLACES, UNNAMED, Record
@@ -29,6 +28,7 @@ from rag_evaluation_framework.records.samples import (
     marked_metadata,
     read_expected,
 )
+from rag_evaluation_framework.startup import dataclass, field
 
 # The names that people give to the parts of an object, the likeliest first.
 _SAID = "answer output response completion generation result text content message messages"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +17,7 @@ from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
 from rag_evaluation_framework.text.spans import Span, Spanned

@@ -9,7 +9,6 @@ is in :mod:`.consistency`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from rag_evaluation_framework.records.samples import (
     is_refusal,
     refusal_or_answer,
 )
+from rag_evaluation_framework.startup import dataclass
 
 _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 

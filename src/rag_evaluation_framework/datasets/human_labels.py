@@ -10,7 +10,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
 from sys import float_info
@@ -30,6 +29,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.records.samples import QUALITY_SCORES, Annotation, AnswerQualityAnnotation
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 LABEL = "label"
 """The field of a plain table that is taken when none is named."""

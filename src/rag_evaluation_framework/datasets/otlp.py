@@ -13,7 +13,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -23,6 +22,7 @@ from rag_evaluation_framework.errors import InputError, Issue, StorageError, bri
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, data_files, open_reading, read_bytes
 from rag_evaluation_framework.files.strict_json import numbered_lines
+from rag_evaluation_framework.startup import dataclass, field
 
 OnIssue = Callable[[Issue], None]
 

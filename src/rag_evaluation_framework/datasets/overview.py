@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.startup import asdict, dataclass, field, fields
 
 MOST_USED = 10
 """So many of the documents that most queries need are named."""

@@ -30,13 +30,13 @@ or, of golden sets::
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.resources import files as resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.startup import dataclass
 
 FOLDERS = (
     "data/evaluation/datasets",

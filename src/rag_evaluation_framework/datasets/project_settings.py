@@ -12,7 +12,6 @@ Paths in them are relative to the project's folder. An unknown key is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from rag_evaluation_framework.files.project_root import (
     is_runs_directory,
     project_root,
 )
+from rag_evaluation_framework.startup import dataclass
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.files.json_scanner import ValuePath

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from rag_evaluation_framework.metrics.judged_columns import (
     QrelColumns,
     RunBlock,
 )
+from rag_evaluation_framework.startup import dataclass
 
 _QUERY = ("query_id", "query-id", "qid")
 _DOCUMENT = ("doc_id", "document_id", "corpus-id", "docno")

@@ -7,7 +7,6 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -45,6 +44,7 @@ from rag_evaluation_framework.records.samples import (
     Dataset,
     Preview,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.
 #

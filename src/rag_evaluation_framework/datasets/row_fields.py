@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
@@ -31,6 +30,7 @@ from rag_evaluation_framework.datasets.row_parts import (
 )
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 from rag_evaluation_framework.files.strict_json import JsonPath
+from rag_evaluation_framework.startup import dataclass, field
 
 _TIMES = ("latency_ms", "latency_s")
 _NUMBERS = (*OF_USAGE, *_TIMES)

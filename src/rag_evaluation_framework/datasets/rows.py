@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,6 +50,7 @@ from rag_evaluation_framework.records.samples import (
     Preview,
     Sample,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 _LOOKED_AT = 200
 _SAID_BY_ANYTHING = frozenset({"question", "id", "tags", "category"})

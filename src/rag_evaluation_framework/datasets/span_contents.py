@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.strict_json import finite_number
 from rag_evaluation_framework.records.steps import StepKind
+from rag_evaluation_framework.startup import dataclass, field
 
 _KINDS: Mapping[str, StepKind] = {
     **dict.fromkeys(("llm", "chat", "completion", "text_completion", "generate_content"), "model"),

@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import ceil
@@ -30,6 +29,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_text, sha256
 from rag_evaluation_framework.files.atomic import atomic_group, recover
 from rag_evaluation_framework.files.strict_json import read_lines
+from rag_evaluation_framework.startup import dataclass, field, fields
 
 # Where a project keeps its evaluation data, from the section ``evaluation`` of its configuration file::
 #

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -21,6 +20,7 @@ from rag_evaluation_framework.datasets.trace_joins import Conversations, Expecta
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, counted
 from rag_evaluation_framework.records.samples import Dataset, Origin, Recorded, Sample, Turn
 from rag_evaluation_framework.records.steps import Found, Step, StepKind, Trace, TraceChoice
+from rag_evaluation_framework.startup import dataclass, field
 
 DIALECT = "traces"
 

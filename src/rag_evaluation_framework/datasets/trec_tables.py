@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -32,6 +31,7 @@ from rag_evaluation_framework.metrics.judged_columns import (
     words_at,
 )
 from rag_evaluation_framework.metrics.judged_rankings import Booleans, Floats
+from rag_evaluation_framework.startup import dataclass
 
 Format = Literal["trec", "beir", "json"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from rag_evaluation_framework.files.access import (
 )
 from rag_evaluation_framework.files.json_scanner import comment_issues
 from rag_evaluation_framework.records.samples import ROWS, Dataset
+from rag_evaluation_framework.startup import dataclass, replace
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so
 # on.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,6 +28,7 @@ from rag_evaluation_framework.files.access import (
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import lines_of, written_path
 from rag_evaluation_framework.files.strict_json import read_lines
+from rag_evaluation_framework.startup import dataclass, replace
 
 # JSON and YAML documents that hold one value of a kind, read with every problem in its line.
 #

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from rag_evaluation_framework.records.citations import Citation, citations_in, g
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, UsageTotals
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.startup import dataclass, field
 
 # What common servers are sent and reply.
 

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rag_evaluation_framework.errors import (
@@ -32,6 +31,7 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import Options, Timing
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.startup import dataclass, replace
 
 # The sign that ends a run early: no new samples, no more waiting, and some time for what is in flight.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError, U
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.startup import dataclass, field
 
 DATASETS_FOLDER = "langsmith"
 API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")

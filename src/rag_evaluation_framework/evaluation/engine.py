@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -58,6 +57,7 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     write_list,
 )
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import ScoringThreads, Workers
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
@@ -30,6 +29,7 @@ from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
+from rag_evaluation_framework.startup import dataclass, replace
 
 # A passage may be cut by the edge of a chunk; with half of it, it counts as found.
 _ENOUGH = 0.5

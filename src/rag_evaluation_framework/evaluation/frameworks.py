@@ -23,7 +23,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.cited_texts import SearchedDocuments

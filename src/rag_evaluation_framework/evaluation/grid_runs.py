@@ -20,7 +20,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from errno import ENOENT
 from itertools import chain
@@ -83,6 +82,7 @@ from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
+from rag_evaluation_framework.startup import asdict, dataclass, fields, replace
 
 UNNAMED_DATASET = "dataset"
 SWEEP_FILE = "sweep.json"

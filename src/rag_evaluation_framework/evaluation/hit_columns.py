@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
@@ -39,6 +38,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.retrieval.pipeline import EXISTING, Chunking
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""

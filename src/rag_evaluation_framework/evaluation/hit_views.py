@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from rag_evaluation_framework.metrics.views import LOCATED, NO_TRUTH, NoValueErr
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"

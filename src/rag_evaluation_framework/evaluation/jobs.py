@@ -10,7 +10,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -85,6 +84,7 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, Spending

@@ -24,7 +24,6 @@ problem too, and so is one of the gate's in another place: either would switch t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,6 +63,7 @@ from rag_evaluation_framework.metrics.declaration import (
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading

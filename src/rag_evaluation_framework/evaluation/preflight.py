@@ -13,7 +13,6 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from heapq import nsmallest
 from pathlib import Path
@@ -53,6 +52,7 @@ from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.kept_data import MOST_HELD, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -54,6 +53,7 @@ from rag_evaluation_framework.results.run_folder import (
     listed_samples,
 )
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
+from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.workers import Workforce, in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))

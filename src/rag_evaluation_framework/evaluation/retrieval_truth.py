@@ -11,7 +11,6 @@ corpus as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
@@ -26,6 +25,7 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 Level = Literal["token", "chunk", "document"]
 LEVELS: tuple[Level, ...] = ("token", "chunk", "document")

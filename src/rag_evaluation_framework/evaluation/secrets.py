@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import is_dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.startup import dataclass, fields, replace
 
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
 #
@@ -284,15 +286,27 @@ class MaskedTarget:
         self.version: str | None = getattr(target, "version", None)
         self._target = target
         self._secrets = secrets
+        if held_by := getattr(target, "held_by", None):  # of answers that are recorded
+            self.held_by = lambda sample: self._masked(held_by, sample)
+
+    def _masked(self, held_by: Callable[[Sample], Response], sample: Sample) -> Response:
+        try:
+            response = held_by(sample)
+        except TargetError as error:
+            raise self._reworded(error) from None
+        masked: Response = self._secrets.mask_value(response)
+        return masked
+
+    def _reworded(self, error: TargetError) -> TargetError:
+        answered = self._secrets.mask_value(error.answered)
+        return error.reworded(self._secrets.mask(error.message), answered=answered)
 
     async def answer(self, request: Request) -> Response:
         """Ask the target."""
         try:
             response = await self._target.answer(request)
         except TargetError as error:
-            raise error.reworded(
-                self._secrets.mask(error.message), answered=self._secrets.mask_value(error.answered)
-            ) from None
+            raise self._reworded(error) from None
         except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake must not tell secrets
             raise TargetError("target-error", self._secrets.mask(in_full(error))) from None
         masked: Response = self._secrets.mask_value(response)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -70,6 +69,7 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:

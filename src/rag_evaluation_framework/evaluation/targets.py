@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,6 +49,7 @@ from rag_evaluation_framework.records.responses import (
     unread_field,
 )
 from rag_evaluation_framework.records.samples import Recorded, Sample, Usage
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO, Generic, Literal, TypeVar, cast
@@ -25,6 +24,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     refused,
 )
+from rag_evaluation_framework.startup import dataclass, replace
 
 # Reading and writing gzip and Zstandard, recognised by content, in bounded memory and within limits.
 #

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, described
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, plain_name, read_bytes, read_text
+from rag_evaluation_framework.startup import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

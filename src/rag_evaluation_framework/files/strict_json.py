@@ -16,7 +16,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from types import EllipsisType
@@ -35,6 +34,7 @@ from rag_evaluation_framework.files.access import (
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, check_value, scan, too_deep
+from rag_evaluation_framework.startup import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ALL_BUT_OPENINGS = bytes(byte for byte in range(256) if byte not in b"[{")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -21,6 +20,7 @@ from rag_evaluation_framework.records.citations import (
     span_citations,
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Pairing one to one so that the total weight is as large as it can be.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from math import inf
@@ -24,6 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry, Specification, parse_specification
 from rag_evaluation_framework.metrics.views import FAMILIES, NEEDS, VIEWS, Field, Method, View
+from rag_evaluation_framework.startup import dataclass, field
 
 AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""

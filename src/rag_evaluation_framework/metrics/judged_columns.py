@@ -7,7 +7,6 @@ compared byte by byte; so the figures are those of dictionaries of the same ids,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
@@ -34,6 +33,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     rank_of_first,
     rows_that_rise,
 )
+from rag_evaluation_framework.startup import dataclass
 
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]

@@ -8,7 +8,6 @@ depend on which other queries share the block.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid, shown
+from rag_evaluation_framework.startup import dataclass
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,6 @@ decided by the rules of :func:`~rag_evaluation_framework.metrics.ranking.evaluat
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
@@ -39,6 +38,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
 )
 from rag_evaluation_framework.metrics.qrels import Qrels, Run, judge_mappings
 from rag_evaluation_framework.metrics.views import RANKING
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.resampling import exact_sum
 from rag_evaluation_framework.text.display import short_repr
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
@@ -21,6 +20,7 @@ from rag_evaluation_framework.errors import InputError, Issue, invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import HITS, NOTHING_RETRIEVED
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
+from rag_evaluation_framework.startup import dataclass, replace
 
 # Spans as columns of integers, the form in which many queries are compared at once.
 

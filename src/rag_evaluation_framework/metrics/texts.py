@@ -7,7 +7,6 @@ stand: a citation such as ``[1]`` is part of the words.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -17,6 +16,7 @@ from operator import add
 from rag_evaluation_framework.errors import UnknownNameError, invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import LIKENESS, TEXTS
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import folded, plain
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import plain_tokens, word_tokens
@@ -79,16 +79,16 @@ CHRF_BETA = 2  # Popović, "chrF deconstructed", WMT 2016
 
 # mteval-v13a: what is split off, in this order.
 _SPLITS = [
-    (re.compile(r"([!-&(-+/:-@\[-`{-~])"), r" \1 "),
-    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
-    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
-    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
+    (late_pattern(r"([!-&(-+/:-@\[-`{-~])"), r" \1 "),
+    (late_pattern(r"([^0-9])([.,])"), r"\1 \2 "),
+    (late_pattern(r"([.,])([^0-9])"), r" \1 \2"),
+    (late_pattern(r"([0-9])(-)"), r"\1 \2 "),
 ]
 _ENTITIES = [("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")]
 
 # What sacreBLEU's "zh" splits by the character. The first range is wider than Chinese and the rare
 # characters beyond U+FFFF are left out; figures are only comparable when that is kept.
-_ZH_CHARACTER = re.compile(
+_ZH_CHARACTER = late_pattern(
     "([\u2001-\u2a6d\u2e80-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u4db5"
     "\u4e00-\u9fbb\uf900-\ufa2d\ufa30-\ufa6a\ufa70-\ufad9\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef])"
 )

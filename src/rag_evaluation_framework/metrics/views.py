@@ -8,11 +8,11 @@ how its fields are found is its reader's business, which stands in ``evaluation`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.startup import dataclass, field
 
 FAMILIES = (
     *("ranking", "chunks", "spans", "citations", "consistency", "texts", "answers", "refusals", "safety"),

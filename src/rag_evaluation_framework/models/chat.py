@@ -8,11 +8,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.startup import dataclass, replace
 
 # What a language model is to this package: messages in, a completion out.
 #

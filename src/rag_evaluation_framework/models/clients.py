@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError, UsageError, described, in_full, shown
@@ -12,6 +11,7 @@ from rag_evaluation_framework.extensions import LanguageModel
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_schema
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.startup import dataclass, fields, replace
 
 # OpenAI's chat completions as its compatible servers take and give them: request bodies, and their
 # replies.

@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError,
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.models.chat import Message
+from rag_evaluation_framework.startup import dataclass, field
 
 # Prompts are files of text with a head that says what they take and, of a judge, how the verdict must look.
 #

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluation_framework.errors import JUDGE_BUDGET, MAX_COST, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.startup import dataclass
 
 _TOKENS_PER_PRICE = 1_000_000
 # Sums of prices miss what they are by a last digit.

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -16,6 +15,7 @@ from rag_evaluation_framework.errors import InputError, ModelError, UsageError, 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
+from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.spans import Spanned
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.records.documents import (
@@ -19,6 +18,7 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
     check_range,
 )
+from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, check_range
+from rag_evaluation_framework.startup import dataclass, field, late_pattern, replace
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.scripts import ONE_TO_TEN
 from rag_evaluation_framework.text.spans import Spanned
@@ -158,7 +158,7 @@ _HALF_WIDTH = str.maketrans(
     "【】［］：？｜，；－‐‑–—−～〜０１２３４５６７８９", "[][]:?|,;------~~0123456789"
 )
 # A file name may hold one level of brackets itself: ``report [final].pdf``.
-_BRACKET = re.compile(
+_BRACKET = late_pattern(
     r"""\[(?P<targets>(?:[^\[\]|"]|\[[^\[\]|"]{0,200}\]){1,2000})
         (?:\|\s*excerpt\s*:\s*(?:"(?P<straight>.{0,5000}?)"|“(?P<curly>.{0,5000}?)”)\s*)?\]""",
     re.DOTALL | re.VERBOSE,
@@ -166,14 +166,14 @@ _BRACKET = re.compile(
 _SEPARATOR = "[,、;]"
 _TO = r"\s*[-~]\s*"
 _RANGE = rf"(?P<start>[0-9]{{1,15}}){_TO}(?P<end>[0-9]{{1,15}})"
-_TARGET = re.compile(
+_TARGET = late_pattern(
     rf"""\s*(?:(?:(?P<file>[^\n]+?)\s*:\s*)??(?P<page>[0-9]{{1,9}}|\?)\s*:\s*)?{_RANGE}
          \s*(?:{_SEPARATOR}(?!\s*\Z)|\Z)""",
     re.VERBOSE,
 )
 # "a:3:", "a.pdf:3" or "…:…:10-20" is meant as a citation; "at 12:30:05" and "Monday: 9:00-17:00" are not.
 _TIME = rf"[0-9]{{1,2}}:[0-5][0-9](?![0-9]|{_TO}[0-9]+\s*(?:{_SEPARATOR}|\Z))"
-_MEANT_AS_SPAN = re.compile(
+_MEANT_AS_SPAN = late_pattern(
     rf"""[^\s\d:,][^:]*:\s*(?:(?!{_TIME})[0-9]+|\?)\s*:
         |\.\w{{1,8}}\s*:\s*[0-9?]
         |:[^:\n]*:\s*[0-9]+{_TO}[0-9]+\s*(?:{_SEPARATOR}|\Z)""",
@@ -182,12 +182,12 @@ _MEANT_AS_SPAN = re.compile(
 _NUMBER_OR_RANGE = rf"-?[0-9]+(?:{_TO}[0-9]+)?"
 _AND_NUMBER = rf"(?:{_SEPARATOR}?\s*+(?:and|&|和)(?=\s*+[0-9])|{_SEPARATOR})"
 _ALL_NUMBERS = rf"\s*+{_NUMBER_OR_RANGE}\s*+(?:{_AND_NUMBER}\s*+(?:{_NUMBER_OR_RANGE}\s*+)?)*+"
-_NUMBERS = re.compile(rf"(?:\s*+citation\s*+:)?(?P<numbers>{_ALL_NUMBERS})", re.IGNORECASE)
-_NUMBER = re.compile(rf"\s*(?P<first>[0-9]{{1,9}})(?:{_TO}(?P<last>[0-9]{{1,9}}))?\s*")
+_NUMBERS = late_pattern(rf"(?:\s*+citation\s*+:)?(?P<numbers>{_ALL_NUMBERS})", re.IGNORECASE)
+_NUMBER = late_pattern(rf"\s*(?P<first>[0-9]{{1,9}})(?:{_TO}(?P<last>[0-9]{{1,9}}))?\s*")
 _WIDEST_RANGE = 100
 # Without one of these in the text, only numbers can be citations, and they are found faster.
-_FILE_CUE = re.compile(r":\s*+[0-9?]|\|\s*+excerpt")
-_NUMBERED = re.compile(rf"\[{_ALL_NUMBERS}\]")
+_FILE_CUE = late_pattern(r":\s*+[0-9?]|\|\s*+excerpt")
+_NUMBERED = late_pattern(rf"\[{_ALL_NUMBERS}\]")
 # What cites in a form that nothing can open, and is not said either.
 FILE_SUFFIX = "(?:pdf|md|markdown|html?|docx?|txt|rtf|csv|tsv|xlsx?|pptx?|jsonl?|xml|epub)"
 SOURCE_HEADING = (
@@ -214,7 +214,7 @@ _NAMED = f"(?:{_FILE}|{_TITLE}|{_NUMBERED_SOURCE})"
 _AND = rf"(?:\s?(?:{_SEPARATOR}|&|和)\s?|\sand\s)"
 _NOT_CLOSED = r"[^()（）\[\]\n]"
 _LINK = r"\[[^\[\]\n]{1,200}\]\([^\s()]{1,500}\)"
-_MARK = re.compile(
+_MARK = late_pattern(
     rf"""\[[0-9]{{1,3}}(?::[0-9]{{1,3}})?†[^\[\]\n]{{0,40}}\]  # [1†source], [4:0†source]
     |\[\^[^\s\[\]]{{1,40}}\]  # [^1]
     # [Doc 1], [来源1、2], [fees.txt], [1, p. 3]
@@ -228,8 +228,8 @@ _MARK = re.compile(
       |(?={_NOT_CLOSED}{{0,80}}(?:[0-9《]|\.[a-z]{{2,5}}\b)){_NOT_CLOSED}{{1,120}})[)）\]]""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOOTNOTE = re.compile(r"^[^\S\n]*+\[\^[^\s\[\]]{1,40}\]:[^\n]*+", re.MULTILINE)
-_MARK_CUE = re.compile(r"[\[（(]")
+_FOOTNOTE = late_pattern(r"^[^\S\n]*+\[\^[^\s\[\]]{1,40}\]:[^\n]*+", re.MULTILINE)
+_MARK_CUE = late_pattern(r"[\[（(]")
 
 _SPAN_FORM = "file:page:start-end"
 _NUMBER_FORM = "a context's number from 1"

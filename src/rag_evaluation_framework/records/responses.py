@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.samples import Sample, Turn, Usage
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from rag_evaluation_framework.records.documents import CharacterSpan, require_un
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.startup import asdict, dataclass, field, fields
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
@@ -17,6 +16,7 @@ from rag_evaluation_framework.records.documents import (
     QueryText,
     require_unique,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import (
     display,
     element,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,6 +11,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from rag_evaluation_framework.errors import UsageError, counted, invalid, shown
+from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import (
     Html,
     duration,

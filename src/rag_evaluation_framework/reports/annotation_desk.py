@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import fsum
@@ -45,6 +44,7 @@ from rag_evaluation_framework.reports.annotation_form import SUPPORTS, Annotatio
 from rag_evaluation_framework.reports.page import FilledPage, filled_page
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"

@@ -6,13 +6,13 @@ A page may be out of date, and a request need not come from a page.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from rag_evaluation_framework.errors import counted, invalid
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import QUALITY_SCORES
+from rag_evaluation_framework.startup import dataclass
 
 SUPPORTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 """What may be said of a citation, and what it counts."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from heapq import nsmallest
 from textwrap import shorten
 from typing import TypeAlias
@@ -36,6 +35,7 @@ from rag_evaluation_framework.reports.screen import (
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.startup import dataclass, replace
 
 KINDS: Mapping[BlameKind, str] = {
     "ok": "right",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ from rag_evaluation_framework.reports.screen import (
     one_line,
     right,
 )
+from rag_evaluation_framework.startup import asdict, dataclass
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.metrics.declaration import parse_metric, without_parameters
+from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval
 
 NARROWEST, USUAL, WIDEST = 80, 100, 140

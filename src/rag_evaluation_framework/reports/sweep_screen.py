@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -40,6 +39,7 @@ from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.startup import dataclass
 
 _NEAR = 0.01
 _READ_ROWS = 200

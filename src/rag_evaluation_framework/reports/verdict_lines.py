@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 from shlex import join, quote
@@ -34,6 +33,7 @@ from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.paired import flips_p_value
 
 MARKS = {"passed": "✓", "failed": "✗", "undecided": "?", "not evaluated": "!", "incomplete": "…"}

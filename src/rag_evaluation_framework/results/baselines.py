@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,6 +38,7 @@ from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tie
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 SAVED = "baseline_"

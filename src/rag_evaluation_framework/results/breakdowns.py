@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -16,6 +15,7 @@ from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.strict_json import encode, read_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
 from rag_evaluation_framework.results.journal import JournalEntry
+from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.text.display import short_repr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +39,7 @@ from rag_evaluation_framework.results.metric_calibration import (
 )
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 
 # A run as calibration needs it: each metric's values by query, and the answers that were scored.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
@@ -47,6 +46,7 @@ from rag_evaluation_framework.results.verdicts import (
     Trait,
     written_thresholds,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.paired import (
     flips_p_value,
     holm,

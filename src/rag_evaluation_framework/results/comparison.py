@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ from rag_evaluation_framework.results.drawn_scores import PARTLY, paired_judging
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,

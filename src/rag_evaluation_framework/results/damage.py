@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +19,7 @@ from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder
 from rag_evaluation_framework.results.journal import glanced, is_torn, journal_lines, opened_journal
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder
 from rag_evaluation_framework.results.run_groups import tied_runs
+from rag_evaluation_framework.startup import dataclass
 
 _TIES = ("evaluation", "first_run")
 _SHOWN = 10

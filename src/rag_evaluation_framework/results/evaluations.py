@@ -10,7 +10,6 @@ bytes a score; rows are read again from where they are kept each time they are a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import nsmallest
 from pathlib import Path
@@ -47,6 +46,7 @@ from rag_evaluation_framework.results.summaries import (
     intervals_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # A conversation turn by turn: what was asked, expected and answered, and how it scored.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage
 from rag_evaluation_framework.results.summaries import section_of
+from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.statistics.sequential import (

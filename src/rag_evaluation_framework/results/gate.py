@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedP
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
 from rag_evaluation_framework.statistics.resampling import exact_mean

@@ -28,7 +28,6 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from errno import ENOENT
 from pathlib import Path
 from threading import Lock
@@ -52,6 +51,7 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import NOT_DRAWN
+from rag_evaluation_framework.startup import dataclass, field
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'

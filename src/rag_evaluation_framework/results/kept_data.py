@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -45,6 +44,7 @@ from rag_evaluation_framework.results.run_folder import (
     read_list,
     streamed,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 
 DOCUMENTS_FILE = "documents.jsonl.zst"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from rag_evaluation_framework.datasets.annotator_agreement import (
 from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.results.comparison import ScoredMetric
+from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling
 from rag_evaluation_framework.statistics.classification import (
     FEWEST_OF_A_CLASS,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
 from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
 from rag_evaluation_framework.statistics.paired import (
     flips_p_value,

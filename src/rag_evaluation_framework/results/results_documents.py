@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -65,6 +64,7 @@ from rag_evaluation_framework.results.summaries import (
     section_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.

@@ -11,7 +11,6 @@ import base64
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTE
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.version import __version__
 
 
@@ -95,6 +95,7 @@ class RunRows:
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._held: list[Row] | None = None
+        self._are_decided = False
         self._blames: dict[str, Blame] | None = None
         self.places: array[int] | None = None
         """The places of the samples that do not pass, have an error or are at fault, where they are known."""
@@ -108,11 +109,8 @@ class RunRows:
         if not 0 < known <= MOST_HELD or not path.is_file() or path.stat().st_size > MOST_HELD_BYTES:
             yield from rows_of_folder(self._folder)
             return
-        held = []
-        for row in rows_of_folder(self._folder, self._samples):
-            held.append(_sharing_texts(row))
-            yield row
-        self._held = held
+        self._held = list(rows_of_folder(self._folder, self._samples))
+        yield from self._held
 
     def blame_summary(self, method: str) -> BlameSummary | None:
         """Return how often which part was at fault, as far as that was found out."""
@@ -135,8 +133,11 @@ class RunRows:
 
     def _all(self) -> Iterator[Row]:
         if self._held is not None:
-            blames = self._blames or {}
-            yield from (self._decided(row, blames.get(row.id)) for row in self._held)
+            if not self._are_decided:
+                blames = self._blames or {}
+                self._held = [self._decided(row, blames.get(row.id)) for row in self._held]
+                self._are_decided = True
+            yield from self._held
             return
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
@@ -171,15 +172,6 @@ class RunRows:
     def _decided(self, row: Row, blame: Any) -> Row:
         passes, misses = sample_passes(row.result, self._bounds), missed_bounds(row.result, self._bounds)
         return replace(row, passes=passes, misses=misses, blame=blame)
-
-
-def _sharing_texts(row: Row) -> Row:
-    """Return a row whose answer and contexts are those that the sample holds, where they are the same."""
-    recorded, response = None if row.sample is None else row.sample.recorded, row.response
-    if recorded is None or response.contexts != recorded.contexts or response.text != recorded.answer:
-        return row
-    response = replace(response, text=recorded.answer, contexts=recorded.contexts)
-    return replace(row, result=replace(row.result, response=response))
 
 
 # The figures of a run, as they are kept.

@@ -31,11 +31,11 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import count, repeat, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, TypeAlias
@@ -74,6 +74,7 @@ from rag_evaluation_framework.results.journal import (
     read_entries,
     read_index,
 )
+from rag_evaluation_framework.startup import fields, replace
 
 # The samples of a run: their ids and fingerprints, and they themselves, written before the first request.
 
@@ -94,6 +95,7 @@ class KnownSamples(tuple[Sample, ...]):
 
 
 _FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
+_fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), {})
 
 
 def streamed(samples: Samples) -> Iterator[Sample]:
@@ -112,9 +114,8 @@ def _digits(content: bytes) -> str:
 
 def _content(sample: Sample) -> bytes:
     # Only what is filled in, so that a field that a later version adds changes nothing.
-    content = {
-        name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
-    }
+    values = zip(_FINGERPRINTED, _fingerprinted_values(sample), strict=True)
+    content = {name: value for name, value in values if value not in _EMPTY}
     try:
         if sample.recorded is not None:
             written = msgspec.json.encode(sample.recorded, enc_hook=_plain, order="deterministic")[:-1]
@@ -157,10 +158,10 @@ def write_list(samples: Samples, path: Path) -> int:
     digests = IdDigests()
     listed = _listed(samples) if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
 
-    def lines() -> Iterator[tuple[str, str]]:
+    def lines() -> Iterator[list[str]]:
         for identifier, digits in listed:
             digests.add(identifier)
-            yield identifier, digits
+            yield [identifier, digits]
         if digests.repeated():
             _refuse_repetitions(samples)
 
@@ -272,9 +273,8 @@ def _refuse_repetitions(samples: Samples) -> None:
     issues = []
     for place, sample in enumerate(streamed(samples)):
         if sample.id in seen:
-            issues.append(
-                Issue("duplicate-id", "each sample id once", f"{sample.id!r} again", f"samples[{place}]")
-            )
+            again = f"{sample.id!r} again"
+            issues.append(Issue("duplicate-id", "each sample id once", again, f"samples[{place}]"))
         seen.add(sample.id)
     if issues:
         raise InputError(issues)

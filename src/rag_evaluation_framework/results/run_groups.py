@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunState,
     run_paths,
 )
+from rag_evaluation_framework.startup import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from rag_evaluation_framework.results.run_groups import list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths
 from rag_evaluation_framework.results.stored_runs import load
 from rag_evaluation_framework.results.verdicts import Verdict
+from rag_evaluation_framework.startup import dataclass, field
 
 
 def find_evaluation(

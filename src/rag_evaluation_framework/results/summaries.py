@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from rag_evaluation_framework.results.drawn_scores import (
     draws_of,
     estimated,
 )
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     IntervalMethod,

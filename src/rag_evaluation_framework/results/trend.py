@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.summaries import is_higher_better
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import t_quantile
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 

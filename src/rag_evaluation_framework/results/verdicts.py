@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
+from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.text.display import short_repr
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import check_k, place_order
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.tokens import lexical_tokens
 from rag_evaluation_framework.workers import Workforce, in_order
 

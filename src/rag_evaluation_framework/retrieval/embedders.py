@@ -16,7 +16,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +26,7 @@ from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Embedder, QueryEmbedder, Specification, component_text
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
 from rag_evaluation_framework.workers import Workforce, crew_of, in_order

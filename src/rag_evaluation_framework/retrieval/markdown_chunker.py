@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
@@ -16,6 +15,7 @@ from rag_evaluation_framework.retrieval.chunkers import (
     sliced,
 )
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.spans import SpanList, Spanned
 
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.

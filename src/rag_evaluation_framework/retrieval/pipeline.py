@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
@@ -28,6 +27,7 @@ from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part
 from rag_evaluation_framework.retrieval.stores import check_k
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, counted_workers, crew_of, in_order
 
 _MOST_AT_ONCE = 16

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.extensions import Chunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.search import SqueezedText
 from rag_evaluation_framework.text.spans import Spanned
 

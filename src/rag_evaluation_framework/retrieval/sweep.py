@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -56,6 +55,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
     summed,
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, crew_of
 
 DENSE = "dense"

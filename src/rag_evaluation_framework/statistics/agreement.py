@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, invalid
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.resampling import (
     Floats,

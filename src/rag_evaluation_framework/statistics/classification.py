@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, invalid
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling, kappa_of_tables
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.resampling import (
     Floats,
     Labels,

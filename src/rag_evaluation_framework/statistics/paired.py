@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from numbers import Real
 from typing import Literal
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     normal_quantile,
     normal_two_sided,

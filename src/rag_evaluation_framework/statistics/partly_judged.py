@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     normal_quantile,

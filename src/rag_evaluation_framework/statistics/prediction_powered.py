@@ -11,12 +11,12 @@ either: the labelled items show how far the predictions are off, and the others 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     normal_quantile,

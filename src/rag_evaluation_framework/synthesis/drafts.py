@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.spans import Spanned
 
 Level = Literal["token", "chunk"]

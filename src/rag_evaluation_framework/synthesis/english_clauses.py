@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal
 
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.vocabulary import SCALES, TENS, UNITS
 
 

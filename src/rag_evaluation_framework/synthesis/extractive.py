@@ -14,7 +14,6 @@ import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rag_evaluation_framework.errors import UsageError, shown
@@ -22,6 +21,7 @@ from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import (

@@ -12,7 +12,6 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Level
 
 GENERATOR = "generator"

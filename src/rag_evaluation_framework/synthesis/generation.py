@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +30,7 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of, questions_in_lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError
@@ -15,6 +14,7 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import Draft, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.passages import passages_of, plain
 from rag_evaluation_framework.text.scripts import has_unspaced_script

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from itertools import count, islice
 from math import lcm, log
 from typing import Any, get_args
@@ -19,6 +18,7 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.markdown_chunker import Section, markdown_sections
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
+from rag_evaluation_framework.startup import dataclass, fields
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
     KINDS,

@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
 from rag_evaluation_framework.models.prompts import PLACE, delimited, load_prompt
 from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, QuestionKind
 from rag_evaluation_framework.text.spans import Spanned
 
