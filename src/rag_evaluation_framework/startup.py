@@ -57,7 +57,7 @@ def _dataclass(cls: type | None = None, /, **options: bool) -> Any:
     if is_frozen:
         _freeze(made, frozenset(each.name for each in its))
     if is_frozen and options.get("slots", False):
-        made.__getstate__, made.__setstate__ = _state, _restore
+        _send(made, [each.name for each in its])
     return made
 
 
@@ -164,13 +164,15 @@ def _freeze(made: Any, names: frozenset[str]) -> None:
     made.__setattr__, made.__delattr__ = set_nothing, delete_nothing
 
 
-def _state(self: Any) -> list[Any]:
-    return [getattr(self, name) for name in self.__dataclass_fields__]
+def _send(made: Any, names: Sequence[str]) -> None:
+    """Let records be sent to other processes though nothing can be assigned to them."""
+    state = _values_of(names)
 
+    def restore(self: Any, values: Sequence[Any]) -> None:
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(self, name, value)
 
-def _restore(self: Any, state: Sequence[Any]) -> None:
-    for name, value in zip(self.__dataclass_fields__, state, strict=True):
-        object.__setattr__(self, name, value)
+    made.__getstate__, made.__setstate__ = (lambda self: state(self)), restore
 
 
 if TYPE_CHECKING:

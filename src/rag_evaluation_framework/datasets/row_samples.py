@@ -117,6 +117,8 @@ class _RowReader:
 
     def _used(self, found: Mapping[str, Any]) -> Usage | None:
         """Return what the answer took, of fields of their own before those of an object."""
+        if self._places.keys().isdisjoint(("usage", *OF_USAGE)):
+            return None
         told = {part: found[part] for part in OF_USAGE if found.get(part) is not None}
         where = next(
             (self._places[part].text for part in ("total_tokens", "usage") if part in self._places), ""
@@ -346,8 +348,8 @@ _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
 
 def _text(where: str, value: Any) -> str | None:
     """Return a text or a number as text; ``None`` where there is nothing."""
-    if value is None:
-        return None
+    if value is None or (type(value) is str and value.isascii()):
+        return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = _written(value)
     if not isinstance(value, str):

@@ -8,6 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -286,8 +287,12 @@ class MaskedTarget:
         self.version: str | None = getattr(target, "version", None)
         self._target = target
         self._secrets = secrets
-        if held_by := getattr(target, "held_by", None):  # of answers that are recorded
-            self.held_by = lambda sample: self._masked(held_by, sample)
+
+    @property
+    def held_by(self) -> Callable[[Sample], Response] | None:
+        """What gives the answers of a target that has them recorded."""
+        held_by = getattr(self._target, "held_by", None)
+        return None if held_by is None else partial(self._masked, held_by)
 
     def _masked(self, held_by: Callable[[Sample], Response], sample: Sample) -> Response:
         try:

@@ -95,7 +95,7 @@ class KnownSamples(tuple[Sample, ...]):
 
 
 _FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
-_fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), {})
+_fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), dict[str, Any]())
 
 
 def streamed(samples: Samples) -> Iterator[Sample]:

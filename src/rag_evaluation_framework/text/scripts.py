@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+
+from rag_evaluation_framework.startup import late_pattern
 
 # Characters by what they are: each name stands between the brackets of a regular expression.
 #
@@ -34,7 +35,7 @@ ONE_TO_TEN = "一二三四五六七八九十"
 CLOSERS = r"\"'”’»)\]）】」』》*_"
 """What may close after the end of a sentence: quotation marks, brackets, emphasis."""
 
-HAN_CHARACTER = re.compile(f"[{HAN}]")
+HAN_CHARACTER = late_pattern(f"[{HAN}]")
 """One Chinese character."""
 
 
@@ -83,7 +84,7 @@ def _script(character: str) -> str:
     return _TOGETHER.get(first, first)
 
 
-UNSPACED_CHARACTER = re.compile(f"([{UNSPACED}])")
+UNSPACED_CHARACTER = late_pattern(f"([{UNSPACED}])")
 
 
 def has_unspaced_script(text: str) -> bool:

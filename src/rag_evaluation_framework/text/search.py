@@ -8,7 +8,6 @@ under them the search for copies with a few characters changed (:func:`approxima
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
 from rag_evaluation_framework.text.spans import Span, Spanned, joined
@@ -27,7 +27,7 @@ MOST_PLACES = 64
 """The search ends when a text was found in so many places."""
 
 # Scripts without spaces between words; kana of half width among them.
-_UNSPACED = re.compile(rf"[{UNSPACED}{OTHER_UNSPACED}\uff66-\uff9f]")
+_UNSPACED = late_pattern(rf"[{UNSPACED}{OTHER_UNSPACED}\uff66-\uff9f]")
 # Only a passage that is made for it stands so often, and never as whole words.
 _MOST_COMPARED = 10_000_000
 
@@ -294,11 +294,13 @@ _HALF_WORD = 8
 _TIMES_NEARER = 2
 _CHARACTERS_NEARER = 100
 
-_WORD = re.compile(r"\w")
-_DIGITS = re.compile(r"\d+")
+_WORD = late_pattern(r"\w")
+_DIGITS = late_pattern(r"\d+")
 # What models put around a copied passage.
-_WRAPPING = re.compile(r"""\A[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*|[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*\Z""")
-_LEFT_OUT = re.compile(r"\s*(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)|\.{3,}|…)\s*")
+_WRAPPING = late_pattern(
+    r"""\A[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*|[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*\Z"""
+)
+_LEFT_OUT = late_pattern(r"\s*(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)|\.{3,}|…)\s*")
 
 
 @dataclass(frozen=True, slots=True)
