@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -159,8 +160,7 @@ def beginning_records(path: Path) -> list[dict[str, Any]]:
 
 
 def _whole_records(text: str, *, is_array: bool) -> list[dict[str, Any]]:
-    end, reads_comments = 0, True
-    found: list[dict[str, Any]] = []
+    end, reads_comments, found = 0, True, list[dict[str, Any]]()
     while len(found) < _MOST_RECORDS:
         try:
             record, end = _next_value(text, end, is_array=is_array)
@@ -205,13 +205,11 @@ def previews(path: str | Path) -> Iterator[Preview]:
         yield from _text_previews(path)
     else:
         for text in _beginnings(path):
-            try:
+            with suppress(ValueError, RecursionError):
                 record, _ = _next_value(text, 0, is_array=layout == "array")
-            except (ValueError, RecursionError):
-                record = None
-            if isinstance(record, dict):  # it stands whole: a longer beginning says no more
-                yield Preview(path, layout, record)
-                return
+                if isinstance(record, dict):  # it stands whole: a longer beginning says no more
+                    yield Preview(path, layout, record)
+                    return
             for record in _json_records(text, is_array=layout == "array"):
                 yield Preview(path, layout, record)
 

@@ -37,7 +37,6 @@ from rag_evaluation_framework.evaluation.manifest import (
     read_judge,
 )
 from rag_evaluation_framework.evaluation.preflight import (
-    Counted,
     DatasetPlan,
     Plan,
     context_warnings,
@@ -55,6 +54,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
+from rag_evaluation_framework.results.kept_data import Counted
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance

@@ -36,7 +36,6 @@ from rag_evaluation_framework.evaluation.manifest import (
 )
 from rag_evaluation_framework.evaluation.preflight import (
     Plan,
-    counted_in,
     plan_evaluation,
     refuse_secrets,
     source_of,
@@ -73,7 +72,7 @@ from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sam
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.kept_data import SamplesRead, as_they_were, read_samples
+from rag_evaluation_framework.results.kept_data import SamplesRead, as_they_were, counted_in, read_samples
 from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import (
     SAMPLES_FILE,

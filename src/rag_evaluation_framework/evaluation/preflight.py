@@ -12,13 +12,10 @@ import os
 import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
@@ -28,7 +25,6 @@ from rag_evaluation_framework.errors import (
     Issue,
     Problems,
     RagEvalError,
-    StorageError,
     UsageError,
     refused,
 )
@@ -42,14 +38,13 @@ from rag_evaluation_framework.evaluation.scoring import (
     scorer_for,
 )
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.files.access import read_bytes, sha256
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.files.access import sha256
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, JudgeBudget, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
-from rag_evaluation_framework.results.kept_data import MOST_HELD, HeldSamples
+from rag_evaluation_framework.results.kept_data import MOST_HELD, Counted, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -153,41 +148,6 @@ def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], pre
 
 
 _BYTES_PER_TOKEN = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
-
-    ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
-    the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
-    """
-
-    of: str | None = None
-    content: str | None = None
-    samples: int = 0
-    calls: int = 0
-    input_bytes: int = 0
-    output_bytes: int = 0
-    answers: int = 0
-    references: int = 0
-    incomplete: tuple[Issue, ...] = ()
-
-    def keep(self, folder: Path) -> None:
-        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
-        if self.of is not None:
-            with suppress(StorageError):
-                write_bytes_atomically(folder / COUNTED_FILE, msgspec.json.encode(self))
-
-
-COUNTED_FILE = "counted.json"
-
-
-def counted_in(folder: Path) -> Counted:
-    """Return what was counted when a run began, as far as it was kept."""
-    with suppress(StorageError, msgspec.MsgspecError):
-        return msgspec.json.decode(read_bytes(folder / COUNTED_FILE), type=Counted)
-    return Counted()
 
 
 class _Tally:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, StorageError, invalid
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
@@ -293,6 +293,44 @@ def read_documents(folder: Path) -> KeptDocuments:
         except (KeyError, TypeError, AttributeError):
             raise invalid("", "a document of a run", line).located(str(path), number) from None
     return KeptDocuments(tuple(found), not_kept)
+
+
+# What a reading of the dataset told when the run began.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
+
+    ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
+    the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
+    """
+
+    of: str | None = None
+    content: str | None = None
+    samples: int = 0
+    calls: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    answers: int = 0
+    references: int = 0
+    incomplete: tuple[Issue, ...] = ()
+
+    def keep(self, folder: Path) -> None:
+        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
+        if self.of is not None:
+            with suppress(StorageError):
+                write_bytes_atomically(folder / COUNTED_FILE, msgspec.json.encode(self))
+
+
+COUNTED_FILE = "counted.json"
+
+
+def counted_in(folder: Path) -> Counted:
+    """Return what was counted when a run began, as far as it was kept."""
+    with suppress(StorageError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_bytes(folder / COUNTED_FILE), type=Counted)
+    return Counted()
 
 
 # What the judge of a run has cost so far.
