@@ -18,8 +18,11 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.reference_match import similarity
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.scores import ClaimVerdict
+from sizes import size
 
 score = by_metric("answer_similarity")
+STEP = size(3, 1)
+"""Every so many of EVOUNA's questions are read."""
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_who_decides_what_supports_what_does_not_change_it() -> None:
 @pytest.fixture(scope="module")
 def verdicts() -> tuple[np.ndarray, np.ndarray, _similarity.Scores]:
     present("evouna")
-    return *_similarity.labels(), _similarity.scores(_similarity.weights_in_use())
+    return *_similarity.labels(STEP), _similarity.scores(_similarity.weights_in_use(), step=STEP)
 
 
 def test_each_system_by_the_scale_of_the_others(
@@ -116,7 +119,7 @@ def test_correctness_agrees_with_people(
 ) -> None:
     is_right, systems, found = verdicts
     mine = systems == system
-    plain = [each.plain[0] for each in _similarity.answers(1) if each.system == system]
+    plain = [each.plain[0] for each in _similarity.answers(STEP) if each.system == system]
     ours = auroc(is_right[mine], found.every[mine])
     assert ours >= least
     assert ours >= auroc(is_right[mine], plain) + more
@@ -126,7 +129,7 @@ def test_the_metric_says_what_its_verdicts_say(
     verdicts: tuple[np.ndarray, np.ndarray, _similarity.Scores],
 ) -> None:
     rows, by_rows = {str(row["id"]): row for row in questions(DATA)}, by_metric("answer_correctness")
-    some = list(zip(_similarity.answers(1), verdicts[2].every.tolist(), strict=True))[::23]
+    some = list(zip(_similarity.answers(STEP), verdicts[2].every.tolist(), strict=True))[:: 24 // STEP]
     said = [
         by_rows(row["question"], row["answers"][each.system]["answer"], row["references"])
         for each, _ in some
