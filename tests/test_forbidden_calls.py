@@ -41,9 +41,9 @@ OPENED_BY_HAND = {
     "files/atomic.py": "writes; locks temporary files",
     "files/sqlite.py": "opens caches of our own making",
     "results/journal.py": "appends",
-    "results/run_folder.py": "locks",
+    "files/process_locks.py": "locks",
     "cli/main.py": "sends output nowhere",
-    "evaluation/suites.py": "reads the size of the process from the kernel",
+    "results/resources.py": "reads the size of the process from the kernel",
     **dict.fromkeys(
         (
             "datasets/project.py",

@@ -71,6 +71,21 @@ def held_lock(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def waited_lock(path: Path) -> Iterator[None]:
+    """Hold a lock in a ``with`` block, as soon as whoever has it gives it back."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
+    except OSError as error:
+        raise refused("write", path, error) from error
+    try:
+        lock_taken(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _take(descriptor: int, path: Path) -> None:
     try:
         is_taken = lock_taken(descriptor, patience=_PATIENCE)

@@ -75,8 +75,7 @@ def show_benchmark(screen: Screen, kept: KeptBenchmark, *, again: str) -> None:
     screen.say(Styled(word, f"{BOLD} {_STYLES[pace.word]}".strip()), f"{mark}{rest}")
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
-        asked = now["total_queries"]
-        failed = f"{now['failed_queries']:,} of {asked:,} requests failed ({told})"
+        failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"
         screen.say(Styled(failed, BAD), "; the times are of the others")
     screen.gap()
     _table(screen, kept)

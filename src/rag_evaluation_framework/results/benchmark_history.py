@@ -14,16 +14,14 @@ medians by a tenth or more, is one called faster. On a busy machine a difference
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import refused
-from rag_evaluation_framework.files.atomic import BINARY, lock_taken
+from rag_evaluation_framework.files.process_locks import waited_lock
 from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.results.summaries import CITATION, RETRIEVAL, SPAN_ACCURACY, percentile
 
@@ -149,28 +147,12 @@ def add_record(folder: Path, name: str, record: Record, *, key: str = "timestamp
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused("write", path, error) from error
-    with _alone():
+    with waited_lock(in_project(".rag-eval", "benchmarks.lock")):
         whole: dict[str, Any] = {"benchmark_id": name, "name": _NAMES.get(name, name), "records": []}
         whole = read_benchmark(path) if path.is_file() else whole
         others = [each for each in whole["records"] if each.get(key) != record[key]]
         write_benchmark({**whole, "records": [*others, dict(record)]}, path)
     return path
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Let one process at a time change the files of a project."""
-    path = in_project(".rag-eval", "benchmarks.lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-    except OSError as error:
-        raise refused("write", path, error) from error
-    try:
-        lock_taken(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def keep_quality(document: Mapping[str, Any], folder: Path | None = None) -> list[Path]:
