@@ -46,6 +46,18 @@ def test_the_help_groups_the_commands_by_job() -> None:
             assert f"  {name} " in output
 
 
+def test_the_kinds_that_can_be_listed_are_told() -> None:
+    told = CliRunner().invoke(program, ["list"])
+    assert told.exit_code == 0
+    kinds = re.findall(r"^  ([a-z]+)  ", told.output.partition("Commands:")[2], re.MULTILINE)
+    assert {"metrics", "methods", "chunkers", "indexes", "formats", "judges"} <= set(kinds)
+    assert "..." not in told.output.partition("Commands:")[2]
+    for kind in kinds:
+        assert CliRunner().invoke(program, ["list", kind, "--json"]).output.startswith("[")
+    wrong = CliRunner().invoke(program, ["list", "chunkrs"])
+    assert "Did you mean chunkers?" in str(wrong.exception)
+
+
 def test_a_metric_is_explained_by_its_name() -> None:
     told = CliRunner().invoke(program, ["list", "metrics", "ndcg@10", "P"]).output
     assert "ndcg(gain=linear)[@k]" in told

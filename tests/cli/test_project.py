@@ -267,3 +267,27 @@ def test_the_commands_of_the_workflow_run_as_they_stand(
     assert "main" in run(compare)
     run(report)
     assert {"rag-eval.xml", "rag-eval.html"} <= {path.name for path in project.iterdir()}
+
+
+def test_commands_find_what_the_project_keeps_from_any_folder_of_it(tmp_path: Path) -> None:
+    ok(tmp_path, "init", "--ci", "none")
+    below = tmp_path / "evals"
+    assert "sample_eval_v1.0.0" in ok(below, "datasets")
+    assert ok(below, "agreement").startswith("2 annotators (annotator_001, annotator_002), 2 queries")
+    ok(below, "retrieval", "--retriever", "bm25", "--chunker", "sentence")
+    (line,) = [line for line in ok(below, "results").splitlines() if "eval_run_" in line]
+    assert "1 combination" in line
+    assert "1.00" in line
+    elsewhere = rag_eval_ended("agreement", folder=tmp_path.parent)
+    assert elsewhere.returncode == 2
+    assert "say which annotations" in elsewhere.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate", "golden", "score", "retrieval", "benchmark", "generate", "rank"]
+)
+def test_what_is_in_force_can_be_shown_without_arguments(project: Path, command: str) -> None:
+    if command == "benchmark":
+        assert settings(project, command)["--repetitions"][1].startswith("data/config/performance_benchmark_")
+    else:
+        assert settings(project, command)["--seed"] == ("42", f"{DEFAULTS.as_posix()}:18")

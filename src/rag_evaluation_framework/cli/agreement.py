@@ -17,11 +17,12 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import print_json, print_warnings
 from rag_evaluation_framework.errors import Issue, UsageError
+from rag_evaluation_framework.files.project_root import in_project
 
 EXAMPLES = """\b
 Examples:
   rag-eval agreement data/evaluation/ground_truth/sample_eval_v1.0.0.gt.json
-  rag-eval agreement data/evaluation/ground_truth/annotations
+  rag-eval agreement                                             the annotators of a project
   rag-eval agreement annotator_001.gt.json annotator_002.gt.json --json
   rag-eval agreement sample_eval_v1.0.0.gt.json --output merged.gt.json"""
 
@@ -31,8 +32,7 @@ Examples:
     "files",
     type=click.Path(exists=True, path_type=Path),
     nargs=-1,
-    required=True,
-    metavar="FILE|FOLDER [FILE2 …]",
+    metavar="[FILE|FOLDER]...",
 )
 @click.option(
     "-o",
@@ -58,6 +58,7 @@ def command(
     Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target),
     cited documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more),
     scores by interval alpha. Several files are read as one; of a folder, all .gt.json and .gt.yaml below it.
+    Without any, those that a project keeps of its annotators.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
@@ -84,6 +85,10 @@ def command(
 
 def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return the files given and, in order, those of annotations below the folders given."""
+    kept = in_project("data", "evaluation", "ground_truth", "annotations")
+    if not paths and not kept.is_dir():
+        raise UsageError("say which annotations: rag-eval agreement FILE|FOLDER; in a project, its own")
+    paths = paths or (kept,)
     found: list[Path] = []
     for path in paths:
         inside = sorted({*path.rglob("*.gt.json*"), *path.rglob("*.gt.yaml*")}) if path.is_dir() else [path]

@@ -174,6 +174,10 @@ def with_configuration(name: str, command: click.Command) -> click.Command:
     if name not in CONFIGURED or any(each.name == "show_config" for each in command.params):
         return command
     called = command.callback
+    needed = [each for each in command.params if isinstance(each, click.Argument) and each.required]
+    for argument in needed:  # what is in force can be shown without them
+        argument.metavar = argument.metavar or str(argument.name).upper()
+        argument.required = False
 
     @wraps(called or _nothing)
     def checked(*arguments: Any, **given: Any) -> Any:
@@ -184,6 +188,8 @@ def with_configuration(name: str, command: click.Command) -> click.Command:
         if context.meta.get(_KEY):
             _show(context)
             return None
+        if missing := next((each for each in needed if given.get(str(each.name)) in (None, ())), None):
+            raise click.MissingParameter(ctx=context, param=missing)
         return None if called is None else called(*arguments, **given)
 
     command.callback = checked

@@ -32,7 +32,7 @@ _TAKEN = 10
 _ANY_QUESTION = "What can you help me with?"
 _PURPOSES = {
     "agent.yaml": "what to ask, to measure and to demand",
-    _FIRST: "{questions}: read them, correct them, add your own",
+    _FIRST: "{questions}: read {them}, correct {them}, add your own",
     "test_rag.py": "the same as a pytest test",
     ".github/workflows/rag-eval.yml": "the same on every pull request",
     ".gitlab-ci.yml": "the same on every merge request",
@@ -303,7 +303,9 @@ def _show_files(screen: Screen, begun: _Begun, created: Sequence[str], kept: Seq
     from rag_evaluation_framework.reports.screen import number_word
 
     within = sum(name.startswith("data/") for name in (*created, *kept))
-    known = {"questions": f"{number_word(len(begun.taken) or 1)} question{'s' * (len(begun.taken) > 1)}"}
+    number = len(begun.taken) or 1
+    known = {"questions": f"{number_word(number)} question{'s' * (number > 1)}"}
+    known["them"] = "them" if number > 1 else "it"
     rows: list[list[str]] = []
     for name, purpose in _PURPOSES.items():
         if name in created or (name == "data/" and any(each.startswith(name) for each in created)):

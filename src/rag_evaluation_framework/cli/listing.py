@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +10,8 @@ import click
 from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.files.project_root import in_project
 
 LIST_EXAMPLES = """\b
 Examples:
@@ -21,18 +23,33 @@ Examples:
   rag-eval list dialects"""
 
 
-@click.group("list", epilog=LIST_EXAMPLES)
-def list_command() -> None:
+class _Kinds(click.Group):
+    """The kinds of what can be used; one that there is not is told with the nearest."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise UnknownNameError("kind to list", args[0], list(self.commands))
+        return super().resolve_command(ctx, args)
+
+
+@click.group("list", cls=_Kinds, epilog=LIST_EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def list_command(context: click.Context) -> None:
     """Show what can be used."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @list_command.command("metrics", epilog=LIST_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @AS_JSON
 def metrics(names: tuple[str, ...], as_json: bool) -> None:
-    """Show every metric, or those named: how it is written, which way is better, what it needs, its formula.
+    """Show every metric, or those named, with formula and needs.
 
-    Of those named also what becomes of empty data, and where the definition is from.
+    How each is written, which way is better, what it needs and its formula; of those named also what becomes
+    of empty data, and where the definition is from.
     """
     from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metrics
     from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
@@ -49,7 +66,10 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
 @list_command.command("methods", epilog=LIST_EXAMPLES)
 @AS_JSON
 def methods(as_json: bool) -> None:
-    """Show the card of every offline method: what it sees and misses, and how well it agrees with people."""
+    """Show what offline methods see, miss, and are worth.
+
+    The card of each says how well it agrees with people, and on which texts that was measured.
+    """
     from rag_evaluation_framework.judging.methods import method_cards
     from rag_evaluation_framework.reports.lists import method_card_rows, show_method_cards
 
@@ -71,7 +91,9 @@ _KINDS = {
     "rerankers": ("components:RERANKERS", "Show every reranker with its settings."),
     "targets": ("components:TARGETS", "Show what a system under test may be, with its settings."),
     "judges": ("components:JUDGES", "Show who may judge, with the settings."),
+    "indexes": ("components:INDEXES", "Show indexes that exist already, to be searched."),
     "dialects": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
+    "formats": ("datasets.recognition:DIALECTS", "Show the same: every format of data."),
     "renderers": ("extensions:RENDERERS", "Show what results can be rendered as, with the settings."),
 }
 
@@ -102,8 +124,6 @@ for _kind, (_place, _summary) in _KINDS.items():
 
 # ``rag-eval datasets``: list the datasets of a folder.
 
-DEFAULT_FOLDER = Path("data/evaluation")
-
 DATASETS_EXAMPLES = """\b
 Examples:
   rag-eval datasets
@@ -113,7 +133,10 @@ Examples:
 
 @click.command("datasets", epilog=DATASETS_EXAMPLES)
 @click.argument(
-    "folder", type=click.Path(file_okay=False, path_type=Path), default=DEFAULT_FOLDER, metavar="[DIR]"
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=partial(in_project, "data", "evaluation"),
+    metavar="[DIR]",
 )
 @AS_JSON
 def datasets_command(folder: Path, as_json: bool) -> None:

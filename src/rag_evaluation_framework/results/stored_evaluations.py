@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -150,7 +151,9 @@ def _stored_result(path: Path) -> StoredResult:
         return StoredResult(id=name, path=str(path), error=str(error))
     summary = document.get("summary") or {}
     rate = summary.get("pass_rate") or {}
-    scored = rate.get("n_scored")
+    scored = rate.get("n_scored") or None  # none had anything to pass
+    if is_run and "cells" in document:
+        return _swept(name, path, document)
     return StoredResult(
         id=str(document.get("evaluation_id") or name),
         path=str(path),
@@ -166,6 +169,20 @@ def _stored_result(path: Path) -> StoredResult:
             if isinstance(written, Mapping) and "n_scored" in written
         },
         verdict=_word(path.with_name(VERDICT_FILE)) if is_run else None,
+    )
+
+
+def _swept(name: str, path: Path, document: Mapping[str, Any]) -> StoredResult:
+    """Return what is stored of a sweep: the figures are those of the best combination."""
+    head = RunFolder.open(path.parent).head
+    best: Mapping[str, Any] = next(iter(document["cells"]), {})
+    return StoredResult(
+        id=name,
+        path=str(path),
+        when=head.started_at,
+        dataset=document.get("dataset_id"),
+        target=counted(len(document["cells"]), "combination"),
+        metrics={metric: written.get("value") for metric, written in best.get("metrics", {}).items()},
     )
 
 
