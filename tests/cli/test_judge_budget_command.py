@@ -12,6 +12,8 @@ from chat_server import ChatReply, ChatServer, running_chat
 from scripted_judge import entries, read_question
 
 from command_lines import rag_eval
+from rag_evaluation_framework import UsageError
+from rag_evaluation_framework.cli.annotate import Drawing, open_desk
 
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100}
 SCORE = ("score", "rows.jsonl", "-m", "faithfulness")
@@ -140,3 +142,26 @@ def test_replies_that_have_to_be_repaired_never_pass_the_budget() -> None:
 def test_what_cannot_be_is_refused(given: tuple[str, ...], told: str) -> None:
     project(3)
     assert told in str(rag_eval(*SCORE, *given).exception)
+
+
+def test_people_are_shown_what_is_drawn_and_the_rest_once_that_is_labelled() -> None:
+    project(60)
+    rag_eval(*SCORE)
+    (run,) = Path("runs").iterdir()
+
+    def shown() -> list[str]:
+        desk = open_desk(run.name, annotator="anna", draw=Drawing(30))
+        return [each["key"] for each in desk.head()["items"]]
+
+    first = shown()
+    assert (len(first), shown()) == (12, first)
+    desk = open_desk(run.name, annotator="anna")
+    for place, key in enumerate(first):
+        scores = dict.fromkeys(("completeness", "accuracy", "relevance", "clarity", "conciseness"), place % 2)
+        desk.save({"key": key, "part": "answer", "scores": scores, "finished": True, "seconds": 1.0})
+    both = shown()
+    assert (len(both), both[:12]) == (30, first)
+    told = rag_eval("calibrate", run.name, "--drawn", "--json")
+    assert told.exception is None
+    with pytest.raises(UsageError, match="--draw: expected a run"):
+        open_desk("rows.jsonl", annotator="anna", draw=Drawing(3))

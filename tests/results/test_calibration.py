@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from rag_evaluation_framework import InputError, Response, Score, UsageError, calibrate
 from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelField
-from rag_evaluation_framework.errors import Location
+from rag_evaluation_framework.errors import Location, UnknownNameError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
@@ -23,6 +25,7 @@ from rag_evaluation_framework.results.calibration import (
     answered_run,
     chosen_pairs,
     match_labels,
+    queue_for_people,
 )
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
 from rag_evaluation_framework.statistics.agreement import Resampling
@@ -487,3 +490,27 @@ def test_all_names_that_are_not_there_are_in_one_error() -> None:
         'there is no label field "acuracy". Did you mean accuracy?',
         'there is no label field "relevnce". Did you mean relevance?',
     ]
+
+
+def test_labels_of_a_draw_tell_the_share_of_all_and_the_rest_is_drawn_once_the_first_are_labelled() -> None:
+    rng = random.Random(5)
+    right = {f"q{number}": float(rng.random() < 0.7) for number in range(800)}
+    scores = {name: 0.9 * label + 0.1 * rng.random() for name, label in right.items()}
+    queries = [{"query_id": name, "individual_metrics": {"faithfulness": scores[name]}} for name in right]
+    run = answered_run({"evaluation_id": "r", "query_results": queries})
+
+    def labelled(names: Iterable[str]) -> list[HumanLabel]:
+        return [HumanLabel(name, "anna", fields={"label": right[name]}) for name in names]
+
+    first = queue_for_people(run, [], 100)
+    assert (len(first), queue_for_people(run, labelled(first[:-1]), 100)) == (40, first)
+    both = queue_for_people(run, labelled(first), 100)
+    assert (len(both), both[:40], len(set(both))) == (100, first, 100)
+    settings = CalibrationSettings(resampling=Resampling(resamples=1_000), drawn=True)
+    (found,) = calibrate(run, labelled(both), settings=settings).metrics
+    assert found.share.interval is not None
+    assert found.share.interval.low < sum(right.values()) / 800 < found.share.interval.high
+    assert found.share.effective_labels > 150
+    assert (found.share.labels_interval, found.not_random) == (None, None)
+    with pytest.raises(UnknownNameError, match="metric of the run"):
+        queue_for_people(run, [], 100, metric="chrf")

@@ -6,11 +6,11 @@ import getpass
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR
+from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR, SEED
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
@@ -25,6 +25,7 @@ Examples:
   rag-eval annotate eval_run_20261115_001                       what a run answered
   rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
   rag-eval annotate eval_run_20261115_001 --blind --no-open
+  rag-eval annotate eval_run_20261115_001 --draw 100            those that tell most of all answers
   rag-eval calibrate eval_run_20261115_001                      how far its metrics agree with you"""
 
 
@@ -52,6 +53,15 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
     help="Show neither what others annotated nor what the metrics say before an item is done.",
 )
 @click.option(
+    "--draw",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Show N answers of the run, drawn so that their labels tell the mean of all: two fifths first and, "
+    "when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
+)
+@click.option("-m", "--metric", metavar="METRIC", help="Draw by this metric.  [default: the run's first]")
+@SEED
+@click.option(
     "--corpus",
     type=EXISTING_FOLDER,
     metavar="FOLDER",
@@ -66,6 +76,9 @@ def command(
     subject: str,
     annotator: str | None,
     blind: bool,
+    draw: int | None,
+    metric: str | None,
+    seed: int,
     corpus: Path | None,
     mapped: tuple[Mapped, ...],
     glob: str | None,
@@ -93,9 +106,18 @@ def command(
         glob=glob,
         runs_directory=runs_dir,
         map=dict(mapped),
+        draw=None if draw is None else Drawing(draw, metric, seed),
     )
     show(LocalServer(answers(desk), saving(desk), port=port), is_opened=not no_open)
     click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
+
+
+class Drawing(NamedTuple):
+    """How many answers are drawn for people to label, by which metric, with which seed."""
+
+    total: int
+    metric: str | None = None
+    seed: int = 0
 
 
 def open_desk(
@@ -107,8 +129,9 @@ def open_desk(
     glob: str | None = None,
     runs_directory: Path = Path("runs"),
     map: dict[str, str] | None = None,  # noqa: A002  # as the door calls it
+    draw: Drawing | None = None,
 ) -> AnnotationDesk:
-    """Open a dataset, or a run by its id or folder, for one annotator."""
+    """Open a dataset, or a run by its id or folder, for one annotator; of a run, perhaps what is drawn."""
     from rag_evaluation_framework.records.documents import Corpus, Document
     from rag_evaluation_framework.records.samples import Dataset
     from rag_evaluation_framework.reports.annotation_desk import (
@@ -126,9 +149,15 @@ def open_desk(
     else:
         documents = loaded.documents.documents
     if isinstance(loaded, Dataset):
+        if draw is not None:
+            raise UsageError(f"--draw: expected a run, whose metrics it draws by, got the dataset {subject}")
         items, order = items_of_dataset(loaded, path), "In the order of the dataset."
     else:
         items, order = items_of_evaluation(loaded), "First where a label tells most."
+        if draw is not None:
+            by_key = {item.key: item for item in items}
+            queue = _queue(loaded, subject, runs_directory, draw)
+            items, order = [by_key[key] for key in queue if key in by_key], "As they were drawn."
     if not items:
         raise UsageError(f"{subject}: expected questions to annotate, got none that were answered")
     return AnnotationDesk(
@@ -139,6 +168,20 @@ def open_desk(
         title=loaded.name or path.name if isinstance(loaded, Dataset) else loaded.head.run_id,
         order=order,
     )
+
+
+def _queue(evaluation: Evaluation, subject: str, runs_directory: Path, draw: Drawing) -> list[str]:
+    """Return the samples to label now: the first part of a draw or, once that has labels, all of it."""
+    from rag_evaluation_framework.cli.calibrate import annotations_of, labels_in
+    from rag_evaluation_framework.results.calibration import open_answered_run, queue_for_people
+
+    if len(evaluation.runs) != 1:
+        raise UsageError(f"--draw: expected a run of one dataset, got {subject}, which has several")
+    run = subject if Path(subject).is_file() else str(evaluation.runs[0].folder or subject)
+    files = annotations_of(run, runs_directory)
+    labels = labels_in(files, (), ()) if files else []
+    answered = open_answered_run(run, runs_directory)
+    return queue_for_people(answered, labels, draw.total, metric=draw.metric, seed=draw.seed)
 
 
 def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple[Dataset | Evaluation, Path]:

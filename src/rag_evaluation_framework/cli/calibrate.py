@@ -50,6 +50,7 @@ _COMMON = (
     "positive_at",
     "thresholds",
     "rule",
+    "drawn",
     "as_json",
 )
 
@@ -99,6 +100,11 @@ _COMMON = (
     default="youden",
     help="What a fitted threshold maximises: recall + specificity (youden), or F1.",
 )
+@click.option(
+    "--drawn",
+    is_flag=True,
+    help="The labels are of answers that annotate --draw chose: the figures are corrected for how.",
+)
 @RUNS_DIR
 @CONFIDENCE
 @RESAMPLES
@@ -114,6 +120,7 @@ def command(
     positive_at: float | None,
     thresholds: tuple[str, ...],
     rule: Literal["youden", "f1"],
+    drawn: bool,
     runs_dir: Path,
     confidence: float,
     resamples: int,
@@ -146,12 +153,12 @@ def command(
     run = run or str(latest_run(runs_dir).path)
     report = calibrate(
         open_answered_run(run, runs_dir),
-        labels_in(annotations or _annotated(run, runs_dir, label_files), label_files, wanted),
+        labels_in(annotations or (() if label_files else annotations_of(run, runs_dir)), label_files, wanted),
         metrics=metrics,
         label=label,
         pairs=named,
         thresholds=cuts,
-        settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling),
+        settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling, drawn=drawn),
     )
     if as_json:
         print_json(report.to_dict())
@@ -175,12 +182,12 @@ def _threshold(text: str) -> tuple[str, float]:
 # The human labels that ``rag-eval calibrate`` is given: annotations, and tables.
 
 
-def _annotated(run: str, runs_dir: Path, label_files: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the files of those who annotated the dataset of a run; none where labels are given otherwise."""
+def annotations_of(run: str, runs_dir: Path) -> tuple[Path, ...]:
+    """Return the files of those who annotated the dataset of a run; none of a results file."""
     from rag_evaluation_framework.datasets.recognition import annotations_of_run
     from rag_evaluation_framework.results.run_folder import RunFolder
 
-    if label_files or Path(run).is_file():
+    if Path(run).is_file():
         return ()
     folder = RunFolder.open(run, runs_dir)
     files = annotations_of_run(

@@ -36,6 +36,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     MetricCalibration,
     calibrate_metric,
     cannot_calibrate,
+    drawn_for_people,
 )
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
@@ -337,6 +338,27 @@ def calibrate(
         unpaired=tuple(unpaired),
         unlabelled=unlabelled,
     )
+
+
+def queue_for_people(
+    run: AnsweredRun, labels: Sequence[HumanLabel], total: int, *, metric: str | None = None, seed: int = 0
+) -> list[str]:
+    """Return which samples of a run people are to label, so that ``total`` labels tell most of all answers.
+
+    The ``metric``, by default the first, is what they are drawn by; labels that there are say where the
+    second part is drawn.
+    """
+    if not run.metrics:
+        raise UsageError(f"{run.name}: expected a metric to draw by, got none")
+    name = metric or next(iter(run.metrics))
+    if name not in run.metrics:
+        raise UnknownNameError("metric of the run", name, list(run.metrics))
+    known: Mapping[str, float] = {}
+    matched, _ = match_labels(run, labels) if labels else ([], None)
+    if matched:
+        chosen, _ = chosen_pairs([name], fields_of(matched), only=[name])
+        known = merged_labels(matched, chosen[0].field).values if chosen else {}
+    return drawn_for_people(run.metrics[name], known, total, seed=seed)
 
 
 def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], LabelMatch]:

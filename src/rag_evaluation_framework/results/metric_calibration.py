@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -35,6 +36,7 @@ from rag_evaluation_framework.statistics.classification import (
     suggested_threshold,
 )
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
+from rag_evaluation_framework.statistics.partly_judged import Draw, Judging, looks, strata_of
 from rag_evaluation_framework.statistics.prediction_powered import (
     CorrectedEstimate,
     CorrectedRate,
@@ -56,7 +58,8 @@ _NOT_RANDOM = 0.01
 class LabelledValues:
     """The ``truth`` and ``values`` of the samples that have a label and a score, and the ``others``' values.
 
-    A label of at least ``cut`` is a yes.
+    A label of at least ``cut`` is a yes. Labels that are ``drawn`` are of samples that were drawn by the
+    metric's values (:func:`drawn_for_people`); others must be of samples drawn at random.
     """
 
     truth: Floats
@@ -64,10 +67,17 @@ class LabelledValues:
     others: Floats
     cut: float
     is_turned_round: bool
+    drawn: bool = False
 
     @classmethod
     def of(
-        cls, metric: ScoredMetric, labels: MergedLabels, wanted: LabelField, *, positive_at: float | None
+        cls,
+        metric: ScoredMetric,
+        labels: MergedLabels,
+        wanted: LabelField,
+        *,
+        positive_at: float | None,
+        drawn: bool = False,
     ) -> LabelledValues:
         """Put a metric and labels together; some sample must have both."""
         both = [query for query in labels.values if query in metric.values]
@@ -79,6 +89,7 @@ class LabelledValues:
             others=np.array(others),
             cut=_half(truth, wanted) if positive_at is None else positive_at,
             is_turned_round=wanted.is_reversed != (wanted.is_quality and not metric.higher_is_better),
+            drawn=drawn,
         )
 
     @cached_property
@@ -98,13 +109,34 @@ class LabelledValues:
 
     def corrected_share(self, *, confidence: float) -> CorrectedEstimate:
         """Return the share of all samples that people would call yes."""
+        if self.drawn:
+            return self._of_draw(self.yes, is_share=True, confidence=confidence)
         known, unknown = self._shares
         return corrected_mean(self.yes, known, unknown, confidence=confidence)
+
+    def _of_draw(self, labels: Floats, *, is_share: bool, confidence: float) -> CorrectedEstimate:
+        """Return the mean label of all samples, of which those labelled were drawn by the metric's values."""
+        strata, n = strata_of(self.everything), len(labels)
+        verdicts = np.concatenate([labels, np.full(len(self.others), np.nan)])
+        found = Judging(strata, ~np.isnan(verdicts), verdicts).mean(is_share=is_share, confidence=confidence)
+        mean = exact_mean(labels)
+        return CorrectedEstimate(
+            value=mean if found is None else found.value,
+            interval=None if found is None else found.interval,
+            weight=0.0,
+            n_labels=n,
+            n_unlabelled=len(self.others),
+            effective_labels=float(n) if found is None else found.effective,
+            labels_value=mean,
+            labels_interval=None,
+        )
 
     def corrected_label(self, *, confidence: float) -> CorrectedEstimate | None:
         """Return the mean label that people would give; ``None`` where labels are 0 or 1: it is the share."""
         if np.isin(self.truth, (0.0, 1.0)).all():
             return None
+        if self.drawn:
+            return self._of_draw(self.truth, is_share=are_shares(self.truth), confidence=confidence)
         least, most = min(float(self.truth.min()), 0.0), max(float(self.truth.max()), 1.0)
         known, unknown = (least + (most - least) * each for each in self._shares)
         return corrected_mean(self.truth, known, unknown, confidence=confidence)
@@ -203,12 +235,35 @@ class ThresholdFigures:
 class CalibrationSettings:
     """How labels become yes and no, how a threshold is chosen, and how intervals are made.
 
-    ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1.
+    ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1. ``drawn``
+    says that the labelled samples were drawn for people (:func:`drawn_for_people`), not at random.
     """
 
     positive_at: float | None = None
     rule: ThresholdRule = "youden"
     resampling: Resampling = field(default_factory=Resampling)
+    drawn: bool = False
+
+
+def drawn_for_people(
+    metric: ScoredMetric, labels: Mapping[str, float], total: int, *, seed: int
+) -> list[str]:
+    """Return the ids of the samples that people are to label, out of those that a metric scores.
+
+    Two fifths of them are drawn from all values of the metric alike. Once these have ``labels``, the rest is
+    drawn too, where labels vary most.
+    """
+    ids = list(metric.values)
+    draw = Draw(ids, list(metric.values.values()), seed=seed)
+    verdicts = np.array([labels.get(each, np.nan) for each in ids])
+    found: list[int] = []
+    for look in looks(total, len(ids)):
+        seen = np.full(len(ids), np.nan)
+        seen[found] = verdicts[found]
+        if np.isnan(seen[found]).any():
+            break
+        found += draw.extend(seen, look).tolist()
+    return [ids[place] for place in found]
 
 
 def threshold_figures(
@@ -365,7 +420,7 @@ def calibrate_metric(
 
     ``threshold`` cuts the metric's own values; without it one is suggested if the labels allow.
     """
-    held = LabelledValues.of(metric, labels, wanted, positive_at=settings.positive_at)
+    held = LabelledValues.of(metric, labels, wanted, positive_at=settings.positive_at, drawn=settings.drawn)
     resampling, confidence = settings.resampling, settings.resampling.confidence
     ranked = spearman(held.along, held.truth, resampling=resampling)
     against = _against(name, ranked, wanted, held)
@@ -395,7 +450,7 @@ def calibrate_metric(
         share=held.corrected_share(confidence=confidence),
         mean=held.corrected_label(confidence=confidence),
         rogan_gladen=_rate_behind_calls(found, held.everything, confidence),
-        not_random=held.not_random(),
+        not_random=None if settings.drawn else held.not_random(),
         against=against,
     )
 

@@ -203,7 +203,7 @@ def mean_difference(
 
     Formula: the variance is the sum of both less twice the covariance, which is estimated from the samples
     judged in both: ``sum(e1 e2 (1 / max(p1, p2) - 1) / min(p1, p2)) / N^2`` with the deviations e from the
-    means of their strata and the chances p of being drawn, times m / (m + 4) of m pairs.
+    means of their strata and the chances p of being drawn, times m / (m + 2) of m pairs.
     """
     level = (1.0 + require_share(confidence, "confidence")) / 2.0
     if not (first.n_judged and second.n_judged):
@@ -213,7 +213,7 @@ def mean_difference(
     pairs = int(both.sum())
     products = first.residuals[both] * second.residuals[both] * (1.0 / often - 1.0) / rare
     most = math.sqrt(first.variance * second.variance)
-    covariance = float(products.sum()) / max(first.total * second.total, 1.0) * pairs / (pairs + 4.0)
+    covariance = float(products.sum()) / max(first.total * second.total, 1.0) * pairs / (pairs + 2.0)
     variance = first.variance + second.variance - 2.0 * min(max(covariance, -most), most)
     value = second.value - first.value
     if min(first.n_judged, second.n_judged) < FEWEST_TO_TELL or variance <= 0.0:
