@@ -13,8 +13,7 @@ from fault_agent import RunningServer
 
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
-from rag_evaluation_framework.reports.benchmark_screen import pace_sentence, show_benchmark
-from rag_evaluation_framework.reports.screen import Screen
+from rag_evaluation_framework.reports.benchmark_screen import pace_sentence
 from rag_evaluation_framework.results.benchmark_history import (
     Pace,
     add_record,
@@ -274,17 +273,3 @@ SENTENCES = [
 @pytest.mark.parametrize(("before", "sentence"), SENTENCES)
 def test_the_verdict_is_a_sentence(before: Any, sentence: str) -> None:
     assert pace_sentence(kept(pace(80, 75, 85), before)) == sentence
-
-
-@pytest.mark.parametrize("width", [80, 100, 140])
-def test_the_screen_begins_with_the_verdict_and_ends_with_what_to_do(width: int) -> None:
-    screen = Screen(width=width)
-    show_benchmark(screen, kept(pace(80, 75, 85), pace(100, 95, 105)), again="rag-eval benchmark -k 3")
-    first, failed, *lines = str(screen).splitlines()
-    assert first == SENTENCES[2][1]
-    assert failed == "2 of 40 requests failed (timeout 2); the times are of the others"
-    assert max(map(len, lines)) <= width
-    assert "  now                        80  0.83 ms  15 ms   66 MB       2" in lines
-    assert "  2026-11-15 22:40          100   9.1 ms  12 ms       –       2" in lines
-    assert "  2 earlier measurements in the file" in lines  # of six, four are shown
-    assert lines[-1] == "next: rag-eval benchmark -k 3 --name weekly      keep the results too"

@@ -16,7 +16,12 @@ from fault_agent import running_server
 
 from command_lines import commands_next, rag_eval, rag_eval_ended
 from rag_evaluation_framework import load
+from rag_evaluation_framework.cli.doctor import show_findings
+from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
+from rag_evaluation_framework.evaluation.diagnosis import Finding
+from rag_evaluation_framework.reports.benchmark_screen import show_benchmark
 from rag_evaluation_framework.reports.screen import Screen, cells
+from rag_evaluation_framework.results.benchmark_history import compared
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCREENS = Path(__file__).with_name("screens")
@@ -306,3 +311,72 @@ def test_a_golden_set_has_one_row_a_kind(golden: Path, monkeypatch: pytest.Monke
     (run,) = golden.glob("runs/*_001")
     text = load(run).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
     check("golden", width, text)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
+    pip = "pip install 'rag-evaluation-framework[pdf]'"
+    keys = "data/config/ab_testing_config.config.yaml:13: there is no key significance_levl in comparison."
+    sound, gone = "agent.yaml is sound", "http://localhost:4000 does not answer: cannot connect"
+    findings = [
+        Finding(status="right", about="rag-eval", text="rag-eval 1.0.0, Python 3.11.7, Linux x86_64"),
+        Finding(status="right", about="agent.yaml", text=sound),
+        Finding(status="unreachable", about="agent", text=gone, fix="rag-eval probe http://localhost:4000"),
+        Finding(
+            status="note",
+            about="judge",
+            text="no key in OPENAI_API_KEY: metrics that need a judge are not scored",
+        ),
+        Finding(status="note", about="pdf", text="not installed: PDF documents cannot be read", fix=pip),
+        Finding(status="problem", about="settings", text=f"{keys} Did you mean significance_level?"),
+    ]
+    screen = Screen(width=width)
+    show_findings(screen, findings)
+    check("doctor", width, f"{screen}\n")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_how_fast_something_is_has_its_screen(width: int) -> None:
+    about = {
+        "configuration": "recursive(chunk_size=1000, overlap=200) · dense(embedder=hashing(dimensions=1024), "
+        "store=chroma(max_neighbors=32, ef_construction=200, ef_search=1000)) · k=5",
+        "dataset_id": "handbook_v2.0.0",
+        "questions": 168,
+        "repetitions": 20,
+        "warmup_queries": 5,
+        "concurrency": 1,
+        "total_queries": 3360,
+        "memory_mb_peak": 131.4,
+        "load_per_core": 0.3,
+    }
+    now = {
+        "queries_per_second": 391.2,
+        "slow_repetition": 380.1,
+        "fast_repetition": 402.7,
+        "failed_queries": 2,
+    }
+    last = {
+        "queries_per_second": 640.8,
+        "slow_repetition": 601.2,
+        "fast_repetition": 655.0,
+        "failed_queries": 0,
+    }
+    before = {**about, **last, "timestamp": "2026-11-09T06:00:00+00:00", "memory_mb_peak": 129.9}
+    screen = Screen(width=width)
+    kept = KeptBenchmark(
+        pace=compared({**about, **now, "timestamp": "2026-11-16T06:00:00+00:00"}, [before]),
+        latency={"mean": 2.5, "p50": 2.31, "p95": 3.87, "p99": 11.2, "min": 1.9, "max": 1204.5},
+        earlier=[(before, {"p50": 1.52, "p95": 1.98, "p99": 4.1})],
+        failures={"timeout": 2},
+        performance={},
+        metrics={"hit@1": {"value": 0.625}, "ndcg@5": {"value": 0.7134}, "mrr": {"value": 0.701}},
+        indexed={"documents": 45, "chunks": 217, "index_seconds": 4.93},
+        files=(
+            Path("data/benchmarks/performance/latency_benchmarks.json"),
+            Path("data/benchmarks/performance/throughput_benchmarks.json"),
+            Path("data/benchmarks/quality/retrieval_quality_benchmarks.json"),
+        ),
+        results=Path("data/evaluation/results/benchmark_weekly_20261116.results.json"),
+    )
+    show_benchmark(screen, kept, again="rag-eval benchmark")
+    check("benchmark", width, f"{screen}\n")

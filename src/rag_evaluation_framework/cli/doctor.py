@@ -47,13 +47,18 @@ def command(offline: bool, details: bool, as_json: bool) -> int:
         print_json({"problems": problems_of(findings), "findings": told})
     else:
         screen = new_screen()
-        wide = max((len(each.about) for each in findings if each.status == "note"), default=0)
-        for finding in findings:
-            _show(screen, finding, max(wide, _LABEL))
-        problems = problems_of(findings)
-        screen.say(counted(problems, "problem") if problems else "No problem")
+        show_findings(screen, findings)
         show(screen)
     return exit_code(findings)
+
+
+def show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
+    """Add a line for each finding, and how many have to be mended."""
+    wide = max((len(each.about) for each in findings if each.status == "note"), default=0)
+    for finding in findings:
+        _show(screen, finding, max(wide, _LABEL))
+    problems = problems_of(findings)
+    screen.say(counted(problems, "problem") if problems else "No problem")
 
 
 def _show(screen: Screen, finding: Finding, wide: int) -> None:

@@ -38,7 +38,7 @@ _NAMES = {
 _SAME = ("configuration", "dataset_id", "dataset_hash", "questions", "concurrency", "hardware")
 """What two measurements must have in common to be compared."""
 NEAR = 0.1
-"""Medians that differ by a smaller share are as fast as each other: two runs of one system do so too."""
+"""Medians that differ by a smaller share count as the same: nobody waits noticeably longer."""
 BUSY = 1.0
 """The load of each core above which a difference decides nothing."""
 
