@@ -9,7 +9,7 @@ import click
 from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
-from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted
 from rag_evaluation_framework.records.samples import ROWS
 
 EXAMPLES = """\b
@@ -53,7 +53,10 @@ def command(
     """
     from rag_evaluation_framework.datasets.conversion import convert
 
-    done = convert(source, target, from_=from_, to=to, lossy=lossy, map=dict(mapped))
+    try:
+        done = convert(source, target, from_=from_, to=to, lossy=lossy, map=dict(mapped))
+    except InputError as error:
+        raise _in_one(error, source, target) from None
     if done.source == ROWS:
         tell_reading(source, ROWS, mapped)
     if as_json:
@@ -66,3 +69,15 @@ def command(
         of_samples = f"{count:,} of {counted(done.samples, 'sample')}"
         where = "dataset" if name.startswith("dataset.") else of_samples
         click.echo(f"  lost {name} ({where})")
+
+
+def _in_one(error: InputError, source: Path, target: Path) -> RagEvalError:
+    """Say all that would be lost in one sentence; any other error is left as it is."""
+    if any(issue.code != "would-be-lost" for issue in error.issues):
+        return error
+    names = ", ".join(issue.path for issue in error.issues)
+    # Spreadsheets hold a dataset of ours whole, if they are named as one.
+    whole = f"{target.stem}.eval.csv" if target.suffix == ".csv" else ""
+    kept = f" {whole} keeps everything." if whole and source.name.endswith(".eval.json") else ""
+    told = f"{target} cannot hold all of {source}: {names}."
+    return UsageError(f"{told}\n  Nothing was written; --lossy leaves them out.{kept}")
