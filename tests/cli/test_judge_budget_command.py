@@ -106,6 +106,9 @@ def test_a_dry_run_predicts_no_more_than_the_budget_and_a_manifest_may_set_it() 
         project(120, judge)
         plan = json.loads(rag_eval(*EVALUATE, "--dry-run", "--json").stdout)
         assert (plan["judgeCalls"], len(server.requests)) == (40, 0)
+        assert plan["datasets"][0]["judgeBudget"] == {"calls": 40, "precision": 0.2}
+        told = "judge calls: at most 40, as the budget has; fewer once every interval is ±0.2"
+        assert told in " ".join(rag_eval(*EVALUATE, "--dry-run").stdout.split())
         done = rag_eval(*EVALUATE)
         assert len(server.requests) == 40
         assert "40 of 120" in done.stdout

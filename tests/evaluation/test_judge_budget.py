@@ -48,6 +48,12 @@ class PierJudge:
             raise ModelOutageError("connection-failed", "piers at http://localhost: no route")
         asked = {"messages": [{"content": each.content} for each in messages]}
         reading = read_question(asked)
+        if reading.prompt.name == "relevance_grade":
+            self.asked.append(reading.texts["question"])
+            found = [
+                {"grade": 3 * ("at nine" in text), "reason": "."} for text in reading.several("contexts")
+            ]
+            return Completion(text=json.dumps({"contexts": entries(*found)}))
         claims = reading.several("claims")
         self.asked.append("|".join(claims))
         found = [
@@ -209,3 +215,19 @@ def test_the_gate_compares_with_a_baseline_that_was_judged_in_part(tmp_path: Pat
     same = judged(before, target=answers.get, **wish).regressions
     assert same is not None
     assert (same.word, len(same.unpaired)) == ("no worse", 0)
+
+
+@pytest.mark.parametrize("metric", ["relevance_grade", "judged_ndcg", "bias"])
+def test_what_only_a_judge_scores_is_drawn_too(metric: str) -> None:
+    data = rows(120)
+    for place, row in enumerate(data):
+        row["contexts"].append("It rains." if place % 3 else "Boats sail at nine.")
+    judge = PierJudge()
+    if metric == "bias":
+        judge.chat = lambda *_, **__: Completion(text='{"label": "clean", "quote": "", "reason": "."}')  # type: ignore[method-assign]
+    figure = judged(data, judge, metrics=[metric], judge_budget=45, seed=2).metrics[metric]
+    assert figure.judged is not None
+    assert (figure.n_scored, figure.judged.n, figure.n_failed) == (45, 120, 0)
+    if metric == "relevance_grade":  # 2 contexts: one has grade 3, and so has the other of one in three
+        assert figure.interval is not None
+        assert figure.interval.low < 2.0 < figure.interval.high

@@ -22,6 +22,7 @@ from rag_evaluation_framework.evaluation.scoring import (
     ONLY_RETRIEVED,
     MetricScorer,
     calls_each,
+    scorer_for,
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
@@ -53,35 +54,52 @@ _SETTLED = frozenset(
 )
 
 
+# What only a judge can score is drawn by what words say of something near to it, where there is such.
+_NEAR: Mapping[str, str] = {
+    "relevance_grade": "context_precision",
+    "judged_ndcg": "context_precision",
+    **dict.fromkeys(
+        ("nugget_recall", "nugget_recall_strict", "vital_nugget_recall", "vital_nugget_recall_strict"),
+        "claim_recall",
+    ),
+}
+
+
 class UnjudgedScorer:
     """Stands for a metric that a judge scores, before anybody is asked: each sample could yet be drawn.
 
-    The cheap method is the one that scores without a judge. A metric that only a judge can score has none:
-    of its samples a plain random part is drawn.
+    The cheap method is the one that scores without a judge. A metric that only a judge can score may have
+    one near to it; else a plain random part of its samples is drawn.
     """
 
     def __init__(self, scorer: MetricScorer) -> None:
         self.name, self.method, self.version = scorer.name, scorer.method, scorer.version
         self.higher_is_better, self.scores_turns = scorer.higher_is_better, scorer.scores_turns
-        self._cheap = _without_judge(scorer)
+        own = _without_judge(scorer)
+        self._settles = not own.needs_judge
+        self._cheap = own if self._settles else _near_to(scorer, own.methods)
         self.is_slow = self._cheap is not None and self._cheap.is_slow
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Return that the sample was not drawn, with what the cheap method gives, or why it never is."""
         found = None if self._cheap is None else self._cheap.score(sample, response)
-        if found is not None and found.status == "skipped" and found.reason in _SETTLED:
+        if found is not None and self._settles and found.status == "skipped" and found.reason in _SETTLED:
             return replace(found, metric=self.name, method=self.method)
         cheap = None if found is None else found.value
         return Score.skipped(self.name, NOT_DRAWN, method=self.method, details={CHEAP_SCORE: cheap})
 
 
-def _without_judge(scorer: MetricScorer) -> MetricScorer | None:
+def _without_judge(scorer: MetricScorer) -> MetricScorer:
     methods = scorer.methods
     support = None if getattr(methods.support, "judge", None) is not None else methods.support
     cheap = Methods(embedder=methods.embedder, corpus=methods.corpus, support=support)
     parameters = {name: value for name, value in scorer.metric.parameters.items() if name != "method"}
-    found = scorer.bound_to(replace(scorer.metric, parameters=parameters), cheap)
-    return None if found.needs_judge else found
+    return scorer.bound_to(replace(scorer.metric, parameters=parameters), cheap)
+
+
+def _near_to(scorer: MetricScorer, methods: Methods) -> MetricScorer | None:
+    near = _NEAR.get(scorer.metric.metric.name)
+    return None if near is None else scorer_for(near, methods)
 
 
 def unjudged(scorers: Iterable[MetricScorer]) -> list[Scorer]:

@@ -91,6 +91,7 @@ def plan_document(plan: Plan, *, target: str, prices: Prices | None) -> dict[str
                 "samples": len(dataset.selection),
                 "calls": dataset.calls,
                 "judgeCalls": dataset.judge_calls,
+                **({} if dataset.budget is None else {"judgeBudget": dataset.budget.told}),
                 "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
                 "thresholds": list(map(str, dataset.thresholds)),
             }

@@ -567,7 +567,12 @@ def show_plan(screen: Screen, plan: Plan, *, target: str, prices: Prices | None)
         screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
     screen.gap()
     screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
-    if plan.judge_calls:
+    budget = next((each.budget for each in plan.datasets if each.budget is not None), None)
+    if budget is not None:
+        within = "as the budget has" if budget.calls is not None else "as judging every sample takes"
+        until = f"; fewer once every interval is ±{budget.precision:g}" if budget.precision else ""
+        screen.say(f"judge calls: at most {plan.judge_calls:,}, {within}{until}", hang=2)
+    elif plan.judge_calls:
         screen.say(
             f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
             "remembered; more for long answers, for citations, and where one has to be repeated)",

@@ -187,7 +187,7 @@ class Judging:
         elif n >= FEWEST_TO_TELL and self.variance:
             half = student * math.sqrt(self.variance)
             interval = Interval(value - half, value + half, confidence, "Student's t, stratified")
-        effective = 1.0 / (1.0 / told + 1.0 / self.total)
+        effective = float(1.0 / (1.0 / told + 1.0 / self.total))
         return PartlyJudgedMean(
             value=value, interval=interval, n_judged=n, n=round(self.total), effective=effective
         )
