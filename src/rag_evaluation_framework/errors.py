@@ -28,7 +28,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher, get_close_matches
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EISDIR, ENOENT, ENOSPC
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -135,6 +135,12 @@ class Issue:
         within = self.path.removesuffix(found).rstrip(".") or "the file"
         if self.code == "missing-field" and self.path and found.startswith("nothing"):
             return f'"{self.path}" is missing{found.removeprefix("nothing")}'
+        if self.code == "yaml-syntax" and expected == "valid YAML":
+            return f"not YAML: {found}"
+        if self.code in ("unreadable", "unreadable-file"):
+            return found
+        if self.code == "too-many":
+            return f"and {found}"
         if self.code == "json-syntax":
             return f"not JSON: expected {expected}, got {found}"
         if self.code == "misspelt-key":
@@ -469,8 +475,8 @@ class FileProblems:
         """The issues that are kept, and one that says how many more there are."""
         issues = list(self._issues)
         if self._more:
-            found = counted(self._more, "more problem")
-            issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file))
+            more = counted(self._more, "more problem")
+            issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems", more, file=self.file))
         return issues
 
     def raise_if_any(self) -> None:
@@ -510,6 +516,10 @@ def refused(action: str, path: str | Path, error: OSError | ValueError) -> Stora
     told = f"cannot {action} {path}: {os.strerror(number) if number else error}"
     if number in _FULL:
         told = f"the disk is full: {path} cannot be written"
+    elif action == "read" and number == ENOENT:
+        told = f"there is no file {path}"
+    elif action == "read" and number == EISDIR:
+        told = f"{path} is a folder; a file is needed"
     refusal = StorageError(told)
     refusal.errno = number
     return refusal

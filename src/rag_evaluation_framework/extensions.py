@@ -199,6 +199,10 @@ def _imported(place: str) -> object:
     return getattr(import_module(module), attribute)
 
 
+# What people call a kind that the code calls otherwise.
+_CALLED = {"vector_store": "store", "dialect": "format"}
+
+
 class Registry(Generic[T]):
     """Components of one kind by name, imported when first asked for.
 
@@ -238,7 +242,7 @@ class Registry(Generic[T]):
         if name not in self._entries:
             self._read_installed()
         if name not in self._entries:
-            raise UnknownNameError(self.kind, name, list(self._entries))
+            raise UnknownNameError(_CALLED.get(self.kind, self.kind), name, list(self._entries))
         load, extra = self._entries[name]
         try:
             return cast("T", load())

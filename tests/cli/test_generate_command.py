@@ -136,7 +136,7 @@ def test_where_sentences_give_nothing_sections_are_asked_for_by_their_headings(t
     assert "skipped logo.png (not Markdown, text, HTML or PDF)" in run.stderr
     assert "2 ask for a whole section by its heading" in " ".join(run.stdout.split())
     samples = read_dataset(tmp_path / "q.eval.json").samples
-    assert [sample.question for sample in samples] == [
+    assert [sample.question for sample in sorted(samples, key=lambda each: each.question)] == [
         "What does the section “Building it” of “Widget” say?",
         "What does the section “Trying it out” of “Widget” say?",
     ]

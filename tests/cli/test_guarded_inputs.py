@@ -1,7 +1,8 @@
-"""No command waits for a pipe, reads a device, or lets a file of any kind eat the memory.
+"""No command waits for a pipe, reads a device, or lets a file of any kind eat the memory; each says why.
 
 Every way in which a command is given a file is tried with everything that may lie there, all of a kind in one
-process of its own whose memory is watched.
+process of its own whose memory is watched. Every command is given wrong files and wrong options: exit code 2,
+one to three lines that say what to do, and no traceback.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
 from cases import tables_beside
-from command_lines import rag_eval
+from command_lines import Command, rag_eval
 from peak_memory import PEAK_SOURCE
+from rag_evaluation_framework.cli.main import main, program
 from rag_evaluation_framework.files.access import compress
 from sizes import size
 
 LINES: list[str] = tables_beside(__file__)["command_lines"]
+SOUND_LINES = {line.split()[0]: line.split() for line in tables_beside(__file__)["sound_lines"]}
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_KIB = 300 << 10
 SECONDS = 90
@@ -176,3 +182,121 @@ def test_what_must_not_be_read_is_refused_by_every_command(
         assert "Traceback" not in said, line
         assert peak < MOST_KIB, f"{line}: {before:,} to {peak:,} KiB"
         before = peak
+
+
+ASKED = '{"input": "登塔多少钱？", "expected": "六镑"}\n'
+WRONG_FILES: dict[str, bytes] = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 20,
+    "cut off": b'[{"input": "what is it?", "expected": "th',
+    "GBK": ASKED.encode("gbk"),
+    "UTF-16": ASKED.encode("utf-16"),
+    "unsound YAML": b"spec: [\n  - a: : b\n\t}",
+    "an unknown key": b'{"speling": 1}\n',
+    "wrong in every line": b'{"input": 7}\n' * 150,
+}
+# A run without a journal is one that was not begun; settings may have keys of their own.
+SOUND = {("empty", "@runs/old/journal.jsonl"), ("an unknown key", "@bad.config.yaml")}
+# What to do: what was expected, what there is, what to give or to look at.
+TELLS = re.compile(
+    r"expected|did you mean|there (?:is|are) |missing|needed|--\w|rag-eval \w|give |choose |not [JY]",
+    re.I,
+)
+
+
+def told(error: str) -> str:
+    """Return what a command says, checked: one to three lines that say what to do."""
+    lines = [line for line in error.splitlines() if "questions are made by rules" not in line]
+    assert 1 <= len(lines) <= 3, error
+    assert "Traceback" not in error
+    assert TELLS.search(error), error
+    return error
+
+
+@pytest.mark.parametrize("kind", WRONG_FILES)
+def test_a_wrong_file_is_told_in_one_to_three_lines(
+    kind: str, project: Path, tmp_path: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[str] = set()
+    for line in LINES:
+        said, _, place = line.partition(" | ")
+        name, word = said.split()[0], next(each for each in (place or said).split() if each.startswith("@"))
+        if name in seen and not place:  # one line a command, and what it meets by itself
+            continue
+        seen.add(name)
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        shutil.copytree(project, folder, copy_function=os.link)
+        (folder / word[1:]).unlink(missing_ok=True)
+        (folder / word[1:]).write_bytes(WRONG_FILES[kind])
+        monkeypatch.chdir(folder)
+        ended = to_the_end(main, *(each.removeprefix("@") for each in said.split()))
+        if (kind, word) in SOUND:
+            assert ended.code in (0, 3)
+        elif name == "validate":
+            assert ended.code == 2, (line, ended)
+        else:
+            assert ended.code == 2, (line, ended)
+            assert ended.out == ""
+            told(ended.err)
+
+
+def test_every_command_has_a_sound_line() -> None:
+    assert set(program.list_commands(click.Context(program))) == SOUND_LINES.keys()
+
+
+BY_NAME = {"--metric": "faithfullness", "--map": "answer"} | dict.fromkeys(
+    ("--resume", "--baseline", "--format", "--from", "--to", "--embedder", "--chunker", "--store"), "nothing"
+)
+
+
+def wrong_options(command: click.Command) -> Iterator[list[str]]:
+    """Yield what is wrong with the options of a command, each kind of option once."""
+    yield ["--nothing"]
+    yield ["--widht", "80"]
+    yield ["--width"]
+    kinds: set[Any] = set()
+    for option in (each for each in command.params if isinstance(each, click.Option) and not each.is_flag):
+        name, kind = max(option.opts, key=len), option.type
+        wrong = {
+            "--metric": "faithfullness",
+            "--map": "answer",
+            "--resume": "nothing",
+            "--baseline": "nothing",
+        }
+        wrong |= dict.fromkeys(
+            ("--format", "--from", "--to", "--embedder", "--chunker", "--store"), "nothing"
+        )
+        if isinstance(kind, click.IntRange | click.FloatRange) and (key := type(kind)) not in kinds:
+            kinds.add(key)
+            yield [name, "many"]
+            yield [name, "-1"]
+        elif isinstance(kind, click.Choice) and click.Choice not in kinds:
+            kinds.add(click.Choice)
+            yield [name, "nothing"]
+        elif isinstance(kind, click.Path) and (key := (click.Path, kind.exists)) not in kinds:
+            kinds.add(key)
+            if kind.exists:
+                yield [name, "nowhere/nothing.json"]
+            elif option.name in ("out", "output", "junit", "markdown"):
+                yield [name, "agent.yaml/below/new.json"]
+        elif name in BY_NAME:
+            yield [name, BY_NAME[name]]
+
+
+@pytest.mark.parametrize("name", SOUND_LINES)
+def test_a_wrong_option_is_told_in_one_to_three_lines(
+    name: str, project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    line, arguments = SOUND_LINES[name], [each for each in command.params if isinstance(each, click.Argument)]
+    tried = [] if isinstance(command, click.Group) else [[*line, *each] for each in wrong_options(command)]
+    tried += [[name]] if any(each.required for each in arguments) else []
+    tried += [[*line, "surplus", "surplus"]] if all(each.nargs > 0 for each in arguments) else []
+    if any("RUN" in each.human_readable_name for each in arguments):
+        tried.append([name, "nothing_001", *(["nothing_002"] if name == "merge" else [])])
+    for each in tried:
+        ended = to_the_end(main, *each)
+        assert (ended.code, ended.out) == (2, ""), (each, ended)
+        told(ended.err)

@@ -220,7 +220,7 @@ def test_the_outputs_may_not_be_the_raw_records_or_each_other(tmp_path: Path) ->
 
 
 def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"cannot read .*offline_dataset.jsonl: No such file"):
+    with pytest.raises(StorageError, match=r"there is no file .*offline_dataset.jsonl"):
         build(paths_in(tmp_path))
     paths = write(tmp_path, raw("a"))
     (tmp_path / "file").touch()

@@ -391,7 +391,7 @@ def test_files_that_are_not_there_are_reported_beside_what_is_wrong_with_others(
     result = run(gone, wrong)
     assert result.return_value == 2
     assert result.output.splitlines() == [
-        f"{gone}: error: expected a file that can be read, got No such file or directory [unreadable]",
+        f"{gone}: error: there is no file of this name [unreadable]",
         f'{wrong}:1: error: "expected" is missing [missing-field]',
         "",
         "2 errors in 2 files",

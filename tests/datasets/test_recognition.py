@@ -82,7 +82,7 @@ def test_a_dialect_of_an_installed_package_is_asked_or_named(
         (tmp_path / "x.notes").write_text('{"note": "What is RAG?", "user_input": "q"}')
         assert recognise(tmp_path / "x.notes") is dialect
     else:
-        with pytest.raises(InputError, match=r"a known format \(rag-eval list dialects\)"):
+        with pytest.raises(InputError, match=r"a known format \(rag-eval list formats\)"):
             recognise(path)
 
 
@@ -165,7 +165,7 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
 def test_what_is_no_dataset_is_one_short_error(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
-    with pytest.raises(InputError, match=r"a known format \(rag-eval list dialects\)") as caught:
+    with pytest.raises(InputError, match=r"a known format \(rag-eval list formats\)") as caught:
         recognise(path)
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 

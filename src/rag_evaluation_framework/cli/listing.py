@@ -20,7 +20,7 @@ Examples:
   rag-eval list metrics --json
   rag-eval list methods
   rag-eval list chunkers
-  rag-eval list dialects"""
+  rag-eval list formats"""
 
 
 class _Kinds(click.Group):
@@ -92,8 +92,7 @@ _KINDS = {
     "targets": ("components:TARGETS", "Show what a system under test may be, with its settings."),
     "judges": ("components:JUDGES", "Show who may judge, with the settings."),
     "indexes": ("components:INDEXES", "Show indexes that exist already, to be searched."),
-    "dialects": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
-    "formats": ("datasets.recognition:DIALECTS", "Show the same: every format of data."),
+    "formats": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
     "renderers": ("extensions:RENDERERS", "Show what results can be rendered as, with the settings."),
 }
 
@@ -120,6 +119,7 @@ def _listing_of(kind: str, place: str, summary: str) -> click.Command:
 
 for _kind, (_place, _summary) in _KINDS.items():
     list_command.add_command(_listing_of(_kind, _place, _summary))
+list_command.add_command(list_command.commands["formats"], "dialects")  # as they are called in the code
 
 
 # ``rag-eval datasets``: list the datasets of a folder.

@@ -76,9 +76,11 @@ def _exit_code(
         _say(error.message.splitlines(), name=name)
         return 3
     except RagEvalError as error:
-        again = ["  Make room, then give the same command again."] if is_disk_full(error) else []
-        _say([*str(error).splitlines(), *again], name=name)
-        return 3 if again else 2
+        lines, is_full = _first_lines(error), is_disk_full(error)
+        lines += ["  Make room, then give the same command again."] if is_full else []
+        lines += ["  Choose another place."] if lines[0].startswith("cannot write ") else []
+        _say(lines, name=name)
+        return 3 if is_full else 2
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"], name=name)
         return 130
@@ -93,6 +95,23 @@ def _exit_code(
     except SystemExit:
         return 0  # click ends so when the reader went away, as with `| head`; nothing is left to say
     return code if isinstance(code, int) else 0
+
+
+_MOST_LINES = 3
+# What `rag-eval validate` reads, and lists every problem of.
+_VALIDATED = (".json", ".jsonl", ".csv", ".parquet", ".qrels", ".trec")
+
+
+def _first_lines(error: RagEvalError) -> list[str]:
+    """Return what is wrong in three lines; of many problems two, and where to see the others."""
+    lines = str(error).splitlines()
+    issues: Sequence[Any] = getattr(error, "issues", ())
+    if len(lines) <= _MOST_LINES or len(lines) > len(issues):
+        return lines
+    file, beyond = issues[0].file, issues[-1].found if issues[-1].code == "too-many" else ""
+    more = len(issues) - 2 + (int(beyond.split()[0].replace(",", "")) - 1 if beyond else 0)
+    is_listed = file is not None and file.endswith(_VALIDATED)
+    return [*lines[:2], f"  {more:,} more{f'; all: rag-eval validate {file}' if is_listed else ''}"]
 
 
 def _say(lines: Sequence[str], *, name: str) -> None:
@@ -177,6 +196,12 @@ def misuse(error: click.UsageError) -> list[str]:
         names = [name for each in context.command.get_params(context) for name in each.opts]
         return [str(UnknownNameError("option", error.option_name, names, f"{asked} --help"))]
     param = getattr(error, "param", None)
+    if isinstance(error, click.BadOptionUsage) and error.message.endswith("requires an argument."):
+        return [f"{error.option_name} needs a value after it. More: {asked} --help"]
+    if error.message.startswith("Got unexpected extra argument") and context is not None:
+        usage = " ".join([asked, *context.command.collect_usage_pieces(context)])
+        surplus = error.message.partition("(")[2].rstrip(").")
+        return [f"{surplus}: more than the command takes.", f"  It is written {usage}; more: {asked} --help"]
     if isinstance(error, click.MissingParameter) and param is not None and context is not None:
         usage = " ".join([asked, *context.command.collect_usage_pieces(context)])
         return [f"{_called(param)} is missing.", f"  It is written {usage}; more: {asked} --help"]
@@ -198,9 +223,11 @@ def _wrong_value(message: str, kind: click.ParamType[Any]) -> str:
         return f"expected {' or '.join(map(str, kind.choices))}, got {found}"
     if isinstance(kind, click.IntRange | click.FloatRange):
         number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
-        bounds = [f"of at least {kind.min:g}" if kind.min is not None else ""]
-        bounds += [f"at most {kind.max:g}" if kind.max is not None else ""]
+        bounds = [f"of at least {kind.min:.15g}" if kind.min is not None else ""]
+        bounds += [f"at most {kind.max:.15g}" if kind.max is not None else ""]
         return f"expected {number} {' and '.join(filter(None, bounds))}, got {found}"
+    if kind in (click.INT, click.FLOAT):
+        return f"expected {'a whole number' if kind is click.INT else 'a number'}, got {found}"
     return message
 
 
@@ -298,7 +325,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
     "Set up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
         "list": _Command(
-            "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, dialects …"
+            "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, formats …"
         ),
         "doctor": _Command("doctor", "Say what is installed, and what is wrong with the project."),
         "demo": _Command("demo", "Tell one story offline on the example that the package brings."),

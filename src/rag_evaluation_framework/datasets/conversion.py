@@ -79,6 +79,8 @@ def convert(
     kind = None if map else _document_kind(source, from_)
     if kind is not None:
         return _converted_document(source, target, kind=kind, to=to)
+    if source.is_file() and not source.stat().st_size:
+        raise InputError([Issue("empty", "a dataset", "an empty file", file=str(source))])
     reader = recognise(source, format=from_, map=map)
     writer = DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
     losses = _Losses(reader, writer)

@@ -28,9 +28,8 @@ from typing import Any, BinaryIO, Literal
 from rag_evaluation_framework.errors import InputError, Issue, counted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
-    SAVE_AS_UTF8,
     compressing,
-    encoding_of,
+    foreign_text,
     named_compression,
     open_reading,
 )
@@ -348,7 +347,7 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            found = f"{encoding_of(line)} (byte 0x{line[error.start]:02x}); {SAVE_AS_UTF8}"
+            found = foreign_text(line, f" (byte 0x{line[error.start]:02x})")
             raise InputError([Issue("invalid-utf8", "UTF-8 text", found, line=number)]) from None
         yield text.removeprefix("\ufeff") if number == 1 else text
 

@@ -33,6 +33,7 @@ from rag_evaluation_framework.files.access import (
     check_encoding,
     data_files,
     decode_text,
+    foreign_text,
     open_reading,
     open_stored,
     plain_name,
@@ -116,7 +117,7 @@ def recognise(
         return DIALECTS.get(named)
     if path.is_file() and plain_name(path).endswith(_TEXTS):
         check_encoding(path, texts_only=True)
-    expected = "a dataset in a known format (rag-eval list dialects), or rows with a question"
+    expected = "a dataset in a known format (rag-eval list formats), or rows with a question"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
 
 
@@ -325,11 +326,17 @@ def _are_related(first: str, second: str) -> bool:
     return second in SIGNATURES and SIGNATURES[first].family == SIGNATURES[second].family
 
 
+_READ_BYTES = 1 << 16
+
+
 def described(path: Path) -> str:
     """Say what was seen instead."""
     try:
         preview = next(iter(previews(path)), None)
         start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
+        if "\0" in start or "\ufffd" in start:  # what is no UTF-8 was read with marks in its place
+            with open_reading(path, max_line_bytes=None) as stream:
+                return foreign_text(stream.read(_READ_BYTES))
     except (InputError, StorageError):
         return "something else"
     # A table of one column is mostly no table at all, but some text.
@@ -466,7 +473,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         nearest = named or (nearest_format(preview.record) if preview and is_record else None)
         if nearest is None:
             _check_syntax(path)
-            expected = "a file in a known format (rag-eval list dialects)"
+            expected = "a file in a known format (rag-eval list formats)"
             raise InputError(
                 replace(issue, expected=expected) if issue.code == "unknown-dialect" else issue
                 for issue in error.issues

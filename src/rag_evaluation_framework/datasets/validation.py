@@ -375,5 +375,5 @@ def _of_error(error: InputError | StorageError | MissingExtraError, file: str) -
         yield from error.located(file).issues
     else:
         code = "unreadable" if isinstance(error, StorageError) else "missing-extra"
-        found = str(error).removeprefix(f"cannot read {file}: ")
+        found = str(error).removeprefix(f"cannot read {file}: ").replace(f" {file}", " of this name", 1)
         yield Issue(code, "a file that can be read", found, file=file)

@@ -58,8 +58,8 @@ def _local_file(name: str, folder: Path) -> Path:
         raise UsageError(f"dataset {shown(name)}: expected one file, got {' and '.join(map(str, found))}")
     if not found:
         raise MissingDatasetError(
-            f"no dataset {shown(name)}: there is no such path, no {candidates[0]} and no "
-            f"LangSmith API key ({API_KEYS[0]}) to look for it there"
+            f"there is no file {name}, and no dataset of that name in {folder}.\n"
+            f"  To read it from LangSmith, set {API_KEYS[0]}."
         )
     return found[0]
 

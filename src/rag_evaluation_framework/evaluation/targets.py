@@ -529,6 +529,8 @@ class RecordedAnswers:
             except InputError as error:
                 problems.take(error.located(self.name, line))
         problems.raise_if_any()
+        if not self._by_id and not self._by_question:
+            raise InputError([Issue("empty", "answers, one a line", "an empty file", file=self.name)])
 
     async def answer(self, request: Request) -> Response:
         """Return the recorded answer; a sample that has none is a failure."""

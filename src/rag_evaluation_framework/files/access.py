@@ -392,28 +392,31 @@ def decode_text(data: bytes, *, file: str | None = None, line: int = 1) -> str:
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        found = f"{encoding_of(data)} (byte 0x{data[error.start]:02x} at byte {error.start}); {SAVE_AS_UTF8}"
+        found = foreign_text(data, f" (byte 0x{data[error.start]:02x} at byte {error.start})")
         line += data.count(b"\n", 0, error.start)
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=file, line=line)]) from None
 
 
-SAVE_AS_UTF8 = "save it as UTF-8"
-_NO_TEXT = "something other than text"
-_CHECKED_BYTES = 1 << 16
 # Chinese text in GBK is pairs of high bytes; in other encodings those seldom stand side by side.
 _GBK_PAIR = re.compile(rb"[\xb0-\xf7][\xa1-\xfe]")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_LOOKED_AT = 1 << 16
+_CHECKED_BYTES = 1 << 16
+_BINARY = "something other than text"
 
 
-def encoding_of(data: bytes) -> str:
-    """Say what bytes that are not UTF-8 seem to be."""
-    start = data[:_LOOKED_AT]
+def foreign_text(data: bytes, where: str = "") -> str:
+    """Say what bytes that are not UTF-8 seem to be, and what to do with them."""
+    seen = _encoding_of(data)
+    return f"{seen}{where}" if seen == _BINARY else f"{seen}{where}; save it as UTF-8"
+
+
+def _encoding_of(data: bytes) -> str:
+    start = data[:_CHECKED_BYTES]
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
         return "UTF-16"
     if _CONTROLS.search(start):
-        return _NO_TEXT
+        return _BINARY
     high = len(_HIGH_BYTE.findall(start))
     if high and 2 * len(_GBK_PAIR.findall(start)) >= 0.6 * high:
         return "GBK"
@@ -428,11 +431,11 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
     with open_reading(path, max_line_bytes=None) as stream:
         start = stream.read(_CHECKED_BYTES)
     if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
-        if texts_only and encoding_of(start) == _NO_TEXT:
+        if texts_only and _encoding_of(start) == _BINARY:
             return
         of_table = plain_name(path).endswith((".csv", ".tsv"))
         hint = " (a spreadsheet calls that CSV UTF-8)" if of_table else ""
-        found = f"{encoding_of(start)}; {SAVE_AS_UTF8}{hint}"
+        found = f"{foreign_text(start)}{hint}"
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
 
 

@@ -34,7 +34,9 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     reasons = [reason for shard in shards for reason in _unlike(first, shard)]
     reasons += [reason for parts in by_name.values() for reason in _reasons_against(parts)]
     if reasons:
-        raise UsageError(f"cannot merge: {'; '.join(dict.fromkeys(reasons))}")
+        raise UsageError(
+            f"cannot merge: {'; '.join(dict.fromkeys(reasons))}.\n  Give the shards of one run, each once."
+        )
     parts = {name: _joined(parts, shards) for name, parts in by_name.items()}
     if not first.parts:
         return _decided(next(iter(parts.values())), shards)
