@@ -33,7 +33,6 @@ from rag_evaluation_framework.files.access import (
     check_encoding,
     data_files,
     decode_text,
-    foreign_text,
     open_reading,
     open_stored,
     plain_name,
@@ -326,17 +325,11 @@ def _are_related(first: str, second: str) -> bool:
     return second in SIGNATURES and SIGNATURES[first].family == SIGNATURES[second].family
 
 
-_READ_BYTES = 1 << 16
-
-
 def described(path: Path) -> str:
     """Say what was seen instead."""
     try:
         preview = next(iter(previews(path)), None)
         start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
-        if "\0" in start or "\ufffd" in start:  # what is no UTF-8 was read with marks in its place
-            with open_reading(path, max_line_bytes=None) as stream:
-                return foreign_text(stream.read(_READ_BYTES))
     except (InputError, StorageError):
         return "something else"
     # A table of one column is mostly no table at all, but some text.

@@ -497,7 +497,7 @@ def _place_of(function: Callable[..., Any]) -> str:
 # ``query_text``, ``user_input``). A line with an ``error`` instead of an answer is a failure that was
 # recorded. The latency is what the line tells as ``latency_ms`` (``latencyMs``), else it is not known.
 
-_IDS = ("id", "sample_id", "query_id", "task_id")
+_IDS = "id", "sample_id", "query_id", "task_id"
 _QUESTIONS = ("input", "question", "query", "query_text", "user_input")
 _LATENCIES = ("latency_ms", "latencyMs")
 
@@ -528,9 +528,9 @@ class RecordedAnswers:
                 self._take(line, record)
             except InputError as error:
                 problems.take(error.located(self.name, line))
+        if not (self._by_id or self._by_question or problems.issues):
+            problems.add(Issue("empty", "answers, one a line", "none"))
         problems.raise_if_any()
-        if not self._by_id and not self._by_question:
-            raise InputError([Issue("empty", "answers, one a line", "an empty file", file=self.name)])
 
     async def answer(self, request: Request) -> Response:
         """Return the recorded answer; a sample that has none is a failure."""
@@ -549,8 +549,7 @@ class RecordedAnswers:
     def _take(self, line: int, record: Any) -> None:
         if not isinstance(record, dict):
             raise _problem("an object with an answer", shape(record))
-        identifier = _first_text(record, _IDS)
-        question = _first_text(record, _QUESTIONS)
+        identifier, question = _first_text(record, _IDS), _first_text(record, _QUESTIONS)
         if identifier is None and question is None:
             raise _problem("an id or an input to pair the answer by", "neither")
         recorded = _Recorded(line, self._answer(record), _latency(record))
@@ -562,10 +561,9 @@ class RecordedAnswers:
             self._by_question.setdefault(question, []).append(recorded)
 
     def _answer(self, record: Mapping[str, Any]) -> ReadAnswer | TargetError:
+        told = {name: value for name, value in record.items() if name not in _QUESTIONS}
         try:
-            return self._reader.read(
-                {name: value for name, value in record.items() if name not in _QUESTIONS}
-            )
+            return self._reader.read(told)
         except TargetError:
             if record.get("error"):
                 return TargetError("recorded-failure", str(record["error"]))
