@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -13,7 +14,10 @@ import pytest
 from benchmarks import fuzz
 
 from command_lines import rag_eval
-from rag_evaluation_framework import Evaluation, load
+from rag_evaluation_framework import Evaluation, InputError, load
+from rag_evaluation_framework.datasets.trec import read_qrels
+from rag_evaluation_framework.datasets.trec_tables import read_qrel_columns
+from rag_evaluation_framework.metrics.judged_columns import NotPlain
 
 ROOT = Path(__file__).parents[2]
 FILES, SEED = 120, 16
@@ -136,3 +140,45 @@ def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, 
     assert [(each.metric, each.value) for each in next(iter(loaded.rows)).result.scores] == [
         ("token_f1", 0.25)
     ]
+
+
+@pytest.mark.parametrize("wrong", ["a number beyond its dictionary", "a text beyond its bytes"])
+def test_an_arrow_file_that_points_outside_itself_is_a_clear_line(tmp_path: Path, wrong: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    queries = pyarrow.array(["q1", "q1"])
+    if wrong == "a number beyond its dictionary":
+        queries = pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array([0, 5]), pyarrow.array(["q1"]), safe=False
+        )
+    else:
+        places = pyarrow.py_buffer(struct.pack("<3i", 0, 4_000, 4))
+        queries = pyarrow.StringArray.from_buffers(2, places, pyarrow.py_buffer(b"q1q1"))
+    for name, number in (("qrels", "relevance"), ("run", "score")):
+        columns = {"query_id": queries, "doc_id": ["d1", "d2"], number: [1, 2]}
+        table = pyarrow.record_batch(list(map(pyarrow.array, columns.values())), names=list(columns))
+        with pyarrow.ipc.new_file(tmp_path / f"{name}.arrow", table.schema) as writer:
+            writer.write_batch(table)
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 1 t\n")
+    for pair in (("qrels.arrow", "a.run"), ("qrels", "run.arrow")):
+        refused = rag_eval("rank", *(tmp_path / name for name in pair))
+        assert isinstance(refused.exception, InputError)
+        assert "expected a readable Arrow file, got " in str(refused.exception)
+
+
+def test_a_parquet_file_with_a_flipped_bit_is_read_or_a_clear_line(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"query_id": ["q1", "q2"], "doc_id": ["d1", "d2"], "relevance": [1, 2]}
+    path, told = tmp_path / "qrels.parquet", set()
+    parquet.write_table(pyarrow.table(columns), path, compression="none")
+    written = path.read_bytes()
+    for place in range(4, 70):  # the dictionary of the queries and their numbers
+        path.write_bytes(written[:place] + bytes([written[place] ^ 2]) + written[place + 1 :])
+        for read in (read_qrels, read_qrel_columns):
+            try:
+                read(path)
+            except NotPlain:
+                pass
+            except InputError as error:
+                told |= {issue.found for issue in error.issues}
+    assert "a number beyond the end of its dictionary" in told

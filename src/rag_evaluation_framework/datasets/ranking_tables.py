@@ -192,6 +192,7 @@ def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
                     map(reader.get_batch, range(reader.num_record_batches)) if start == ARROW_FILE else reader
                 )
             for batch in _ahead(iter(every)):
+                _check_places(batch, decoded=start == PARQUET)
                 for first in range(0, batch.num_rows, _ROWS_AT_A_TIME):
                     yield batch.select(names).slice(first, _ROWS_AT_A_TIME)
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
@@ -201,6 +202,20 @@ def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
             raise damaged(error).located(str(path)) from None
         found = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError([Issue("damaged-file", "a readable Arrow file", found, file=str(path))]) from None
+
+
+def _check_places(batch: Any, *, decoded: bool) -> None:
+    """Raise :class:`ValueError` for a damaged batch that points outside itself, which reading does not see.
+
+    Of one that was decoded, only the numbers of dictionaries may; an Arrow file is taken as it lies.
+    """
+    if not decoded:
+        batch.validate(full=True)
+    for column in batch.columns:
+        if _pyarrow().types.is_dictionary(column.type) and column.null_count < len(column):
+            numbers = column.indices.to_numpy(zero_copy_only=False)
+            if np.nanmin(numbers) < 0 or np.nanmax(numbers) >= len(column.dictionary):
+                raise ValueError("a number beyond the end of its dictionary")
 
 
 def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
