@@ -89,10 +89,13 @@ def test_the_gate_holds_the_corrected_mean_and_its_interval_and_too_few_verdicts
     with running_chat(reply) as server:
         given = (*EVALUATE, *judge_at(server), "--json")
         mean = json.loads(rag_eval(*given, "--judge-budget", "60").stdout)
+        shown = rag_eval(*given[:-1], "--judge-budget", "60").stdout
         lower = json.loads(rag_eval(*given, "--judge-budget", "60", "--confidence", "lower-bound").stdout)
         few = json.loads(rag_eval(*given, "--judge-budget", "10").stdout)
     found = mean["runs"][0]["metrics"]["faithfulness"]
     assert (mean["ciGateResult"], found["n_scored"], found["n_population"]) == ("PASS", 60, 200)
+    assert "PASSED  about 6" in shown
+    assert "% of 200 answers, by 60 judged" in shown
     assert found["confidence_interval"][0] < 0.62 < found["value"]
     assert lower["ciGateResult"] == "FAIL"
     assert few["ciGateResult"] == "FAIL"

@@ -32,6 +32,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, short_id
+from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.paired import flips_p_value
@@ -122,18 +123,26 @@ def holds_rows(evaluation: Evaluation) -> bool:
     return "reading" in evaluation.head.configuration
 
 
+def _rates(evaluation: Evaluation) -> list[Figure]:
+    return [part.metrics[PASS_RATE] for part in evaluation.runs if PASS_RATE in part.metrics]
+
+
 def _decided(evaluation: Evaluation) -> tuple[int, int] | None:
     """Return how many answers pass, and of how many that is known; ``None`` if of none."""
-    rates = [part.metrics[PASS_RATE] for part in evaluation.runs if PASS_RATE in part.metrics]
+    rates = _rates(evaluation)
     total = sum(rate.n_scored for rate in rates)
     return (sum(round((rate.value or 0) * rate.n_scored) for rate in rates), total) if total else None
 
 
 def _passing(evaluation: Evaluation) -> str:
+    errors = f", {evaluation.counts.errors:,} with errors" if evaluation.counts.errors else ""
+    rates = _rates(evaluation)
+    if len(rates) == 1 and rates[0].judged is not None and rates[0].value is not None:
+        of_all = counted(rates[0].judged.n, "answer")
+        return f"about {rates[0].value:.0%} of {of_all}, by {rates[0].n_scored:,} judged{errors}"
     passed, total = _decided(evaluation) or (0, 0)
     all_of_them = evaluation.counts.total // evaluation.head.repeats
     others = f"; {all_of_them - total:,} of {all_of_them:,} have no threshold" if total < all_of_them else ""
-    errors = f", {evaluation.counts.errors:,} with errors" if evaluation.counts.errors else ""
     return part_of(passed, total, "answer") + others + errors
 
 
@@ -145,6 +154,8 @@ def _failing(evaluation: Evaluation) -> str | None:
         told = part_of(total - passed, asked, "question", "does", "do")
         return f"{told} not pass" if total > passed else None
     found = shortcomings(evaluation)
+    if found.failing and (judged := sum(each.n_scored for each in _rates(evaluation) if each.judged)):
+        return f"{found.failing:,} of {judged:,} judged answers: {kinds_said(found.kinds)}"
     return f"{part_of(found.failing, asked, 'answer')}: {kinds_said(found.kinds)}" if found.failing else None
 
 
