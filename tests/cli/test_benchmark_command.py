@@ -166,6 +166,29 @@ def test_outside_of_a_project_it_says_what_to_name(tmp_path: Path) -> None:
     assert "say what to measure: --url" in done.stderr
 
 
+CITES = """
+def answer(question):
+    cited = {"file_name": "ml_intro.pdf", "start_char": 0, "end_char": 134}
+    contexts = [{"id": "ml_intro", "text": "Machine learning is a subset of artificial intelligence."}]
+    return {"response": "It is a subset.", "contexts": contexts, "citations": [cited]}
+"""
+
+
+def test_citations_have_a_file_of_their_own(project: Path) -> None:
+    (project / "cites.py").write_text(CITES, encoding="utf-8")
+    measured = ("-m", "citation_exact_jaccard", "-m", "hit@1", "--allow-missing")
+    ok(project, "evaluate", "sample_eval", "--target", "cites:answer", *measured)
+    # Of the two questions one is about the document that is cited, from its first character to its last.
+    (record,) = records(project, "quality/citation_accuracy_benchmarks")
+    assert (record["citation_exact_jaccard"], record["mean_exact_jaccard"]) == (0.5, 0.5)
+    assert (record["perfect_matches"], record["total_queries"]) == (1, 2)
+    few = ("--repetitions", "1", "--warmup", "0", "--json")
+    told = json.loads(ok(project, "benchmark", "--target", "cites:answer", *few))
+    # agent.yaml lists neither retrieval nor citations, so the project's metrics are taken.
+    assert told["metrics"]["hit@1"]["value"] == 0.5
+    assert len(records(project, "quality/retrieval_quality_benchmarks")) == 2
+
+
 def test_an_evaluation_adds_to_the_files_of_quality_and_a_second_time_takes_its_place(project: Path) -> None:
     rows = [
         {

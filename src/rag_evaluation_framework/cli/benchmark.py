@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -154,9 +154,10 @@ def command(**given: Any) -> int:
     none, a retrieval over the project's documents. Naming a part of a retrieval (--retriever bm25) measures
     that. All questions are asked several times; failures are counted, not repeated.
 
-    The figures are added to latency_benchmarks.json and throughput_benchmarks.json, what was found to the
-    files of quality. Compared is the last measurement of the same configuration, questions and machine:
-    slower or faster is what lies apart in all but one of ten repetitions, by a tenth or more.
+    The figures are added to latency_benchmarks.json and throughput_benchmarks.json, the scores of what was
+    found to the files of quality. They are compared with the last measurement of the same configuration and
+    questions on the same hardware. It is slower or faster only if the repetitions of the two lie apart and
+    their medians differ by a tenth or more.
 
     Exit code 0 whatever is found, unless --fail-on slower; 2: wrong usage or data; 3: nothing was answered.
     """
@@ -229,8 +230,7 @@ def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | No
 
     target = given["target"] if given["url"] is None else Address(given["url"])
     entries = () if manifest is None else manifest.datasets
-    listed = tuple(each for entry in entries for each in entry.metrics) or in_force("metrics") or ()
-    metrics = _measured(listed)
+    metrics = _measured([each for entry in entries for each in entry.metrics], in_force("metrics") or ())
     if given["dataset"] is not None:
         data = given["dataset"]
     elif entries:
@@ -261,7 +261,7 @@ def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     searched = indexed_retrieval(
         documents, **{"chunker": _DEFAULT_CHUNKER, **chosen}, fetch_k=given["fetch_k"]
     )
-    metrics = _measured(in_force("metrics") or ("hit@1", "mrr"))
+    metrics = _measured(in_force("metrics") or (), ("hit@1", "mrr"))
     job = _of(questions, given, metrics, documents=documents, target=searched.target)
     return job, searched, False
 
@@ -290,10 +290,15 @@ def _one(given: Mapping[str, Any], name: str) -> Any:
     return named[0] if named else None
 
 
-def _measured(listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the metrics of retrieval and citations, which cost next to nothing; else the latency alone."""
+def _measured(*lists: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics of retrieval and citations, which cost next to nothing, of the first list with any.
+
+    Where there are none, the latency alone.
+    """
     from rag_evaluation_framework.results.benchmark_history import QUALITY
     from rag_evaluation_framework.results.summaries import section_of
 
-    found = tuple(dict.fromkeys(each for each in listed if section_of(each, "") in QUALITY))
-    return found or ("latency",)
+    for listed in lists:
+        if found := tuple(dict.fromkeys(each for each in listed if section_of(each, "") in QUALITY)):
+            return found
+    return ("latency",)

@@ -9,7 +9,7 @@
 
 A measurement is compared with the last one of the same configuration over the same questions on the same
 hardware. Each repetition has a pace of its own; only where those of the two measurements lie apart, and their
-medians by a tenth or more, is one called faster. On a busy machine a difference decides nothing.
+medians differ by a tenth or more, is one called faster. On a busy machine a difference decides nothing.
 """
 
 from __future__ import annotations
