@@ -79,6 +79,19 @@ def test_drawn_signs_come_near_all_signs() -> None:
     assert drawn.p_value == pytest.approx(counted.p_value, abs=0.01)
 
 
+def test_of_very_many_pairs_the_limit_is_what_student_says() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random(300_000) + 0.002, rng.random(300_000)
+    limit = paired_randomisation_test(a, b)
+    assert limit.method == "paired randomisation, normal limit"
+    assert limit.p_value == pytest.approx(paired_t_test(a, b).p_value, abs=1e-4)
+    better, worse = (paired_randomisation_test(*each, looks="down").p_value for each in ((a, b), (b, a)))
+    assert (better, worse) == pytest.approx((1 - limit.p_value / 2, limit.p_value / 2))
+    assert paired_randomisation_test(a + 1, b).p_value == 1 / 10_001
+    # One difference that outweighs all others decides the sum: its sign has to be drawn.
+    assert "resamples" in paired_randomisation_test(np.append(a, 1e6), np.append(b, 0), resamples=5).method
+
+
 def test_drawn_p_is_never_below_one_in_resamples_plus_one() -> None:
     a = np.linspace(1.0, 2.0, 30)
     assert paired_randomisation_test(a, np.zeros(30), resamples=999).p_value == 1 / 1000
