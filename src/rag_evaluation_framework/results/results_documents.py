@@ -21,10 +21,11 @@
                              its mean, and which tests were made
 
 A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``,
-and what :mod:`.summaries` adds. What was not measured is left out. ``timestamp`` is when the run
-began, so that summing up the same run again gives the same bytes. Two equal runs differ in
-``performance_metrics``, in the times of ``summary``, in the ``latency_ms`` of the queries and in how busy
-the machine was. JSON is written as a stream: memory does not grow with the run.
+and what :mod:`.summaries` adds; of one that was judged in part also how many samples it tells of, how many
+were drawn, how many of these failed, and how many plain ones would tell as much. What was not measured is
+left out. ``timestamp`` is when the run began, so that summing up the same run again gives the same bytes. Two
+equal runs differ in ``performance_metrics``, in the times of ``summary``, in the ``latency_ms`` of the
+queries and in how busy the machine was. JSON is written as a stream: memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -443,11 +444,18 @@ def _calculated(run: Evaluation) -> str:
         return f"not verified: {failed:,} of {total:,} scores could not be calculated"
     if run.head.repeats > 1:
         return f"not verified: each sample was asked {run.head.repeats} times"
+    estimated = [figure.metric for figure in figures if figure.judged is not None]
     for figure in figures:
+        if figure.judged is not None:
+            continue
         scored = list(run.columns.scored(figure.metric).values()) if figure.n_scored else []
         if len(scored) != figure.n_scored or (scored and exact_mean(scored) != figure.value):
             return f"not verified: {figure.metric} is not the mean of its scores"
-    return "verified"
+    return (
+        f"verified; estimated from a part that was judged: {', '.join(estimated)}"
+        if estimated
+        else "verified"
+    )
 
 
 def _metadata(head: RunHead) -> dict[str, Any]:
