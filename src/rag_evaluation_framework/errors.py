@@ -191,9 +191,12 @@ class UsageError(RagEvalError, ValueError):
 class UnknownNameError(UsageError):
     """No such name; the message offers the nearest ones, or says which command lists them all."""
 
-    def __init__(self, kind: str, name: str, known: Sequence[str], listed_by: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Sequence[str], listed_by: str = "", meant: str | None = None
+    ) -> None:
         self.kind, self.name, self.known, self.listed_by = kind, name, tuple(known), listed_by
-        nearest = _nearest(name, self.known)
+        self._meant = meant
+        nearest = [meant] if meant else _nearest(name, self.known)
         hints = []
         if nearest:
             hints.append(f"Did you mean {' or '.join(nearest)}?")
@@ -206,8 +209,8 @@ class UnknownNameError(UsageError):
             hints.append(f"All: {listed_by}")
         super().__init__(" ".join([f"there is no {kind} {quoted(name)}.", *hints]))
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...], str]]:
-        return type(self), (self.kind, self.name, self.known, self.listed_by)
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[Any, ...]]:
+        return type(self), (self.kind, self.name, self.known, self.listed_by, self._meant)
 
 
 _ALIKE = 0.5

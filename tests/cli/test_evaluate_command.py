@@ -120,6 +120,16 @@ def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
     assert (ended.code, list(ended.json["metrics"])) == (0, ["answer_correctness", "pass_rate"])
 
 
+@pytest.mark.parametrize(("bound", "code"), [("answer_correctness=0.5", 0), ("answer_correctness<=0.5", 1)])
+def test_a_threshold_on_the_command_line_switches_the_gate_on(
+    bound: str, code: int, project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(project))
+    target = write_function(project, "sound", "    return f'The answer to {question}'\n")
+    line = ("evaluate", "evals/safety.jsonl", "--target", target, "--threshold", bound)
+    assert to_the_end(agentspec.main, *line).code == code
+
+
 def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
     evaluate: Command, project: Path, server: RunningServer
 ) -> None:

@@ -351,3 +351,18 @@ def test_rows_of_what_was_retrieved_alone_skip_the_metrics_of_answers(
     assert (scored.returncode, scored.stdout.count(ONLY_RETRIEVED)) == (0, 1), scored
     again = rag_eval_ended("score", "001", "-m", "answer_correctness")
     assert (again.returncode, again.stdout.count(ONLY_RETRIEVED)) == (0, 1), again
+
+
+def test_two_files_of_answers_to_the_same_questions_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, answer in (("before", "The first boat leaves at 06:40."), ("after", "It leaves at noon.")):
+        row = {"question": "When?", "answer": answer, "contexts": ["The first boat leaves at 06:40."]}
+        same = {**row, "question": "From where?", "answer": "From the boat."}
+        Path(f"{name}.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(same)}\n", encoding="utf-8")
+        assert rag_eval_ended("score", f"{name}.jsonl", "-m", "faithfulness").returncode == 0
+    compared = rag_eval_ended("compare", "001", "002")
+    assert compared.returncode == 0, compared.stderr
+    assert "none new or gone" in compared.stdout
+    assert "1 answer got worse" in compared.stdout

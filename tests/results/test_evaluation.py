@@ -148,5 +148,5 @@ def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_n
 ) -> None:
     rows = [{"input": "first?", "expected": "yes"}]
     text = str(evaluate(rows, target=lambda _: "yes", metrics=["token_f1"], runs_directory=tmp_path))
-    assert "no gate: thresholds switch it on: gate={metric: bound}" in text
+    assert "no gate: --threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on" in text
     assert "pass_rate" not in text

@@ -86,6 +86,10 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         address=given["address"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
+    if given.get("thresholds"):
+        from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
+
+        demands |= {"thresholds": thresholds_written(given["thresholds"]), "enabled": True}
     if given["waive"]:
         demands["waive"] = frozenset(map(metric_name, given["waive"]))
     job = Job(

@@ -67,7 +67,8 @@ def samples_of(
         except InputError as error:
             problems.extend(error.issues, place=each.place)
             continue
-        id_ = content_ids.name(sample) if sample.id == UNNAMED else sample.id
+        # By what was asked and expected alone: tomorrow's answers to the same are compared with these.
+        id_ = content_ids.name(replace(sample, recorded=None)) if sample.id == UNNAMED else sample.id
         if id_ in seen:
             first = "" if seen[id_] is None else f", which line {seen[id_]} has"
             issue = Issue(

@@ -180,7 +180,7 @@ def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
     return found
 
 
-def _read_thresholds(written: Iterable[str]) -> tuple[Threshold, ...]:
+def thresholds_written(written: Iterable[str]) -> tuple[Threshold, ...]:
     """Return thresholds as the command line writes them."""
     problems = Problems()
     found: list[Threshold] = []
@@ -238,7 +238,7 @@ def golden_manifest(
     with problems.collected():
         settings = settings if config is None else _read_settings(Path(config))
     with problems.collected():
-        bounds = _read_thresholds(thresholds)
+        bounds = thresholds_written(thresholds)
     problems.raise_all()
     found = find_splits(folder)
     _check_splits(settings, bounds, found)

@@ -48,7 +48,7 @@ from rag_evaluation_framework.records.responses import (
     Response,
     unread_field,
 )
-from rag_evaluation_framework.records.samples import Recorded, Sample, Usage
+from rag_evaluation_framework.records.samples import RECORDED_ROWS, Recorded, Sample, Usage
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import in_own_thread
 
@@ -76,7 +76,7 @@ class RecordedRows:
     ``retrieval`` are rows none of which has an answer: what was retrieved is all there is to score.
     """
 
-    name = "recorded rows"
+    name = RECORDED_ROWS
     is_live = False
 
     def __init__(self, *, retrieval: bool = False) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from math import inf
@@ -385,7 +385,7 @@ def _parsed(text: str) -> BoundMetric:
         declared, cut_off = _find(trec["name"]), trec["k"]
     if declared is None:
         _import_ours()
-        raise UnknownNameError("metric", name, [*_known(), *INSTALLED.names()], _LISTED_BY)
+        raise unknown_metric(name, [*_known(), *INSTALLED.names()])
     if cut_off is not None and "k" in given:
         raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
     if cut_off is not None:
@@ -397,6 +397,35 @@ def _parsed(text: str) -> BoundMetric:
     if given.get("method", AUTO) not in (AUTO, *declared.methods):
         raise UnknownNameError(f"method of {declared.name}", given["method"], [AUTO, *declared.methods])
     return BoundMetric(declared, {**declared.parameters, **given})
+
+
+# What other tools call a thing, as compared: without case, marks and "metric"; and what comes nearest here.
+_ELSEWHERE = {
+    "factualcorrectness": "claim_f1",
+    "contextualrecall": "context_recall",
+    "contextualprecision": "context_precision",
+    "contextualrelevancy": "context_precision",
+    "contextrelevance": "context_precision",
+    "contextentityrecall": "entity_coverage",
+    "responserelevancy": "answer_relevancy",
+    "answerrelevance": "answer_relevancy",
+    "semanticsimilarity": "answer_similarity",
+    "similar": "answer_similarity",
+    "factuality": "answer_correctness",
+    "groundedness": "faithfulness",
+    "contextfaithfulness": "faithfulness",
+    **dict.fromkeys(("equals", "iequals"), "exact_match"),
+    **dict.fromkeys(("contains", "icontains", "containsall", "icontainsall"), "string_match"),
+    **dict.fromkeys(("aspectcritic", "llmrubric", "geval", "modelgradedclosedqa", "rubricsscore"), "rubric"),
+    **dict.fromkeys(("isrefusal", "refusal"), "refusal_recall"),
+}
+
+
+def unknown_metric(name: str, known: Sequence[str]) -> UnknownNameError:
+    """Return the error for a name that no metric has: one that another tool uses leads to ours."""
+    plain = re.sub(r"[^a-z]", "", name.casefold()).removesuffix("metric")
+    nearest = _ELSEWHERE.get(plain)
+    return UnknownNameError("metric", name, known, _LISTED_BY, nearest if nearest in known else None)
 
 
 def _known() -> dict[str, object]:
@@ -494,7 +523,7 @@ def check_known(text: str, others: Container[str] = ()) -> None:
     Only metrics that there are get offered: the others may be misspelt themselves.
     """
     if text not in others and known_metric(text) is None:
-        raise UnknownNameError("metric", text, [PASS_RATE, *available_metrics()], _LISTED_BY)
+        raise unknown_metric(text, [PASS_RATE, *available_metrics()])
 
 
 def check_metric(text: str) -> BoundMetric:
@@ -507,7 +536,7 @@ def check_metric(text: str) -> BoundMetric:
     except UnknownNameError as error:
         if error.kind != "metric":
             raise
-        raise UnknownNameError("metric", error.name, available_metrics(), _LISTED_BY) from None
+        raise unknown_metric(error.name, available_metrics()) from None
     if "chunks" in bound.metric.needs:
         raise UsageError(f"metric {bound}: it judges all chunks of a corpus: use rag-eval retrieval")
     return bound

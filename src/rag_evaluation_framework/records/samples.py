@@ -39,6 +39,9 @@ EXPECTED_TOOLS = "expected_tools"
 ROWS = "rows"
 """What the format of plain rows is called, and rows in memory that have no other name."""
 
+RECORDED_ROWS = "recorded rows"
+"""What answered, where the answers stand in the data."""
+
 MADE_ID = "sample-"
 """What ids begin with that were made from a sample's content."""
 

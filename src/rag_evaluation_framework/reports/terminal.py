@@ -586,4 +586,4 @@ def _gate_switch(evaluation: Evaluation) -> str:
         return "ciGate is not true"
     if evaluation.kind == "golden":
         return "--threshold, or ciGate in the configuration, switches it on"
-    return "thresholds switch it on: gate={metric: bound}"
+    return "--threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on"

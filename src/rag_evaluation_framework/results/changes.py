@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
 from rag_evaluation_framework.results.comparison import (
@@ -109,13 +110,18 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
             found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
             found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
             _add_draws(found, part, metric, prefix)
-    head = evaluation.head
+    head, is_logged = evaluation.head, is_logged_run(evaluation)
     return ScoredRun(
         name=name,
-        dataset_id=head.dataset_id,
-        dataset_hash=head.dataset_hash,
+        dataset_id=None if is_logged else head.dataset_id,
+        dataset_hash=None if is_logged else head.dataset_hash,
         metrics={metric: found for metric, found in metrics.items() if found.values},
     )
+
+
+def is_logged_run(evaluation: Evaluation) -> bool:
+    """Tell whether the answers stood in the data: another file of answers is then what is to be compared."""
+    return evaluation.head.target == RECORDED_ROWS
 
 
 def _add_draws(found: ScoredMetric, part: Evaluation, metric: str, prefix: str) -> None:
@@ -198,7 +204,8 @@ class _Answers:
             if row.sample is not None:
                 told = (row.sample.question, row.sample.reference)
                 # What a results file has of a sample is not all of it.
-                self.asked[key] = (*told, None if self.evaluation.document else fingerprint(row.sample))
+                asked = replace(row.sample, recorded=None) if is_logged_run(self.evaluation) else row.sample
+                self.asked[key] = (*told, None if self.evaluation.document else fingerprint(asked))
         for key, standings in several.items():
             self.standings[key] = standings[0] if len(standings) == 1 else standing_together(standings)
         return self

@@ -67,7 +67,8 @@ def latest_evaluations(
     if len(same) < number:
         of = f" of {same[0].head.dataset_id}" if same else ""
         found = counted(len(same), "complete run")
-        raise UsageError(f"expected {number} complete runs{of} in {runs_directory}, got {found}")
+        hint = "Name them, as rag-eval compare BEFORE AFTER; which there are: rag-eval runs"
+        raise UsageError(f"expected {number} complete runs{of} in {runs_directory}, got {found}.\n  {hint}")
     return [_evaluation(folder.path, Path(runs_directory)) for folder in same[-number:]]
 
 
