@@ -217,6 +217,12 @@ def test_a_real_bash_completes_commands_options_and_values(
     assert set(done.stdout.split()) == expected
 
 
+def test_a_file_of_answers_is_completed_by_the_shell_itself() -> None:
+    asked = {"COMP_WORDS": "rag-eval score lo", "COMP_CWORD": "2", "_RAG_EVAL_COMPLETE": "bash_complete"}
+    done = rag_eval_ended(environment={**os.environ, **asked})
+    assert (done.returncode, done.stdout) == (0, "file,lo\n")
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_other_shells_have_their_scripts(shell: str) -> None:
     done = rag_eval_ended("completion", shell)

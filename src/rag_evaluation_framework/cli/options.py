@@ -18,6 +18,8 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from rag_evaluation_framework.reports.screen import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -29,6 +31,14 @@ CONTEXT: dict[str, Any] = {
     "show_default": True,
 }
 """The settings of every program."""
+
+
+def completed_as_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete the name of a file, where an argument may be something else too."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

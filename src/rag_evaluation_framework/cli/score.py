@@ -18,6 +18,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    completed_as_file,
     metrics_option,
     new_screen,
     scoring_of,
@@ -62,7 +63,7 @@ _COMMON = (
 
 
 @click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("answers", required=False, metavar="[FILE|RUN]")
+@click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=completed_as_file)
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
 @MAP
 @click.option(
