@@ -231,3 +231,18 @@ def test_what_only_a_judge_scores_is_drawn_too(metric: str) -> None:
     if metric == "relevance_grade":  # 2 contexts: one has grade 3, and so has the other of one in three
         assert figure.interval is not None
         assert figure.interval.low < 2.0 < figure.interval.high
+
+
+def test_a_cascade_and_systems_side_by_side_have_a_budget_too(tmp_path: Path) -> None:
+    data, judge = rows(300), PierJudge()
+    wish: dict[str, Any] = {"support": "cascade(lexical, judge)", "judge_budget": 60}
+    figure = judged(data, judge, **wish).metrics["faithfulness"]
+    assert figure.method.endswith("judge:piers), partly judged")
+    # Words decide some of the claims, so 60 calls buy more than 60 samples.
+    assert (figure.n_scored > 60, len(judge.asked) <= 60) == (True, True)
+    answers = {row["question"]: row.pop("answer") for row in data}
+    systems = {"old": answers.get, "new": lambda question: answers[question].replace("pier ", "pier 9")}
+    whole = judged(data, target=systems, judge_budget=60, runs_directory=tmp_path)
+    assert whole.comparison is not None
+    (metric,) = whole.comparison.metrics
+    assert (metric.verdict, metric.contender_mean, metric.n_unpaired) == ("worse", 0.0, 0)

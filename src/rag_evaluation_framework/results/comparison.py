@@ -540,6 +540,7 @@ def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) 
     found = mean_difference(second, first, confidence=1 - plain.alpha)
     return replace(
         plain,
+        n_unpaired=0,  # those judged once count too
         baseline_mean=first.value,
         contender_mean=second.value,
         difference=second.value - first.value,
