@@ -71,7 +71,7 @@ def test_an_empty_list_says_that_nothing_was_retrieved(fields: Any, place: str |
 
 
 def test_a_given_path_to_an_empty_list_says_so_too() -> None:
-    reader = AnswerReader({"contexts": "docs[*].body"})
+    reader = AnswerReader({"contexts": "docs[*].leaf"})
     assert reader.read({"response": "x", "docs": []}).retrieved_nothing
     assert not reader.read({"response": "x", "contexts": []}).retrieved_nothing
 
@@ -95,10 +95,10 @@ def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() ->
     response = response_of(sample, [read])
     assert (response.contexts, response.context_origin) == (("In 99 weeks.", ""), "system")
     assert response.metadata == {"unread_contexts": 1}
-    assert (
-        "1 context could not be read: expected texts, or objects with text, content, page_content, snippet "
-        "or chunk"
-    ) in Probe(candidate=Candidate(), address="h", elapsed_ms=1.0, answer=read).hints()
+    told = Probe(candidate=Candidate(), address="h", elapsed_ms=1.0, answer=read).hints()
+    assert any(
+        each.startswith("1 context could not be read: expected texts, or objects with") for each in told
+    )
 
 
 @pytest.mark.parametrize(("fields", "unread"), TABLES["unread_contexts"])
@@ -108,7 +108,7 @@ def test_contexts_of_which_none_can_be_read_are_counted(fields: Any, unread: int
 
 def test_unread_contexts_of_all_turns_are_counted() -> None:
     turns = tuple(Turn(role="user", content=text) for text in ("When?", "Why?"))
-    answers = [READER.read({"response": "x", "contexts": [{"body": "a"}]})] * 2
+    answers = [READER.read({"response": "x", "contexts": [{"leaf": "a"}]})] * 2
     assert response_of(Sample(id="s1", turns=turns), answers).metadata["unread_contexts"] == 2
 
 
@@ -199,11 +199,11 @@ def test_citations_are_read_or_counted(item: Any, citations: tuple[Any, ...]) ->
 
 
 def test_given_paths_replace_the_search() -> None:
-    reader = AnswerReader({"answer": "data[0].out", "contexts": "data[0].docs[*].body"})
-    reply = {"response": "not this", "data": [{"out": "A", "docs": [{"body": "a"}, {"body": "b"}]}]}
+    reader = AnswerReader({"answer": "data[0].out", "contexts": "data[0].docs[*].leaf"})
+    reply = {"response": "not this", "data": [{"out": "A", "docs": [{"leaf": "a"}, {"leaf": "b"}]}]}
     read = reader.read(reply)
     assert (read.text, read.contexts) == ("A", ("a", "b"))
-    assert read.found == {"answer": "data[0].out", "contexts": "data[0].docs[*].body"}
+    assert read.found == {"answer": "data[0].out", "contexts": "data[0].docs[*].leaf"}
     with pytest.raises(TargetError, match="expected an answer at data"):
         reader.read({"response": "not this"})
 

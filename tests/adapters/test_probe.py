@@ -78,3 +78,8 @@ def test_the_reply_cannot_write_to_the_terminal(server: RunningServer) -> None:
     done = probe("--url", server.fault("echo-body"), "--message", "\x1b[2Jx\x9b31m")
     assert done.returncode == 0, done.stderr
     assert not set("\x1b\x9b") & set(done.stdout)
+
+
+def test_what_a_server_escapes_is_shown_as_what_it_means(server: RunningServer) -> None:
+    shown = probe("--url", server.fault("escaped")).stdout
+    assert '"response": "六镑"' in shown

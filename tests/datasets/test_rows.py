@@ -366,3 +366,8 @@ def test_two_files_of_answers_to_the_same_questions_are_compared(
     assert compared.returncode == 0, compared.stderr
     assert "none new or gone" in compared.stdout
     assert "1 answer got worse" in compared.stdout
+
+
+def test_bounds_given_as_metrics_are_refused_with_where_they_belong() -> None:
+    with pytest.raises(UsageError, match="goes into gate="):
+        evaluate(LOG, metrics={"faithfulness": 0.9})  # type: ignore[arg-type]

@@ -245,7 +245,8 @@ OTHERS: dict[str, Fault] = {
     "echo-headers": _echo_headers,
     "echo-headers-in-an-error": _echo_headers_in_an_error,
     "echo-body": _echo_body,
-    "odd-contexts": _body(b'{"response": "x", "contexts": ["a", {"body": "b"}]}'),
+    "odd-contexts": _body(b'{"response": "x", "contexts": ["a", {"leaf": "b"}]}'),
+    "escaped": _body(b'{"response": "\\u516d\\u9551"}'),
     "no-contexts": _body(b'{"response": "x", "contexts": []}'),
 }
 

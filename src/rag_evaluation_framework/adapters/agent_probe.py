@@ -123,10 +123,13 @@ class Probe:
         hints = [
             f"no {part} found; if the reply has any, name its place under spec.api.responsePaths.{part}"
             for part in ("contexts", "citations", "usage")
-            if part not in found
+            if part not in found and not (part == "contexts" and self.answer and self.answer.unread_contexts)
         ]
         if self.answer and (count := self.answer.unread_contexts):
-            hints.append(f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}")
+            hints.append(
+                f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}; "
+                "say where the text stands: --contexts-path 'sources[*].FIELD'"
+            )
         if self.answer and (count := self.answer.unread_citations):
             hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
         return hints

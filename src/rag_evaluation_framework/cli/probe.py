@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -251,6 +252,15 @@ def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def _unescaped(body: str) -> str:
+    """Return a reply with the characters that its server escapes, of whatever language."""
+    return re.sub(
+        r"\\u(?!d[89a-f])([0-9a-f]{4})",
+        lambda match: chr(int(match[1], 16)) if int(match[1], 16) > 0xA0 else match[0],
+        body,
+    )
+
+
 def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | None) -> None:
     from rag_evaluation_framework.adapters.http_agent import shown_address
     from rag_evaluation_framework.files.yaml_documents import encode
@@ -278,7 +288,7 @@ def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
     if outcome.body:
         screen.gap()
         screen.say("The reply:")
-        for line in outcome.body.splitlines():
+        for line in _unescaped(outcome.body).splitlines():
             screen.say(line)
     if lines is not None:
         screen.gap()

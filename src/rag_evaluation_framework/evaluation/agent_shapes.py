@@ -200,7 +200,7 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 # contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
 #             ``source_documents``, ``documents``, ``chunks``, ``passages``, ``retriever_resources``,
 #             ``sources``: texts, or objects
-#             with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
+#             with ``text``, ``content``, ``page_content``, ``snippet`` or the like. Plain strings under
 #             ``sources`` are names, not contexts. An item without a text is counted; beside others that
 #             have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
 #             with nothing but empty lists there says that nothing was retrieved; one without says nothing.

@@ -128,6 +128,8 @@ def _capped(max_cost: float) -> Spending | None:
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
     """Return names as they are, or those of metrics; a single one may be given as it is."""
+    if isinstance(given, Mapping):
+        raise UsageError("metrics: expected names; what they must reach goes into gate={metric: bound}")
     several = (given,) if isinstance(given, str | Metric) else tuple(given)
     for each in several:
         if not (isinstance(each, str) or getattr(each, "name", None)):

@@ -228,7 +228,7 @@ def _is_expected(turn: Turn) -> bool:
 
 UnreadPart = Literal["contexts", "citations"]
 
-TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk")
+TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk", "passage", "body", "excerpt")
 """Where the text of a context is looked for, if the context is an object."""
 
 EXPECTED: Mapping[UnreadPart, str] = {

@@ -530,7 +530,7 @@ def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
         screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
-        nothing = "nothing" if row.response.retrieved_nothing else "not told by the system"
+        nothing = "nothing" if row.response.retrieved_nothing else "the system did not say"
         screen.labelled("retrieved", nothing, indent=2, hang=13)
 
 

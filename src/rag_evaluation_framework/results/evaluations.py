@@ -483,7 +483,7 @@ class Evaluation:
         told: str = TOGETHER.get("export")(self, to, path)
         return told
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path = "report.html") -> Path:
         """Write it as one HTML page that needs nothing but itself, and return the path."""
         return self.save(path, format="page")
 
