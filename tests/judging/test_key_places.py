@@ -20,7 +20,7 @@ def places_of(texts: list[list[str]]) -> KeyPlaces:
 
 
 def most(places: KeyPlaces, keys: Collection[str]) -> tuple[int, list[tuple[int, int]]]:
-    together, units = places.with_most(keys)
+    together, units = places.with_most(frozenset(keys))
     return together, places.units(units)
 
 

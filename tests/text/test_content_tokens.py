@@ -12,6 +12,7 @@ from cases import tables_beside
 from rag_evaluation_framework.text.tokens import (
     content_keys,
     content_tokens,
+    tokens_with,
     without_junctures,
     words_in,
     words_of_parts,
@@ -72,6 +73,13 @@ def test_the_words_of_parts_are_those_of_each_part_alone(text: str, data: st.Dat
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
     parts = list(pairwise(cuts))
     assert words_of_parts(text, parts) == [words_in(text[start:end]) for start, end in parts]
+
+
+@given(st.one_of(ASCII, st.text(alphabet=st.sampled_from("aé 罗马.[1]"))), st.data())
+def test_tokens_of_some_keys_are_those_of_all(text: str, data: st.DataObject) -> None:
+    tokens = content_tokens(text)
+    keys = data.draw(st.sets(st.sampled_from([token.text for token in tokens] or ["rome"])))
+    assert tokens_with(keys, text) == [token for token in tokens if token.text in keys]
 
 
 def test_pairs_that_only_join_known_and_new_characters_are_left_out() -> None:

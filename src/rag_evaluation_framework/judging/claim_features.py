@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import and_
@@ -23,6 +23,7 @@ from rag_evaluation_framework.text.tokens import (
     content_tokens,
     forms_of,
     keys_of,
+    tokens_with,
     without_junctures,
     words_in,
     words_of_parts,
@@ -75,6 +76,7 @@ class KeyPlaces(dict[str, int]):
             first = self.firsts[-1]
             self._blocks += [(8 * (first + number * _BLOCK), block) for number, block in enumerate(blocks)]
             self.firsts.append(first + count)
+        self._most: dict[frozenset[str], tuple[int, int]] = {}
 
     def __missing__(self, key: str) -> int:
         places = 0
@@ -84,11 +86,18 @@ class KeyPlaces(dict[str, int]):
         self[key] = places
         return places
 
-    def with_most(self, keys: Collection[str]) -> tuple[int, int]:
+    def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         """Return how many of the keys two units have together at most, and the units with most alone.
 
-        What both units have counts once. There is no unit where no key stands anywhere.
+        What both units have counts once. There is no unit where no key stands anywhere. Claims of one shape
+        have the same keys.
         """
+        found = self._most.get(keys)
+        if found is None:
+            found = self._most[keys] = self._with_most(keys)
+        return found
+
+    def _with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         held = list(map(self.__getitem__, keys))
         counts = self.counts(held)
         count = max(counts, default=0)
@@ -325,6 +334,7 @@ class _Said(NamedTuple):
     numbers: Sequence[Quantity]
     readings: Sequence[frozenset[Number]]
     """What each of the numbers may be compared as."""
+    has_han: bool
 
 
 @lru_cache(maxsize=_KEPT_CLAIMS)
@@ -333,7 +343,8 @@ def _said(claim: str) -> _Said:
     forms, keys = tuple(forms_of(words)), tuple(keys_of(words))
     numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
     read = [frozenset(readings(each)) for each in numbers]
-    return _Said(keys, frozenset(keys), forms, frozenset(forms), numbers, read)
+    has_han = not claim.isascii() and HAN_CHARACTER.search(claim) is not None
+    return _Said(keys, frozenset(keys), forms, frozenset(forms), numbers, read, has_han)
 
 
 claim_tokens = lru_cache(maxsize=_KEPT_CLAIMS)(content_tokens)
@@ -395,7 +406,7 @@ class EvidenceBody:
         They are found at a fraction of the cost. ``None`` where that is not so: of records, of Chinese.
         """
         said = _said(claim)
-        if self._records or not said.distinct or not claim.isascii():
+        if self._records or not said.distinct or said.has_han:
             return None
         places, asked = self._places, self._question
         held = list(map(places.__getitem__, said.keys))
@@ -417,23 +428,20 @@ class EvidenceBody:
         asked = self._question if self._has_news(said) else _NOTHING_ASKED
         given = asked.keys | denied if denied else asked.keys
         tokens: Sequence[Token] = ()
-        if not claim.isascii():
+        chinese: Sequence[str] = ()
+        if said.has_han:
             known = {key for key in keys if places[key] or key in given}
             tokens = without_junctures(claim_tokens(claim), known)
+            chinese = [token.text for token in tokens if HAN_CHARACTER.match(token.text)]
             keys = [token.text for token in tokens]
             distinct = frozenset(keys)
         held = list(map(places.__getitem__, keys))
         sought = distinct - given
-        unknown = {key for key in sought if not places[key]}
+        unknown = {key for key in sought if not places[key]} if 0 in held else _NONE
         new: Sequence[Token] = ()
         if unknown:
-            new = [each for each in tokens or claim_tokens(claim) if each[0] in unknown]
-        new_numbers = [
-            each
-            for each, read in zip(numbers, said.readings, strict=True)
-            if self._numbers.isdisjoint(read) and asked.numbers.isdisjoint(read)
-        ]
-        chinese = [token.text for token in tokens if HAN_CHARACTER.match(token.text)]
+            new = [each for each in tokens if each[0] in unknown] if tokens else tokens_with(unknown, claim)
+        new_numbers = self._new_numbers(said, asked) if numbers else ()
         closest, covered = 0, 0.0
         if distinct:
             of_two, closest = places.with_most(sought or distinct)
@@ -445,13 +453,13 @@ class EvidenceBody:
             covered = float(self._has_words(claim, forms))
         new_forms = said.distinct_forms - self._forms - asked.forms
         return ClaimFeatures(
-            keys=keys,
-            new=new,
-            new_names=sum([start > 0 and claim[start].isupper() for _, start, _ in new]),
-            words=len(forms) + 2 * len(chinese),
-            new_forms=sum(map(forms.count, new_forms)) + sum([key in unknown for key in chinese]),
-            numbers=numbers,
-            new_numbers=new_numbers,
+            keys,
+            new,
+            sum([start > 0 and claim[start].isupper() for _, start, _ in new]) if new else 0,
+            len(forms) + 2 * len(chinese),
+            sum(map(forms.count, new_forms)) + sum([key in unknown for key in chinese]),
+            numbers,
+            new_numbers,
             has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
             pairs=max(len(keys) - 1, 0),
             parted_pairs=list(map(and_, held, held[1:])).count(0),
@@ -460,6 +468,13 @@ class EvidenceBody:
             is_of_record=bool(self._records) and self._is_of_record(closest),
             is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
+
+    def _new_numbers(self, said: _Said, asked: _Asked) -> list[Quantity]:
+        return [
+            each
+            for each, read in zip(said.numbers, said.readings, strict=True)
+            if self._numbers.isdisjoint(read) and asked.numbers.isdisjoint(read)
+        ]
 
     def _is_of_record(self, closest: int) -> bool:
         if not closest:

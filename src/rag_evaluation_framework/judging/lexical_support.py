@@ -189,7 +189,9 @@ def _body(evidence: tuple[str, ...], question: str) -> EvidenceBody:
 
 def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:
     """Return what the claim adds, in the answer's characters; overlapping Chinese pairs become one."""
-    added: list[list[int]] = [[token.start, token.end] for token in features.new]
+    if not features.new and not features.new_numbers:
+        return []
+    added: list[list[int]] = [[start, end] for _, start, end in features.new]
     added += [[quantity.start, quantity.end] for quantity in features.new_numbers]
     merged: list[list[int]] = []
     for start, end in sorted(added):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from string import ascii_lowercase, digits
+from itertools import product
 
 from rag_evaluation_framework.text.scripts import CLOSERS, EMOJI, HAN, ONE_TO_TEN
 from rag_evaluation_framework.text.spans import SpanList
@@ -147,14 +147,18 @@ _CANDIDATE = re.compile(
     re.MULTILINE,
 )
 
-# With what a candidate begins.
-_STOPS = re.compile(r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃]")
-_TYPED_STOPS = re.compile(r"[.!?\n#|`~<\[]")
-# What comes after a full stop that ends nothing.
-_GOES_ON = ascii_lowercase + digits + ","
+# With what a candidate begins; but no full stop before what shows that nothing ends: 3.5, example.com. The
+# group is there at a full stop as most sentences have it: after three small letters, before a capital.
+_IF_IT_ENDS = r"(?:(?<=[a-z]{3}\.)(?=[ \n][A-Z])()|(?<!\.)|(?![a-z0-9,]))"
+_STOPS = re.compile(rf"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃]{_IF_IT_ENDS}")
+_TYPED_STOPS = re.compile(rf"[.!?\n#|`~<\[]{_IF_IT_ENDS}")
 
 # Of small letters, and a full stop after them may yet not end a sentence; so may one after "iv".
 _ABBREVIATED = NEVER_LAST | ABBREVIATIONS | BEFORE_NUMBERS | DATES
+# The last three letters of these: any other word of three letters or more ends its sentence before a capital.
+_ENDS_OF_ABBREVIATED = frozenset(word[-3:] for word in _ABBREVIATED) | frozenset(
+    map("".join, product("ivx", repeat=3))
+)
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]*_`~，。：；！？]*\Z")
 # The next word, past what joins it and what it is wrapped in; the sign of a sum of money is part of it.
 _NEXT_WORD = re.compile(
@@ -208,15 +212,17 @@ def sentence_spans(text: str) -> SpanList:
     spans: SpanList = []
     begin = at = 0
     last = len(text.rstrip()) - 1
-    for stop in [found.start() for found in (_TYPED_STOPS if text.isascii() else _STOPS).finditer(text)]:
+    for found in (_TYPED_STOPS if text.isascii() else _STOPS).finditer(text):
+        stop = found.start()
         if stop < at:
             continue  # within what was read
+        if found.lastindex and text[stop - 3 : stop] not in _ENDS_OF_ABBREVIATED:
+            _append(spans, text, begin, stop + 1)
+            begin = at = stop + 2
+            continue
         if text[stop] == ".":
             if stop == last:
                 break  # whether it ends a sentence or not, the text ends here
-            following = text[stop + 1 : stop + 2]
-            if following in _GOES_ON and following:
-                continue  # 3.5, example.com
             if _ends_plainly(text, begin, stop):
                 begin = at = _append(spans, text, begin, stop + 1)
                 continue

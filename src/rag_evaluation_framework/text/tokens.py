@@ -7,7 +7,7 @@ compared by the character or by pairs, never by what stands between spaces.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -115,7 +115,9 @@ _TOKEN = re.compile(
     rf"{WRITTEN_WORD}|[{HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
 )
 # Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
-_BETWEEN = str.maketrans(dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}', " "))
+_BETWEEN = str.maketrans(
+    dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}\t\n\v\f\r\x1c\x1d\x1e\x1f', " ")
+)
 _KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
 
 
@@ -146,6 +148,28 @@ def content_tokens(text: str) -> list[Token]:
     return found
 
 
+def tokens_with(keys: Set[str], text: str) -> list[Token]:
+    """Return the content tokens of a text that have one of the keys, in reading order.
+
+    >>> tokens_with({"peru"}, "The cities of Peru")
+    [Token(text='peru', start=14, end=18)]
+    """
+    even = typed(text)
+    if not even.isascii():
+        return [token for token in content_tokens(text) if token[0] in keys]
+    apart = f" {even.translate(_BETWEEN)} "
+    found: list[Token] = []
+    for piece in set(apart.split()):
+        words = _known[piece]
+        if keys.isdisjoint(words[1]):
+            continue
+        at = apart.find(f" {piece} ")
+        while at >= 0:
+            found += [Token(key, at + start, at + end) for key, start, end in words[2] if key in keys]
+            at = apart.find(f" {piece} ", at + 1)
+    return sorted(found, key=_start) if len(found) > 1 else found
+
+
 def content_keys(text: str) -> list[str]:
     """Return the keys of :func:`content_tokens`, without places."""
     return list(keys_of(words_in(text)))
@@ -153,7 +177,12 @@ def content_keys(text: str) -> list[str]:
 
 def words_in(text: str) -> list[Words]:
     """Return the words of a text in reading order."""
-    return list(map(_known.__getitem__, _pieces(typed(text))))
+    return list(words_one_by_one(text))
+
+
+def words_one_by_one(text: str) -> Iterator[Words]:
+    """Yield the words of a text in reading order: none is read that is not asked for."""
+    return map(_known.__getitem__, _pieces(typed(text)))
 
 
 def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Words]]:
@@ -165,6 +194,7 @@ def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Wor
     return [list(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
 
 
+_start = itemgetter(1)
 _forms, _keys = itemgetter(0), itemgetter(1)  # texts are long, and to get at a field by its name takes longer
 
 
@@ -218,6 +248,8 @@ _known = _KnownWords()
 
 
 def _read(piece: str) -> Words:
+    if piece.isascii() and piece.isalpha():  # as most are
+        return _read_word(piece)
     forms: list[str] = []
     tokens: list[Token] = []
     for match in _TOKEN.finditer(piece):
@@ -234,6 +266,15 @@ def _read(piece: str) -> Words:
     # What is equal is kept once: the less memory the known words take, the sooner they are found there.
     written = (piece,) if forms == [piece] else tuple(forms)
     return Words(written, written if keys == forms else tuple(keys), tuple(tokens))
+
+
+def _read_word(word: str) -> Words:
+    small = word.lower()
+    form = word if word == small else small
+    if form in STOP_WORDS or len(form) == 1:
+        return Words((form,), (), ())
+    forms, key = (form,), stem(form)
+    return Words(forms, forms if key == form else (key,), (Token(key, 0, len(word)),))
 
 
 def _pairs(run: str, start: int) -> Iterator[Token]:
