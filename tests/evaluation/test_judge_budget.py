@@ -71,14 +71,14 @@ def judged(data: Any, judge: PierJudge | None = None, **wish: Any) -> Evaluation
 
 
 def test_some_are_judged_and_the_mean_is_that_of_all() -> None:
-    data = rows(400)
+    data = rows(240)
     everything = judged(data).metrics["faithfulness"]
     judge = PierJudge()
-    found = judged(data, judge, judge_budget=120)
+    found = judged(data, judge, judge_budget=80)
     figure = found.metrics["faithfulness"]
     assert figure.judged is not None
     assert everything.judged is None
-    assert (len(judge.asked), figure.n_scored, figure.judged.drawn, figure.judged.n) == (120, 120, 120, 400)
+    assert (len(judge.asked), figure.n_scored, figure.judged.drawn, figure.judged.n) == (80, 80, 80, 240)
     assert figure.method == "judge:piers, partly judged"
     assert figure.interval is not None
     assert everything.value is not None
@@ -87,10 +87,10 @@ def test_some_are_judged_and_the_mean_is_that_of_all() -> None:
     # Who was not drawn has no score, and says what words gave.
     scores = [row.scores[0] for row in found.rows]
     undrawn = [score for score in scores if score.is_undrawn]
-    assert (len(undrawn), {score.value for score in undrawn}, undrawn[0].reason) == (280, {None}, NOT_DRAWN)
+    assert (len(undrawn), {score.value for score in undrawn}, undrawn[0].reason) == (160, {None}, NOT_DRAWN)
     assert all(CHEAP_SCORE in score.details for score in scores)
     written = found.to_dict()["answer_quality_metrics"]["faithfulness"]
-    assert (written["n_scored"], written["n_population"], written["n_drawn"]) == (120, 400, 120)
+    assert (written["n_scored"], written["n_population"], written["n_drawn"]) == (80, 240, 80)
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_others() -> None:
@@ -105,12 +105,12 @@ def test_the_same_seed_draws_the_same_and_another_seed_others() -> None:
 
 def test_it_stops_where_the_interval_is_narrow_enough() -> None:
     judge = PierJudge()
-    figure = judged(rows(1_000, wrong=0.05), judge, precision=0.05).metrics["faithfulness"]
+    figure = judged(rows(400, wrong=0.05), judge, precision=0.05).metrics["faithfulness"]
     assert figure.interval is not None
     assert figure.interval.high - figure.interval.low <= 0.1
-    assert 40 <= len(judge.asked) < 400
+    assert 40 <= len(judge.asked) < 300
     both = PierJudge()
-    judged(rows(1_000, wrong=0.05), both, precision=0.001, judge_budget=70)
+    judged(rows(400, wrong=0.05), both, precision=0.001, judge_budget=70)
     assert len(both.asked) == 70
 
 
@@ -181,11 +181,11 @@ def test_a_budget_needs_a_judge() -> None:
 
 
 def test_two_runs_judged_in_part_are_compared_by_the_means_of_all(tmp_path: Path) -> None:
-    before, after = rows(600, wrong=0.2), rows(600, wrong=0.2)
+    before, after = rows(300, wrong=0.2), rows(300, wrong=0.2)
     for row in after[::4]:  # a quarter is made worse
         row["answer"] = row["answer"].replace("pier ", "pier 9")
     truth = [judged(each).metrics["faithfulness"].value for each in (before, after)]
-    found = [judged(each, judge_budget=200, seed=3) for each in (before, after)]
+    found = [judged(each, judge_budget=120, seed=3) for each in (before, after)]
     compared = found[0].compare(found[1], force=True)
     (metric,) = compared.metrics
     assert metric.interval is not None
@@ -200,11 +200,11 @@ def test_two_runs_judged_in_part_are_compared_by_the_means_of_all(tmp_path: Path
 
 @pytest.mark.parametrize("as_file", [False, True])
 def test_the_gate_compares_with_a_baseline_that_was_judged_in_part(tmp_path: Path, as_file: bool) -> None:
-    before, worse = rows(400, wrong=0.1), {}
+    before, worse = rows(240, wrong=0.1), {}
     answers = {row["question"]: row.pop("answer") for row in before}
     for number, (question, answer) in enumerate(answers.items()):
         worse[question] = answer if number % 3 else answer.replace("pier ", "pier 9")
-    wish: dict[str, Any] = {"judge_budget": 150, "runs_directory": tmp_path / "runs"}
+    wish: dict[str, Any] = {"judge_budget": 100, "runs_directory": tmp_path / "runs"}
     first = judged(before, target=answers.get, **wish)
     baseline: Any = first.save(tmp_path / "before.results.json") if as_file else first
     wish |= {"gate": {"faithfulness": 0.01}, "baseline": baseline}
