@@ -303,6 +303,9 @@ def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> None:
 def test_a_journal_that_is_not_there_is_empty_and_its_file_is_no_program(path: Path) -> None:
     index = read_index(path, total=3)
     assert (index.done, index.metrics, list(read_entries(path, [0]))) == (0, None, [])
+    (path.parent / "folder.jsonl").mkdir()
+    with pytest.raises(StorageError, match="is a folder; a file is needed"):
+        read_index(path.parent / "folder.jsonl", total=3)
     free = os.dup(0)
     os.close(free)
     Journal(path, end=0).close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample
@@ -111,6 +112,7 @@ def test_a_fingerprint_stands_for_content_not_for_place_or_key_order() -> None:
     assert fingerprint(one) == fingerprint(
         replace(one, metadata={"b": 2, "a": 1}, origin=Origin("x", "y", 1))
     )
+    assert fingerprint(one) == fingerprint(replace(one, metadata=MappingProxyType({"a": 1, "b": 2})))
     assert fingerprint(one) != fingerprint(replace(one, metadata={"a": 1, "b": 3}))
     assert fingerprint(one) != fingerprint(replace(one, tags=("t",)))
 

@@ -122,6 +122,7 @@ def test_datasets_are_one_family_and_an_edited_sample_is_gone_and_new() -> None:
         ([(0.6, 0.9)] * 3 + [(0.7, 0.9)] * 3, True, "no worse", False),
         ([(0.6, 0.6)] * 8, True, "same", None),
         ([(0.6, 0.6)] * 8, False, "same", None),
+        ([(0.25, 0.5), (0.5, 0.25)] * 4, True, "no worse", None),  # as far up as down
     ],
 )
 def test_a_gated_metric_is_tested_in_its_own_direction(
@@ -176,6 +177,7 @@ def test_without_a_threshold_that_can_be_missed_the_first_metric_moves_a_sample(
         ([(5, 5, 4, 5), (5, 5, 5, 5)], "undecided", 1),
         ([(4, 5, 5, 5), (5, 5, 5, 5)], "no worse", 1),
         ([(4, 5, 5, 5), (5, 5, 4, 5)], "no worse", 1),
+        ([(2, 2, 1, 1)] * 4, "no worse", 3),  # twice before and once now: 1 of 3, three are a mid-p of 1/54
         # Asked once before and five times now: one that turns is 1 of 6, two are a mid-p of 1/72.
         ([(1, 1, 5, 5)] * 4, "no worse", 2),
     ],
