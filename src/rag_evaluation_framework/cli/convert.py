@@ -26,10 +26,8 @@ Examples:
 @click.command("convert", epilog=EXAMPLES)
 @click.argument("source", metavar="IN", type=DATASET)
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--from", "from_", metavar="DIALECT", help="Dialect of IN.  [default: recognised by its content]"
-)
-@click.option("--to", metavar="DIALECT", help="Dialect of OUT.  [default: recognised by its name]")
+@click.option("--from", "from_", metavar="FORMAT", help="Format of IN.  [default: recognised by its content]")
+@click.option("--to", metavar="FORMAT", help="Format of OUT.  [default: recognised by its name]")
 @click.option(
     "--lossy", is_flag=True, help="Leave out what the format of OUT cannot hold, instead of refusing."
 )
@@ -44,12 +42,12 @@ def command(
     mapped: tuple[Mapped, ...],
     as_json: bool,
 ) -> None:
-    """Convert the dataset IN to another dialect, or annotations, results, benchmark data and configurations
-    to another format, and write OUT.
+    """Convert the dataset IN to another format, or annotations, results, benchmark data and configurations
+    to another kind of file, and write OUT.
 
-    Where OUT's dialect cannot hold a field, the fields are listed and nothing is written, unless --lossy
+    Where OUT's format cannot hold a field, the fields are listed and nothing is written, unless --lossy
     allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
-    unknown x lists the dialects. Rows in no known format are read by fields that are guessed, and said.
+    unknown x lists the formats. Rows in no known format are read by fields that are guessed, and said.
     """
     from rag_evaluation_framework.datasets.conversion import convert
 

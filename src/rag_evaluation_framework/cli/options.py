@@ -58,8 +58,8 @@ RUNS_DIR = click.option(
 DIALECT = click.option(
     "--format",
     "format_",
-    metavar="DIALECT",
-    help="Dialect of the dataset.  [default: recognised by its content]",
+    metavar="FORMAT",
+    help="Format of the dataset.  [default: recognised by its content]",
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
