@@ -65,7 +65,7 @@ TO_ADD = {
         ),
         ASK,
     ),
-    "deepeval_turns.json": "Say by which metric to score: -m METRIC",
+    "deepeval_turns.json": "Without them: -m answer_relevancy tells whether they answer the question",
     "parent_missing.jsonl": "expected its parent in the files",
 }
 
