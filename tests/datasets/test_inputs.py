@@ -41,7 +41,7 @@ ROWS = [
     ["登塔多少钱？", "登塔收八镑。", ["一楼展厅凭当天船票免费参观，登塔另收六镑，儿童三镑。"], "六镑"],
 ]
 # Files that hold nothing to score, and what is said of them; all others are scored as they are.
-ASK = "Say who: target="
+ASK = "Ask your system for them"
 TO_ADD = {
     **dict.fromkeys(
         (

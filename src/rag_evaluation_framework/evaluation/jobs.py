@@ -393,8 +393,9 @@ def _check_recorded(plan: Plan) -> bool:
                 is_retrieval = True
                 continue
             raise UsageError(
-                f"dataset {dataset.name}: no row holds an answer, so somebody has to be asked.\n"
-                "  Say who: target=…, or rag-eval evaluate FILE --target module:function (or --url URL)"
+                f"dataset {dataset.name}: no row holds an answer. Ask your system for them:\n"
+                "  rag-eval evaluate FILE --url URL (or --target module:function); "
+                "in Python, target=…"
             )
     return is_retrieval
 
