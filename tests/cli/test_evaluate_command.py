@@ -513,7 +513,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
 
 def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Command, project: Path) -> None:
     body = (
-        "    return {'response': 'yes', 'contexts': ['a', {'body': 'b'}, {'body': 'c'}][: len(question)]}\n"
+        "    return {'response': 'yes', 'contexts': ['a', {'blob': 'b'}, {'blob': 'c'}][: len(question)]}\n"
     )
     (project / "evals" / "safety.jsonl").write_text(
         "".join(json.dumps({"input": "q" * n, "expected": "yes"}) + "\n" for n in (1, 2, 3))

@@ -185,7 +185,7 @@ def squad_files(draw: st.DrawFn) -> dict[str, Any]:
 
 
 # "Refusal" and dots alone mean something else in golden sets.
-references = texts.filter(lambda text: text.strip(" .…") not in ("", "Refusal"))
+references = texts.filter(lambda text: text.strip().strip(" .…") not in ("", "Refusal"))
 DOCUMENT = Document(DocumentId("doc-1"), "The quick 玛拉妮 🦖 jumps\r\nover the lazy dog.", {}, "A title")
 
 

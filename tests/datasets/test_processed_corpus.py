@@ -87,4 +87,5 @@ def test_the_script_says_what_is_wrong_and_exits_with_2(tmp_path: Path) -> None:
         [*command[:-1], str(tmp_path / "gone.json")], capture_output=True, text=True, check=False
     )
     assert gone.returncode == 2
-    assert "gone.json: No such file" in gone.stderr
+    assert "there is no file" in gone.stderr
+    assert "gone.json" in gone.stderr

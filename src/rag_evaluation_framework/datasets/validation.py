@@ -104,8 +104,9 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
     issues = dialect.issues(record, lenient=lenient)
-    # A record that lacks what it must have may be of another format, whose fields are none of ours.
-    if all(issue.code != "missing-field" for issue in issues):
+    # A record that lacks what it must have may be of another format, whose fields are none of ours; those of
+    # other tools have no schema here.
+    if dialect.kind and all(issue.code != "missing-field" for issue in issues):
         issues += misspelt_fields(dialect.kind, record)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
