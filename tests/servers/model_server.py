@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from serving import QuietHandler, serving
@@ -31,14 +32,16 @@ class ModelServer:
     """After so many requests, those that follow wait until ``released`` is set."""
     released: threading.Event = field(default_factory=threading.Event)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def prompts(self, model: str) -> list[str]:
         return [body["messages"][-1]["content"] for body in self.asked if body["model"] == model]
 
     def reply(self, body: dict[str, Any], authorization: str | None, key: str | None) -> tuple[int, Any]:
+        number = next(self._numbers)  # each request has its own, however many come at once
         self.asked.append({**body, "idempotency": key})
         time.sleep(self.delay)
-        if self.hold_after is not None and len(self.asked) > self.hold_after:
+        if self.hold_after is not None and number > self.hold_after:
             self.released.wait()
         if self.key is not None and authorization != f"Bearer {self.key}":
             return 401, {"error": {"message": f"Incorrect API key provided: {authorization}"}}
