@@ -142,6 +142,17 @@ def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, 
     ]
 
 
+def test_results_whose_method_is_no_text_can_be_calibrated(base: Path, tmp_path: Path) -> None:
+    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    for figure in written["answer_quality_metrics"].values():
+        figure["method"] = 2.5
+    odd = tmp_path / "odd.results.json"
+    odd.write_text(json.dumps(written))
+    done = rag_eval("calibrate", odd, "--labels", base / "labels.csv", "--label", "good")
+    assert done.exception is None, done.output
+    assert "2 answers of 2 labelled" in done.output
+
+
 @pytest.mark.parametrize("wrong", ["a number beyond its dictionary", "a text beyond its bytes"])
 def test_an_arrow_file_that_points_outside_itself_is_a_clear_line(tmp_path: Path, wrong: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")

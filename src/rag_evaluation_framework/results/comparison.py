@@ -405,7 +405,8 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
             continue  # of the samples drawn alone: their mean is not that of the run
         if metric not in metrics:
             figure = figures.get(metric, {})
-            method = figure.get("method")
+            written = figure.get("method")
+            method = None if written is None else str(written)
             higher = is_higher_better(metric, str(method), figure.get("higher_is_better"))
             metrics[metric] = ScoredMetric(method, versions.get(metric), higher)
         metrics[metric].values[query_id] = value
