@@ -447,7 +447,8 @@ def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
 def _figure(name: str, written: Any) -> Figure:
     ends = written.get("confidence_interval")
     interval = None
-    if ends:
+    # The schema holds those of metrics to two ends, and leaves what a summary has besides alone.
+    if isinstance(ends, list) and len(ends) == 2:
         interval = Interval(ends[0], ends[1], confidence=0.95, method=str(written.get("interval_method")))
     return Figure(
         metric=name,
