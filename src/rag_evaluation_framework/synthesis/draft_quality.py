@@ -124,7 +124,8 @@ class NearDuplicates:
 
 PASSAGE_CHARACTERS = 500
 
-_NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
+# Looked for where a word begins: a run of letters without a number is then read once, not from each of them.
+_NUMBERED = re.compile(r"(?<![^\W_])[^\W_]*\d[^\W_]*")
 
 
 Returned = tuple[Rejection | None, float]
@@ -187,7 +188,7 @@ class _PassageIndex:
                 self._spans[document.id].append((chunk.start, chunk.end, number))
                 number += 1
                 # A passage is about what its headings say, even where it does not repeat them.
-                headings = " ".join(chunk.metadata.get("headings", ()))
+                headings = " ".join(chunk.metadata.get("headings", ()))[:PASSAGE_CHARACTERS]
                 yield _words(f"{headings}\n{chunk.content}")
 
     def scores(self, question: str) -> Scores:
