@@ -121,6 +121,13 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         ("rank", ("rank", *RANKING)),
         ("stats", ("stats", "evals/passengers.jsonl")),
         ("validate", ("validate", "evals/passengers.jsonl")),
+        ("compare", ("compare", "001", "003")),
+        ("trend", ("trend",)),
+        ("sample", ("sample", "evals/passengers.jsonl", "-n", "2")),
+        ("export", ("export", "001", "--to", "csv", "-o", "answers.csv")),
+        ("report", ("report", "001", "-o", "page.html")),
+        ("list-metric", ("list", "metrics", "faithfulness")),
+        ("list-formats", ("list", "formats")),
     ],
 )
 def test_commands_that_look_at_what_is_there(
