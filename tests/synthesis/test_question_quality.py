@@ -172,3 +172,11 @@ def test_longest_common_run_is_that_of_trying_every_run(first: list[str], second
         if first[start:end] == second[place : place + end - start]
     ]
     assert longest_common_run(first, second) == max(runs, default=0)
+
+
+def test_a_heading_of_any_length_is_read_once_and_not_from_each_of_its_letters() -> None:
+    """For each letter anew this would take minutes; a code in a word is found all the same."""
+    text = f"# {'a' * 300_000}\n\n" + "Boats sail. " * 2_000 + "Line 7b rests."
+    page, start = Document(DocumentId("page.md"), text), text.index("Line 7b")
+    asked = Draft(question="Who is 7b?", excerpts=(Excerpt(page.id, start, start + 13, "Line 7b rests"),))
+    assert RoundTrip().judged([asked], Corpus([page]))[0][0] is None
