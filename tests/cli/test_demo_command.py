@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from command_lines import rag_eval_ended
+from kept_screens import check
 from rag_evaluation_framework.cli import demo
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,7 +42,7 @@ def test_the_story_fits_25_lines_of_100_and_tells_what_the_runs_say(short: Path)
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
     assert len(lines) <= 25
-    assert max(map(len, lines)) <= 100
+    check("demo", 100, told.stdout)
     folder = short / "demo"
     kept = {path.name[2:-4]: path.read_text(encoding="utf-8") for path in folder.glob("[1256]-*.txt")}
     kept |= {path.name[0]: path.read_text(encoding="utf-8") for path in folder.glob("[34]-*.txt")}

@@ -9,15 +9,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from chat_server import Asked, running_chat
 from scripted_judge import Reading, read_question
 
 from command_lines import rag_eval
+from kept_screens import WIDTHS, check
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.judging import judge_card
 from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.reports.overviews import show_judge_card
+from rag_evaluation_framework.reports.screen import Screen
 
 FILE = Path(judge_card.__file__).parent / "data" / "judge_card.yaml"
 TEXTS = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -184,6 +188,12 @@ def test_a_judge_who_favours_length_obeys_and_garbles() -> None:
     assert obeyed["low"] < 0.7 < obeyed["high"]
     assert by_name["failed replies"]["low"] < 0.15 < by_name["failed replies"]["high"]
     assert sum(card["failures"].values()) > 20
+    made = judge_card.card_of("judge:scripted")
+    assert made is not None
+    for width in WIDTHS:
+        screen = Screen(width=width)
+        show_judge_card(screen, msgspec.structs.replace(made, seconds_per_call=0.31), card["path"])
+        check("judge-card", width, f"{screen}\n")
 
 
 def test_without_a_judge_it_says_how_to_give_one() -> None:

@@ -32,8 +32,10 @@ def test_the_version_is_shown() -> None:
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_every_help_has_examples_and_needs_no_data(name: str) -> None:
-    result = CliRunner().invoke(program, [*name.split(), "--help"])
-    assert result.exit_code == 0
+    for width in (140, 100, 80):
+        result = CliRunner().invoke(program, [*name.split(), "--help"], terminal_width=width)
+        assert result.exit_code == 0
+        assert [line for line in result.output.splitlines() if len(line) > width] == []
     assert "Examples:" in result.output
     assert f"rag-eval {name}" in result.output
 

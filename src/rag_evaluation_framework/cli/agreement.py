@@ -22,7 +22,7 @@ from rag_evaluation_framework.files.project_root import in_project
 EXAMPLES = """\b
 Examples:
   rag-eval agreement data/evaluation/ground_truth/sample_eval_v1.0.0.gt.json
-  rag-eval agreement                                             the annotators of a project
+  rag-eval agreement   the annotators of a project
   rag-eval agreement annotator_001.gt.json annotator_002.gt.json --json
   rag-eval agreement sample_eval_v1.0.0.gt.json --output merged.gt.json"""
 

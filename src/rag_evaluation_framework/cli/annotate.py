@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval annotate eval_run_20261115_001                       what a run answered
+  rag-eval annotate eval_run_20261115_001              what a run answered
   rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
   rag-eval annotate eval_run_20261115_001 --blind --no-open
-  rag-eval annotate eval_run_20261115_001 --draw 100            those that tell most of all answers
-  rag-eval calibrate eval_run_20261115_001                      how far its metrics agree with you"""
+  rag-eval annotate eval_run_20261115_001 --draw 100   drawn to tell of all
+  rag-eval calibrate eval_run_20261115_001             do its metrics agree?"""
 
 
 PORT = click.option(

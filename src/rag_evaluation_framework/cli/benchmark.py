@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval benchmark                                     what the project's settings say
+  rag-eval benchmark                                  as the project says
   rag-eval benchmark --url http://localhost:4000 --concurrency 8
-  rag-eval benchmark --corpus documents --dataset questions.eval.json --retriever bm25
-  rag-eval benchmark --name weekly --fail-on slower      in a scheduled job"""
+  rag-eval benchmark --corpus documents --dataset questions.eval.json \\
+    --retriever bm25
+  rag-eval benchmark --name weekly --fail-on slower   in a scheduled job"""
 
 _DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
 _PARTS = ("chunker", "embedder", "retriever", "store", "index", "reranker", "k")

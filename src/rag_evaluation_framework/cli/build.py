@@ -24,7 +24,8 @@ EXAMPLES = """\b
 Examples:
   rag-eval build --offline-dataset examples/offline/offline_dataset.jsonl
   rag-eval build --config configs/default.yaml --version v2 --force
-  rag-eval build --offline-dataset raw.jsonl.zst --qa-output new/qa_pairs.jsonl.zst --version v2
+  rag-eval build --offline-dataset raw.jsonl.zst \\
+    --qa-output new/qa_pairs.jsonl.zst --version v2
   rag-eval build --limit 100 --force --json"""
 
 

@@ -35,8 +35,10 @@ EXAMPLES = """\b
 Examples:
   rag-eval calibrate eval_run_20261115_001
   rag-eval calibrate eval_run_20261115_001 --annotations answers.gt.json
-  rag-eval calibrate judged.results.json --annotations anna.gt.json --annotations ben.gt.json --json
-  rag-eval calibrate eval_run_20261115_001 --labels labels.csv --pair hallucination=hallucinated
+  rag-eval calibrate judged.results.json --annotations anna.gt.json \\
+    --annotations ben.gt.json --json
+  rag-eval calibrate eval_run_20261115_001 --labels labels.csv \\
+    --pair hallucination=hallucinated
   rag-eval calibrate eval_run_20261115_001 --annotations answers.gt.json \\
     --pair faithfulness=factual_correctness:fully_correct"""
 

@@ -18,7 +18,8 @@ from rag_evaluation_framework.errors import Issue, counted
 EXAMPLES = """\b
 Examples:
   python scripts/check_processed_corpus.py
-  python scripts/check_processed_corpus.py --manifest evaluation/datasets/manifest.json data/processed
+  python scripts/check_processed_corpus.py \\
+    --manifest evaluation/datasets/manifest.json data/processed
   python scripts/check_processed_corpus.py --glob '**/*.txt' data/processed"""
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval compare                                       the latest run with the one before it
-  rag-eval compare 001 003                               two runs by the ends of their ids
-  rag-eval compare main 003 --fail-on worse              with the latest run of a branch, in CI
+  rag-eval compare                            the latest with the run before
+  rag-eval compare 001 003                    two runs, by ends of their ids
+  rag-eval compare main 003 --fail-on worse   with a branch's latest, in CI
   rag-eval compare old.results.json new.results.json --slice tag
   rag-eval compare 001 002 003 -m faithfulness --json
   rag-eval compare --ab data/config/ab_testing_config.config.yaml"""
@@ -67,7 +67,7 @@ def command(
     """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
 
     A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
-    branch. Of one name the latest run is compared with it, of none the latest run with the one before it; a
+    branch. Of one name the latest run is compared with it, of none the latest with the run before; a
     sweep stands for its best combination, alone for all of them.
 
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be

@@ -6,10 +6,12 @@ import click
 
 EXAMPLES = """\b
 Examples:
-  rag-eval completion bash > ~/.local/share/bash-completion/completions/rag-eval
-  rag-eval completion zsh > ~/.zfunc/_rag-eval        with fpath+=~/.zfunc before compinit in ~/.zshrc
+  rag-eval completion bash \\
+    > ~/.local/share/bash-completion/completions/rag-eval
+  rag-eval completion zsh > ~/.zfunc/_rag-eval
+      with fpath+=~/.zfunc before compinit in ~/.zshrc
   rag-eval completion fish > ~/.config/fish/completions/rag-eval.fish
-  eval "$(rag-eval completion bash)"                  for this shell alone"""
+  eval "$(rag-eval completion bash)"   for this shell alone"""
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -26,10 +26,13 @@ from rag_evaluation_framework.cli.output import MAP, NO_BLAME
 EXAMPLES = """\b
 Examples:
   rag-eval evaluate agent.yaml --url http://localhost:4000
-  rag-eval evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --sample-size 20
+  rag-eval evaluate agent.yaml --url http://localhost:4000 \\
+    --dataset rag-quality --sample-size 20
   rag-eval evaluate agent.yaml --url http://localhost:4000 --dry-run
-  rag-eval evaluate agent.yaml --target answers.jsonl --json > evaluation.json
-  rag-eval evaluate agent.yaml --url http://localhost:4000 --baseline eval_run_20261115_001"""
+  rag-eval evaluate agent.yaml --target answers.jsonl \\
+    --json > evaluation.json
+  rag-eval evaluate agent.yaml --url http://localhost:4000 \\
+    --baseline eval_run_20261115_001"""
 
 
 def _manifest() -> str:

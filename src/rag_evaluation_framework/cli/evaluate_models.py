@@ -53,11 +53,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  python scripts/evaluate_models.py --model gpt-4o-mini --model gpt-4o --dataset-type qa
-  python scripts/evaluate_models.py --model llama3:8b --base-url http://localhost:11434/v1
-  python scripts/evaluate_models.py --model small --dataset-type summaries -m rouge --limit 20
+  python scripts/evaluate_models.py --model gpt-4o-mini --model gpt-4o
+  python scripts/evaluate_models.py --model llama3:8b \\
+    --base-url http://localhost:11434/v1
+  python scripts/evaluate_models.py --model small -m rouge --limit 20
   python scripts/evaluate_models.py --dataset-type retrieval
-  python scripts/evaluate_models.py --model a --model b --output 'results/{model}.results.json'
+  python scripts/evaluate_models.py --model a --output a.results.json
   python scripts/evaluate_models.py --resume eval_run_20261115_001"""
 
 DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")

@@ -52,10 +52,14 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   rag-eval generate documents
-  rag-eval generate documents --level chunk --chunker 'recursive(chunk_size=500)' -o questions.jsonl
-  rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 --unanswerable 1 -o q.eval.json
-  rag-eval generate documents --model llama3:8b --base-url http://localhost:11434/v1 -o q.eval.json
-  rag-eval generate documents --extractive --dataset-name handbook-token-level"""
+  rag-eval generate documents --level chunk \\
+    --chunker 'recursive(chunk_size=500)' -o questions.jsonl
+  rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 \\
+    --unanswerable 1 -o q.eval.json
+  rag-eval generate documents --model llama3:8b \\
+    --base-url http://localhost:11434/v1 -o q.eval.json
+  rag-eval generate documents --extractive \\
+    --dataset-name handbook-token-level"""
 
 _INCOMPLETE, _INTERRUPTED = 3, 130
 _COUNT = click.IntRange(0)

@@ -40,9 +40,12 @@ EXAMPLES = """\b
 Examples:
   python scripts/generate_offline_dataset.py
   python scripts/generate_offline_dataset.py documents
-  python scripts/generate_offline_dataset.py documents --config configs/default.yaml --force
-  python scripts/generate_offline_dataset.py documents --task-type qa --model gpt-4o-mini
-  python scripts/generate_offline_dataset.py data/processed --glob '**/*.txt' -k 8 --output raw.jsonl.zst"""
+  python scripts/generate_offline_dataset.py documents \\
+    --config configs/default.yaml --force
+  python scripts/generate_offline_dataset.py documents --task-type qa \\
+    --model gpt-4o-mini
+  python scripts/generate_offline_dataset.py data/processed \\
+    --glob '**/*.txt' -k 8 --output raw.jsonl.zst"""
 
 
 @click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=CONTEXT)

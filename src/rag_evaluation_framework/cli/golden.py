@@ -24,8 +24,10 @@ from rag_evaluation_framework.cli.options import (
 EXAMPLES = """\b
 Examples:
   rag-eval golden examples/golden --target examples.golden.assistant:answer
-  rag-eval golden evaluation --url http://localhost:4000 --threshold entity_coverage=0.8
-  rag-eval golden evaluation --url http://localhost:4000 --split multiturn --json > multiturn.json
+  rag-eval golden evaluation --url http://localhost:4000 \\
+    --threshold entity_coverage=0.8
+  rag-eval golden evaluation --url http://localhost:4000 --split multiturn \\
+    --json > multiturn.json
   rag-eval golden evaluation --target my_agent:answer --history reference"""
 
 

@@ -29,7 +29,8 @@ _JUDGE = with_all((*SCORING_OPTIONS[:4], *SCORING_OPTIONS[6:9]))
 EXAMPLES = """\b
 Examples:
   rag-eval judge-card --judge-model gpt-4o-mini
-  rag-eval judge-card --judge-model llama3:8b --judge-url http://localhost:11434/v1
+  rag-eval judge-card --judge-model llama3:8b \\
+    --judge-url http://localhost:11434/v1
   rag-eval judge-card --judge-model gpt-4o-mini --max-cost 0.50 --json"""
 
 

@@ -18,7 +18,7 @@ Examples:
   rag-eval list metrics
   rag-eval list metrics faithfulness ndcg@10
   rag-eval list metrics --json
-  rag-eval list methods
+  rag-eval list methods faithfulness
   rag-eval list chunkers
   rag-eval list formats"""
 
@@ -64,21 +64,29 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
 
 
 @list_command.command("methods", epilog=LIST_EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @AS_JSON
-def methods(as_json: bool) -> None:
+def methods(names: tuple[str, ...], as_json: bool) -> None:
     """Show what offline methods see, miss, and are worth.
 
-    The card of each says how well it agrees with people, and on which texts that was measured.
+    Of those that are named, by themselves or by a metric, the whole card: how well each agrees with people,
+    and on which texts that was measured.
     """
     from rag_evaluation_framework.judging.methods import method_cards
     from rag_evaluation_framework.reports.lists import method_card_rows, show_method_cards
 
     cards = method_cards()
+    if names:
+        known = list(dict.fromkeys(name for card in cards for name in (card.name, *card.metrics)))
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("offline method", name, known)
+        cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
     if as_json:
         print_json(method_card_rows(cards))
     else:
         screen = new_screen()
-        show_method_cards(screen, cards)
+        show_method_cards(screen, cards, whole=bool(names))
         show(screen)
 
 
@@ -224,8 +232,8 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
 
 SCHEMA_EXAMPLES = """\b
 Examples:
-  rag-eval schema                                             which kinds there are
-  rag-eval schema evaluation-dataset > eval.schema.json       for an editor
+  rag-eval schema                                         the kinds
+  rag-eval schema evaluation-dataset > eval.schema.json   for an editor
   rag-eval schema results --lenient"""
 
 
@@ -243,8 +251,10 @@ def schema_command(kind: str | None, lenient: bool) -> None:
         click.echo(schema_text(kind, lenient=lenient), nl=False)
         return
     width = max(map(len, KINDS))
+    screen = new_screen()
     for name in KINDS:
-        click.echo(f"{name:<{width}}  {schema(name)['description']}")
+        screen.say(f"{name:<{width}}  {schema(name)['description']}", hang=width + 2)
+    show(screen)
 
 
 # ``rag-eval stats``: what is in a dataset, in figures.

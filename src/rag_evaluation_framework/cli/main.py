@@ -243,11 +243,11 @@ def _wrong_path(kind: str, path: str, what: str) -> str:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval rank qrels.trec bm25.run old.run -m ndcg@10      which retrieval run is better?
-  rag-eval evaluate agent.yaml --url http://localhost:4000  how good is an agent, and may it ship?
-  rag-eval validate evals/                                  is the data sound?
-  rag-eval list metrics                                     what can be measured?
-  rag-eval COMMAND --help                                   more on a command"""
+  rag-eval rank qrels.trec bm25.run old.run       which run retrieves better?
+  rag-eval evaluate agent.yaml                    how good is it; may it ship?
+  rag-eval validate evals/                        is the data sound?
+  rag-eval list metrics                           what can be measured?
+  rag-eval COMMAND --help                         more on a command"""
 
 
 class _Command(NamedTuple):

@@ -12,7 +12,8 @@ from rag_evaluation_framework.cli.output import print_json
 MERGE_EXAMPLES = """\b
 Examples:
   rag-eval merge 001 002 003 --out nightly.results.json
-  rag-eval merge shard-a.results.json shard-b.results.json --out whole.results.json
+  rag-eval merge shard-a.results.json shard-b.results.json \\
+    --out whole.results.json
   rag-eval merge answers/*.results.parquet --out whole.results.parquet"""
 
 
@@ -49,10 +50,10 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
 
 EXPORT_EXAMPLES = """\b
 Examples:
-  rag-eval export --to csv                       the latest run, every answer a row
+  rag-eval export --to csv          the latest run, every answer a row
   rag-eval export 003 --to xlsx -o answers.xlsx
   rag-eval export nightly.results.json --to latex
-  rag-eval export 003 --to mlflow                figures, answers and page as a run of MLflow
+  rag-eval export 003 --to mlflow   figures, answers and page in MLflow
   rag-eval export 003 --to opentelemetry -o http://localhost:4318"""
 
 

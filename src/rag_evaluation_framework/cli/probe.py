@@ -37,9 +37,12 @@ EXAMPLES = """\b
 Examples:
   rag-eval probe http://localhost:8000
   rag-eval probe http://localhost:8000/ask --write agent.yaml
-  rag-eval probe http://localhost:8000 --path /v1/chat/completions --protocol openai-compatible
-  rag-eval probe https://agent.example --header 'Authorization: Bearer ${AGENT_KEY}'
-  rag-eval probe http://localhost:8000/ask --body '{"q": "{{question}}", "top_k": 5}'
+  rag-eval probe http://localhost:8000 --path /v1/chat/completions \\
+    --protocol openai-compatible
+  rag-eval probe https://agent.example \\
+    --header 'Authorization: Bearer ${AGENT_KEY}'
+  rag-eval probe http://localhost:8000/ask \\
+    --body '{"q": "{{question}}", "top_k": 5}'
   rag-eval probe http://localhost:4000 --answer-path result.text --json"""
 
 

@@ -34,7 +34,8 @@ Examples:
   rag-eval rank qrels.trec bm25.run dense.run -m ndcg@10 -m map@100
   rag-eval rank qrels/test.tsv results.json --json > scores.json
   rag-eval rank qrels.trec bm25.run -m P_5 -m recip_rank --rules trec_eval
-  rag-eval rank qrels.trec bm25.run -m map -m set_F -m gm_map -l 2 -M 100 -c -q --rules trec_eval"""
+  rag-eval rank qrels.trec bm25.run -m map -m set_F -m gm_map -l 2 -M 100 \\
+    -c -q --rules trec_eval"""
 
 TOTALS = ("num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map")
 """Names of trec_eval that are no means over queries."""

@@ -10,8 +10,8 @@ from rag_evaluation_framework.cli.options import RUNS_DIR
 
 EXAMPLES = """\b
 Examples:
-  rag-eval report                                      the latest run, as report.html
-  rag-eval report 001 003 -o change.html               two runs, sample by sample
+  rag-eval report                          the latest run, as report.html
+  rag-eval report 001 003 -o change.html   two runs, sample by sample
   rag-eval report runs/eval_run_20261115_001 --badge badge.svg
   rag-eval report results/nightly.results.json"""
 

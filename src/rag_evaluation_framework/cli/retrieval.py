@@ -85,11 +85,13 @@ _NOT_GIVEN_AGAIN = frozenset(
 
 EXAMPLES = """\b
 Examples:
-  rag-eval retrieval documents                              five chunkers and three retrievers
+  rag-eval retrieval documents   five chunkers and three retrievers
   rag-eval retrieval documents --dataset questions.eval.json -k 5 -k 10 \\
       --reranker none --reranker lexical \\
-      --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'fixed(tokens=100)' --chunker sentence
-  rag-eval retrieval beir/scifact --retriever bm25 --retriever fused --out results
+      --chunker 'recursive(chunk_size=200, overlap=50)' \\
+      --chunker 'fixed(tokens=100)' --chunker sentence
+  rag-eval retrieval beir/scifact --retriever bm25 --retriever fused \\
+    --out results
   rag-eval retrieval documents --dataset questions.eval.json \\
       --index 'chroma(collection=handbook, path=chroma)' --retriever bm25
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""

@@ -39,10 +39,13 @@ _OF_FILES = ("since", "until", "services", "where", "sample_size")
 EXAMPLES = """\b
 Examples:
   rag-eval score answers.jsonl
-  rag-eval score answers.csv -m faithfulness --map answer=reply --map contexts=passages
-  rag-eval score traces/ -m needless_steps --since 2026-11-15 --service assistant --sample 200
+  rag-eval score answers.csv -m faithfulness --map answer=reply \\
+    --map contexts=passages
+  rag-eval score traces/ -m needless_steps --since 2026-11-15 \\
+    --service assistant --sample 200
   rag-eval score eval_run_20261115_001 -m token_f1 -m exact_match
-  rag-eval score eval_run_20261115_001 -m faithfulness --judge-model gpt-4o-mini
+  rag-eval score eval_run_20261115_001 -m faithfulness \\
+    --judge-model gpt-4o-mini
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval show                            what is wrong in the latest run
+  rag-eval show            what is wrong in the latest run
   rag-eval show 001 --failed --metric faithfulness
   rag-eval show 001 --worst 5 --metric claim_recall
   rag-eval show 001 --sample 3 --sample q017
-  rag-eval show --missed                   questions of the latest sweep that nothing found
+  rag-eval show --missed   questions of the latest sweep that nothing found
   rag-eval show 001 --slice tag=fares --json"""
 
 _SHOWN = 10

@@ -317,37 +317,35 @@ def method_card_rows(cards: Sequence[MethodCard]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(card) for card in cards]
 
 
-def show_method_cards(screen: Screen, cards: Sequence[MethodCard]) -> None:
-    """Add each card: what the method is, sees and does not see, and its agreement with people."""
+def show_method_cards(screen: Screen, cards: Sequence[MethodCard], *, whole: bool = False) -> None:
+    """Add each card: what the method is, sees and does not see; and the ``whole`` of one: all its figures."""
     for card in cards:
         screen.gap()
         screen.say(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
         told = [card.summary, f"measured on {_languages(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
-        told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
+        if whole:
+            told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
         for line in told:
             screen.say(line, indent=4, hang=6)
-        if card.agreement:
-            screen.gap()
-            rows: list[list[Piece]] = [
-                [
-                    each.figure,
-                    each.data,
-                    f"{each.n:,}",
-                    f"{each.value:.3f}",
-                    f"[{each.low:.3f}, {each.high:.3f}]",
-                    "" if each.plain is None else f"{each.plain:.3f}",
-                ]
-                for each in card.agreement
-            ]
-            columns = [Column("agreement with people", flexible=True), Column("data", flexible=True)]
-            columns += [
-                right("n", leaves=COUNT),
-                right("value"),
-                Column(interval_header()),
-                right("plain", leaves=BY),
-            ]
-            screen.table(columns, rows, indent=4)
+        if whole:
+            _show_agreement(screen, card)
+    if not whole:
+        screen.steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
+
+
+def _show_agreement(screen: Screen, card: MethodCard) -> None:
+    """Add how far a method agrees with people, the data one after the other."""
+    columns = [Column("agreement with people", flexible=True), right("n", leaves=COUNT), right("value")]
+    columns += [Column(interval_header()), right("plain")]
+    rows: dict[str, list[list[Piece]]] = {}
+    for each in card.agreement:
+        plain = "" if each.plain is None else f"{each.plain:.3f}"
+        interval = f"[{each.low:.3f}, {each.high:.3f}]"
+        found = rows.setdefault(each.data, [[Styled(each.data, BOLD), "", "", "", ""]])
+        found.append([f"  {each.figure}", f"{each.n:,}", f"{each.value:.3f}", interval, plain])
+    screen.gap()
+    screen.table(columns, [row for found in rows.values() for row in found], indent=4)
 
 
 # Components of one kind, ours and those of installed packages, with their settings.

@@ -277,19 +277,22 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
 
 
 def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
-    """Show what was measured of a judge, and what is wrong with it."""
+    """Show what is wrong with a judge, and what was measured of it."""
+    verdict = "; ".join(card.faults)
+    screen.say(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
+    screen.gap()
     rows: list[list[Piece]] = [
         [
             each.name,
             f"{each.value:.2f}",
             f"[{each.low:.2f}, {each.high:.2f}]",
             f"{each.n:,}",
-            each.fault or "",
+            Styled("✗ fault", BAD) if each.fault else "",
         ]
         for each in card.figures
     ]
     columns = [Column("figure"), right("value"), right("95% interval"), right("n")]
-    screen.table([*columns, Column("fault", flexible=True)], rows)
+    screen.table([*columns, Column("")], rows)
     screen.gap()
     failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
     told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]
@@ -298,9 +301,6 @@ def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
     screen.say(", ".join(told), hang=2)
     versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
     screen.say(f"kept as {path} for the prompts {versions}", hang=2)
-    screen.gap()
-    verdict = "; ".join(card.faults)
-    screen.say(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
 
 
 def stages_text(decided: Mapping[str, int]) -> str:
