@@ -82,19 +82,19 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
     busy = SCORE_SECONDS / DRIVER_SECONDS
     return [
         Cost(
-            f"{answers:,} recorded answers scored: faithfulness and blame",
+            f"{answers:,} recorded answers scored: faithfulness and cause of failure",
             score,
             f"{alone:.1f} h in one command, however many workers; {alone / 8:.1f} h in 8 shards",
-            f"{disk:,.0f} GB of disk; {held:,.0f} GB of memory in one command, {held / 8:.1f} GB a shard",
+            f"{disk:,.0f} GB of disk; {held:,.0f} GB of memory in one command, {held / 8:.1f} GB per shard",
             score * CORE_HOUR + disk * DISK_MONTH,
-            f"the process that reads and writes, with {busy:.0f} workers; then the memory of a merge of "
+            f"the process that reads and writes, from {busy:.0f} workers on; then memory for merging "
             f"results files ({answers * SHARD_BYTES / 1e9:,.0f} GB: merge run folders)",
         ),
         Cost(
-            f"{answers:,} answers asked for, of an agent that takes 1 s",
+            f"{answers:,} answers from an agent that takes 1 s each",
             ask,
-            f"{asking:.1f} h with {IN_FLIGHT} in flight",
-            f"{disk:,.0f} GB of disk, 52 MB of memory at 100,000 answers and flat up to there",
+            f"{asking:.1f} h with {IN_FLIGHT} requests at once",
+            f"{disk:,.0f} GB of disk, 52 MB of memory (measured up to 100,000 answers, where it is flat)",
             ask * CORE_HOUR + disk * DISK_MONTH,
             "the agent",
         ),
@@ -108,7 +108,7 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             extrapolated=False,
         ),
         Cost(
-            f"{chunks:,} chunks cut and indexed by words",
+            f"{chunks:,} chunks split and indexed by words",
             cut,
             f"{cut:.1f} h; a query then takes {per_query:.1f} s of a core",
             f"{chunks * INDEX_BYTES / 1e9:,.0f} GB of memory and the texts",
@@ -116,12 +116,12 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             "memory: the index is in one process, and again in each worker",
         ),
         Cost(
-            f"{chunks:,} chunks embedded, 384 numbers each, on one H200",
+            f"{chunks:,} chunks embedded with 384 dimensions on one H200",
             0.0,
-            f"{gpu:.1f} h, or {gpu / 8:.1f} h on 8 by Ray",
+            f"{gpu:.1f} h, or {gpu / 8:.1f} h on 8 with Ray",
             f"{chunks * VECTOR_BYTES / 1e9:,.0f} GB of vectors",
             gpu * GPU_HOUR,
-            "memory, if they are searched exactly: keep them in pgvector or another store",
+            "memory, if searched exactly: keep them in pgvector or another store",
             gpu_hours=gpu,
         ),
         Cost(
@@ -137,7 +137,7 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
 
 def main() -> None:
     """Print the table as Markdown."""
-    print("| | work | by the clock | room | money | what is exhausted first | |")
+    print("| job | computing time | elapsed time | space | cost | first limit | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for each in costs():
         print(each)
