@@ -79,6 +79,13 @@ def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int)
     check("incomplete", width, done.stdout)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_run_would_ask_has_its_screen(ferry: Path, width: int) -> None:
+    done = rag_eval_ended("evaluate", "agent.yaml", *FERRY, "--dry-run", "--width", str(width), folder=ferry)
+    assert done.returncode == 0
+    check("dry-run", width, done.stdout)
+
+
 def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
     ferry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +124,6 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         ("convert", ("convert", "evals/passengers.jsonl", "passengers.json", "--to", "ragas", "--lossy")),
         ("show-sample", ("show", "001", "--sample", "11")),
         ("show-metrics", ("show", "003")),
-        ("dry-run", ("evaluate", "agent.yaml", *FERRY, "--dry-run")),
     ],
 )
 def test_commands_that_look_at_what_is_there(
