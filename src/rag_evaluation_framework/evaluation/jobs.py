@@ -245,11 +245,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
     if manifest.ci_gate and plan.judge_calls:
         methods.check_card()
-    asked = model_of(given, manifest, target)
-    doubts = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
-    doubts += (*other_judge_warnings(plan, baseline, methods), *_reach_warnings(plan))
-    read = (doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts)
-    plan = replace(plan, warnings=(*plan.warnings, *read, *doubts))
+    plan = _with_doubts(plan, manifest, methods, baseline, asked=model_of(given, manifest, target))
     if not job.blame:
         plan = replace(plan, datasets=tuple([replace(each, tells_blame=False) for each in plan.datasets]))
     refuse_secrets(plan, secrets)
@@ -274,6 +270,16 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         repository=repository_state(Path.cwd()),
         prices=job.prices or getattr(given, "prices", None),
     )
+
+
+def _with_doubts(
+    plan: Plan, manifest: Manifest, methods: Methods, baseline: Baseline | None, *, asked: str | None
+) -> Plan:
+    """Return the plan with what there is to doubt: in the data, in who judges, in what is demanded."""
+    read = [doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts]
+    kin = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
+    others = other_judge_warnings(plan, baseline, methods)
+    return replace(plan, warnings=(*plan.warnings, *read, *kin, *others, *_reach_warnings(plan)))
 
 
 def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:

@@ -53,10 +53,7 @@ def lock_owner(path: Path) -> LockOwner | None:
 @contextmanager
 def held_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a run in a ``with`` block; :class:`UsageError` names the process that has it."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-    except OSError as error:
-        raise refused("write", path, error) from error
+    descriptor = _made_lock(path)
     try:
         _take(descriptor, path)
         owner = LockOwner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
@@ -74,16 +71,20 @@ def held_lock(path: Path) -> Iterator[None]:
 @contextmanager
 def waited_lock(path: Path) -> Iterator[None]:
     """Hold a lock in a ``with`` block, as soon as whoever has it gives it back."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-    except OSError as error:
-        raise refused("write", path, error) from error
+    descriptor = _made_lock(path)
     try:
         lock_taken(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _made_lock(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
+    except OSError as error:
+        raise refused("write", path, error) from error
 
 
 def _take(descriptor: int, path: Path) -> None:
