@@ -97,6 +97,16 @@ def test_a_head_of_a_run_with_a_value_of_another_kind_is_a_broken_run(base: Path
     assert "head.json: target: expected a text, got" in " ".join(listed.output.split())
 
 
+def test_a_dataset_recorded_under_a_name_too_long_for_a_file_is_not_there(base: Path, tmp_path: Path) -> None:
+    shutil.copytree(base / "runs" / "old", tmp_path / "runs" / "old")
+    head = json.loads((base / "runs" / "old" / "head.json").read_text())
+    head["configuration"]["dataset_path"] = "(" * 3000
+    (tmp_path / "runs" / "old" / "head.json").write_text(json.dumps(head))
+    refused = rag_eval("score", "old", "-m", "rouge", "--runs-dir", tmp_path / "runs")
+    assert "no dataset at (((" in str(refused.exception)
+    assert str(refused.exception).endswith("give it with --dataset FILE")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [

@@ -52,9 +52,11 @@ def run_program(
     try:
         code = _exit_code(program, arguments, name=name, complete_var=complete_var)
     except OSError as error:
-        # A file that refuses is an error of ours already; what is left is standard output, on a full disk.
+        # A file that refuses is an error of ours already; what is left is standard output, on a full disk,
+        # and names that no file can have.
         code = 2
-        _say([f"input or output failed: {error.strerror or error}"], name=name)
+        where = "input or output failed" if error.filename is None else f"cannot use {error.filename}"
+        _say([f"{where}: {error.strerror or error}"], name=name)
         drop_output()
     sys.exit(code)
 
