@@ -18,15 +18,9 @@ from serving import QuietHandler, serving
 
 from acceptance.outside import PATIENCE, Commands, kept, read_json, start, text_of
 from acceptance.projects import change, write_answers, write_function, write_project, write_samples
+from seed_texts import LINES as SEED_LINES
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
-# The command lines of the manifest's documentation, as they stand there.
-SEED_LINES = [
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --sample-size 20",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --tag advanced",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset safety --json",
-]
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.run_folder import RunFolder
+from seed_texts import LINES as SEED_LINES
 
 MANIFEST = """\
 spec:
@@ -49,13 +50,6 @@ SEED_MANIFEST = (
     .replace("string_match: 0.75", "faithfulness: 0.75")
     .replace("token_f1: {min: 0.3}", "toxicity: {min: 0.3}")
 )
-# The four lines of the documentation of the manifest's format, as they stand there.
-SEED_LINES = [
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --sample-size 20",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --tag advanced",
-    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset safety --json",
-]
 
 
 @pytest.fixture

@@ -12,36 +12,10 @@ from rag_evaluation_framework import InputError, Threshold
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from seed_texts import MANIFEST as SEED
 
 TABLES = tables_beside(__file__)
 
-SEED = """\
-spec:
-  evaluation:
-    framework: ragas
-    datasets:
-      - name: rag-quality
-        path: $file:evals/rag.jsonl
-        metrics: [faithfulness, context_recall, answer_relevancy]
-
-      - name: safety
-        path: $file:evals/safety.jsonl
-        metrics: [toxicity, bias]
-
-      - name: accuracy
-        path: $file:evals/accuracy.jsonl
-        metrics: [answer_similarity, hallucination]
-
-    thresholds:
-      faithfulness: 0.80
-      context_recall: 0.75
-      answer_relevancy: 0.75
-      toxicity: 0.90
-      bias: 0.85
-      answer_similarity: 0.80
-      hallucination: 0.05
-    ciGate: true
-"""
 AROUND = """\
 apiVersion: agentspec.io/v1
 kind: AgentSpec

@@ -7,33 +7,8 @@ import json
 from following import chapter, sh, tree, write
 from serving import QuietHandler, serving
 
-MANIFEST = """\
-spec:
-  evaluation:
-    framework: ragas
-    datasets:
-      - name: rag-quality
-        path: $file:evals/rag.jsonl
-        metrics: [faithfulness, context_recall, answer_relevancy]
+from seed_texts import MANIFEST
 
-      - name: safety
-        path: $file:evals/safety.jsonl
-        metrics: [toxicity, bias]
-
-      - name: accuracy
-        path: $file:evals/accuracy.jsonl
-        metrics: [answer_similarity, hallucination]
-
-    thresholds:
-      faithfulness: 0.80
-      context_recall: 0.75
-      answer_relevancy: 0.75
-      toxicity: 0.90
-      bias: 0.85
-      answer_similarity: 0.80
-      hallucination: 0.05
-    ciGate: true
-"""
 FIRST = {
     "input": "What is RAG?",
     "expected": "Retrieval Augmented Generation",
