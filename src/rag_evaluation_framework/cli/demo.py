@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -47,15 +48,15 @@ def command(folder: Path, force: bool) -> None:
     story.say(
         f"No key, no network. On the right: the command to repeat each step by hand, after cd {folder}."
     )
-    story.step("Questions from your documents", "generate documents", lines=1)
+    story.step("Questions from your documents", "generate documents", shows="clause")
     story.say_question()
-    story.step("Which chunker?", "retrieval documents --store exact", lines=2)
+    story.step("Which chunker?", "retrieval documents --store exact")
     story.step("May the agent ship?", "evaluate --target ferry_agent:faulty", code=1)
     story.say_faults(_FAULTY)
     story.step("The agent is mended", "evaluate --target ferry_agent:fixed")
     story.step("Did it help?", f"compare {_FAULTY} {_FIXED}")
     story.say_undecided(_FAULTY, _FIXED)
-    story.step("Look at it", f"report {_FAULTY} {_FIXED} -o report.html", lines=0)
+    story.step("Look at it", f"report {_FAULTY} {_FIXED} -o report.html", shows="nothing")
     page = folder / "report.html"
     story.say(f"report: {page}      open it in a browser; nothing in it needs the network", indent=_INDENT)
     story.say("next: rag-eval score YOUR-LOG.jsonl")
@@ -105,16 +106,24 @@ class _Story:
         screen.say(text, indent=indent)
         show(screen)
 
-    def step(self, title: str, line: str, *, code: int = 0, lines: int | None = None) -> None:
-        """Show a title with its command, run that, keep all it says, and show its first paragraph."""
+    def step(
+        self,
+        title: str,
+        line: str,
+        *,
+        code: int = 0,
+        shows: Literal["paragraph", "clause", "nothing"] = "paragraph",
+    ) -> None:
+        """Show a title with its command, run that, keep all it says, and show how that begins."""
         if self._number:
             click.echo()
         self._number += 1
         shown = f"rag-eval {line}"
         self.say(f"{self._number}  {title}".ljust(self._width - len(shown) - 1) + " " + shown)
-        paragraph = self._ran(line, code=code).partition("\n\n")[0]
-        for each in paragraph.splitlines()[:lines]:
-            click.echo(" " * _INDENT + each)
+        ends = {"paragraph": "\n\n", "clause": ";"}
+        said = self._ran(line, code=code)
+        if shows in ends:
+            click.echo(textwrap.indent(said.partition(ends[shows])[0], " " * _INDENT))
 
     def say_question(self) -> None:
         """Show the first of the questions made that fits a line, with its answer and where that stands."""
