@@ -65,7 +65,7 @@ $(VENV)/fixtures/%/.made:
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-demo: $(VENV)/.core ## install the package and tell the whole story offline, in 25 lines
+demo: $(VENV)/.core ## install the package and show the offline demo, in 25 lines
 	@$(BIN)/rag-eval demo --force
 
 release-check: $(VENV)/.dev ## build wheel and sdist, and try the wheel in an empty environment: README, demo, types
@@ -74,7 +74,7 @@ release-check: $(VENV)/.dev ## build wheel and sdist, and try the wheel in an em
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-vendors: $(VENV)/.vendors $(patsubst %,$(VENV)/fixtures/%/.made,ragas deepeval inspect_ai promptfoo $(SERVERS)) ## the tests that need heavy packages of vendors, which are installed first
+test-vendors: $(VENV)/.vendors $(patsubst %,$(VENV)/fixtures/%/.made,ragas deepeval inspect_ai promptfoo $(SERVERS)) ## the tests that need vendors' heavy packages, which are installed first
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m vendors
 
 # What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
@@ -87,7 +87,7 @@ quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the gro
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
-check: $(VENV)/.dev ## lint, formatting, types, the documentation's site, and the architecture test
+check: $(VENV)/.dev ## lint, formatting, types, the documentation site, and the architecture test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -103,21 +103,21 @@ docs: $(VENV)/.dev ## print the pages that come from the code, and build the sit
 	@$(BIN)/zensical build --strict
 
 FIXTURES := tests/fixtures/make_fixtures.py
-fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools anew, with the tools themselves (some GB, and node for promptfoo)
+fixtures: fixtures-traces fixtures-frameworks fixtures-servers $(TOOLS:%=$(VENV)/fixtures/%/.made) ## make the files of other tools again, with the tools themselves (some GB, and node for promptfoo)
 	@for name in $(TOOLS); do $(VENV)/fixtures/$$name/bin/python $(FIXTURES) $$name || exit 1; done
 
-fixtures-servers: $(VENV)/.dev $(SERVERS:%=$(VENV)/fixtures/%/.made) ## record anew what the servers of the tests reply
+fixtures-servers: $(VENV)/.dev $(SERVERS:%=$(VENV)/fixtures/%/.made) ## record the replies of the tests' servers again
 	@$(BIN)/python tests/servers/recorded_servers.py
 
-fixtures-traces: ## make the traces of the tests and of the example anew, with the real libraries
+fixtures-traces: ## make the traces of the tests and of the example again, with the real libraries
 	@test -x $(VENV)/fixtures/traces/bin/python || $(PYTHON) -m venv $(VENV)/fixtures/traces
 	@PIP_CONSTRAINT= $(VENV)/fixtures/traces/bin/python -m pip install --quiet -r tests/fixtures/traces/versions.txt
 	@$(VENV)/fixtures/traces/bin/python tests/fixtures/make_traces.py
 
-fixtures-frameworks: $(VENV)/.vendors ## record anew what the assistants of the tests return, built with the real frameworks
+fixtures-frameworks: $(VENV)/.vendors ## record again what the tests' assistants, built with the real frameworks, return
 	@$(BIN)/python tests/framework_apps.py
 
-bench: $(VENV)/.bench ## measure speed against the named peers (docs/explanation/performance.md)
+bench: $(VENV)/.bench ## measure speed against other tools (docs/explanation/performance.md)
 	@$(BIN)/python -m benchmarks
 
 # atheris watches the readers from an environment of its own, where it need not agree with anything else.
@@ -128,16 +128,16 @@ $(VENV)/fuzz/.made: pyproject.toml
 	@touch $@
 
 FUZZ_SECONDS ?= 600
-fuzz: $(VENV)/fuzz/.made ## give every reader files that change where that reaches new code (FUZZ_SECONDS, by default 600)
+fuzz: $(VENV)/fuzz/.made ## coverage-guided fuzzing of every file reader (FUZZ_SECONDS, by default 600)
 	@$(VENV)/fuzz/bin/python -m benchmarks.guided_fuzz $(FUZZ_SECONDS)
 
 SOAK_SECONDS ?= 600
-soak: $(VENV)/.dev ## evaluate, kill and resume again and again; nothing may grow (SOAK_SECONDS, by default 600)
+soak: $(VENV)/.dev ## evaluate, kill and resume over and over; nothing may be lost or grow (SOAK_SECONDS, by default 600)
 	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
 
 MUTANTS ?= 500
 SEED ?= 0
-mutants: $(VENV)/.dev ## put small faults into metrics, gate and journal; the tests must notice 90 % (MUTANTS, by default 500; SEED)
+mutants: $(VENV)/.dev ## mutation testing of metrics, gate and journal; the tests must catch 90 % (MUTANTS, by default 500; SEED)
 	@$(BIN)/python -m benchmarks.mutation $(MUTANTS) $(SEED)
 
 cards: $(VENV)/.dev ## measure the offline methods against people again and write their cards
