@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.pattern_cues import KEPT, found_cues
 from rag_evaluation_framework.judging.answer_classes import AnswerPattern, answer_patterns
 
 PARTS = re.compile(r"\\.|\[(?:[^]\\]|\\.)+\]|\(\?<?[=!]|[()]|[^\\()\[]+")
@@ -97,3 +99,8 @@ def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern) -> None:
         assert texts, expression.line
         for text in texts:
             assert expression in answer_patterns().worth_trying(text), (expression.line, text)
+
+
+def test_the_cues_are_those_of_the_expressions() -> None:
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert kept == found_cues(), "run: python -m benchmarks.pattern_cues"

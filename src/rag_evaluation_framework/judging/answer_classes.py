@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal
+from zlib import crc32
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.declining import LONG, LONGEST, declining, declining_model
@@ -20,174 +22,6 @@ from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.text.vocabulary import PLAIN_NUMERALS
 
-# Cues: words without which an expression cannot match, so that it need not be tried on texts that
-# lack them.
-#
-# A cue is read from the expression itself. Written beside it, it could be wrong and switch the expression
-# off. Whatever is not understood of an expression may be any text, so a cue can be missing but not
-# mistaken.
-
-Cue = frozenset[str]
-
-Shape = Mapping[str, Cue | None]
-"""What an expression may match: texts in which a space is whatever parts words, and ``_ANY`` any text.
-
-The value is a cue of what has become ``_ANY``, or ``None``.
-"""
-
-_ANY = "\0"
-_NOTHING: Shape = {"": None}
-_ANYTHING: Shape = {_ANY: None}
-_BETWEEN_WORDS: Shape = {" ": None}
-# If the parts of a sequence make more texts than these, those of the first parts become one.
-_MANY = 16
-
-_CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
-# What may be half a word, since it is not known what stands beside it.
-_HALF_WORD = re.compile(r"\A[a-z0-9]+|[a-z0-9]+\Z")
-_TOKEN = re.compile(
-    r"\{(?P<phrase>[a-z_]+)\}|(?P<aside>\(\?<?[=!])|(?P<open>\((?:\?[:>])?)|(?P<close>\))|(?P<either>\|)"
-    r"|(?P<times>(?:[*+?]|\{[0-9,]+\})[?+]?)|\[(?P<one_of>(?:[^]\\]|\\.)+)\]|\\(?P<escaped>.)"
-    r"|(?P<plain>[^][{}()|\\*+?.]+(?![*+?]|\{[0-9])|[^.])|(?P<any>\.)"
-)
-_ESCAPED = {**dict.fromkeys("bAZsn", _BETWEEN_WORDS), **dict.fromkeys("wW", _ANYTHING)}
-# A class that does more than list a few characters.
-_WIDE = re.compile(r"\A\^|.-.|\\[wW]")
-_FREQUENT = """
-a an and are as at be but by can for from has have in is it not of on or s that the this to was with you
-"""
-_FREQUENT_WORDS = frozenset(_FREQUENT.split())
-
-
-def cue_of(shape: Shape) -> Cue | None:
-    """Return words of which every text of the shape has one; ``None`` if there are no such words."""
-    own = {text: _rarest_word(text) for text in shape}
-    return _rarer(
-        _all_of([own[text] or cue for text, cue in shape.items()]),
-        _all_of([cue or own[text] for text, cue in shape.items()]),
-    )
-
-
-def shape_of(expression: str, phrases: Mapping[str, Shape]) -> Shape:
-    """Return the shape of an expression in which ``{name}`` stands for a phrase."""
-    outer: list[tuple[bool, list[Shape], list[Shape]]] = []
-    alternatives: list[Shape] = []
-    parts: list[Shape] = []
-    for token in _TOKEN.finditer(expression):
-        kind, text = token.lastgroup, token[token.lastgroup or 0]
-        if kind in ("open", "aside"):
-            outer.append((kind == "open", alternatives, parts))
-            alternatives, parts = [], []
-        elif kind == "close":
-            group = either([*alternatives, _sequence(parts)])
-            counts, alternatives, parts = outer.pop()
-            parts.append(group if counts else _NOTHING)
-        elif kind == "either":
-            alternatives.append(_sequence(parts))
-            parts = []
-        elif kind == "times":
-            parts[-1] = _repeated(parts[-1], text)
-        else:
-            parts.append(phrases[text] if kind == "phrase" else _literal(kind, text))
-    return either([*alternatives, _sequence(parts)])
-
-
-def either(alternatives: Sequence[Shape]) -> Shape:
-    """Return the shape of an expression that is one of several."""
-    if len(alternatives) == 1:
-        return alternatives[0]
-    return _merged(pair for each in alternatives for pair in each.items())
-
-
-def _sequence(parts: Sequence[Shape]) -> Shape:
-    shape = parts[0] if parts else _NOTHING
-    for place, part in enumerate(parts[1:], start=1):
-        if len(shape) * len(part) > _MANY and min(len(shape), len(part)) > 1:
-            end = _beginning(parts[place:])
-            shape = {_blurred(shape): cue_of({text + end: cue for text, cue in shape.items()})}
-        shape = _merged(
-            (text + more, _rarer(one, other)) for text, one in shape.items() for more, other in part.items()
-        )
-    return shape
-
-
-def _repeated(part: Shape, times: str) -> Shape:
-    once = {text: cue for text, cue in part.items() if text}
-    if times[0] != "?" and once != _BETWEEN_WORDS:
-        once = {_blurred(once): cue_of(once)}
-    may_be_nothing = "" in part or times[0] in "*?" or times.startswith("{0")
-    return {**once, **_NOTHING} if may_be_nothing else once
-
-
-def _literal(kind: str | None, text: str) -> Shape:
-    if kind == "escaped" and text.isalnum():
-        return _ESCAPED[text]
-    if kind in ("plain", "escaped"):
-        return {_plain(text): None}
-    if kind == "one_of" and not _WIDE.search(text):
-        return dict.fromkeys(_plain(re.sub(r"\\[sn]?", " ", text)))
-    return _ANYTHING
-
-
-def _plain(text: str) -> str:
-    return "".join([each if each.isalnum() or each == "?" else " " for each in text])
-
-
-def _merged(texts: Iterable[tuple[str, Cue | None]]) -> Shape:
-    shape: dict[str, Cue | None] = {}
-    for text, cue in texts:
-        shape[text] = _all_of([cue, shape[text]]) if text in shape else cue
-    return shape
-
-
-def _blurred(texts: Collection[str]) -> str:
-    """Return one text for several. Where all of them begin or end between words, it does too."""
-    return _edge(texts, 0) + _ANY + _edge(texts, -1)
-
-
-def _edge(texts: Collection[str], place: int) -> str:
-    return " " if all(text and text[place] == " " for text in texts) else ""
-
-
-def _beginning(parts: Sequence[Shape]) -> str:
-    """Return a space if whatever the parts match begins between words."""
-    for part in parts:
-        if not _edge(part.keys() - {""}, 0):
-            break
-        if "" not in part:
-            return " "
-    return ""
-
-
-def _all_of(cues: Collection[Cue | None]) -> Cue | None:
-    known = [cue for cue in cues if cue is not None]
-    return frozenset().union(*known) if len(known) == len(cues) else None
-
-
-def _rarer(one: Cue | None, other: Cue | None) -> Cue | None:
-    if one is None or other is None:
-        return one or other
-    return min(one, other, key=lambda cue: sum(map(_share, cue)))
-
-
-def _rarest_word(text: str) -> Cue | None:
-    words = [word for word in map(_rarest_whole_word, text.split(_ANY)) if word is not None]
-    return frozenset({min(words, key=_share)}) if words else None
-
-
-@cache
-def _rarest_whole_word(text: str) -> str | None:
-    words = _CUE_WORD.findall(_HALF_WORD.sub("", text))  # and Chinese characters
-    return min(sorted({*words, *map(" ".join, pairwise(words))}), key=_share, default=None)
-
-
-def _share(word: str) -> float:
-    """Guess in what share of texts a word occurs: that decides only how fast they are read."""
-    if " " in word:
-        return 0.005
-    return 0.3 if word in _FREQUENT_WORDS else 0.01 if word.isascii() else 0.1
-
-
 # Reads the patterns by which answers are classified from the data file beside the code.
 
 AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
@@ -196,21 +30,21 @@ Where = Literal["opening", "brief", "ending", "whole"]
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
 _BETWEEN = re.compile(r" \| |\n")
 _READING = threading.Lock()
+CUES = "answer_cues.json"
+"""The data file with the cues of every expression, by its mark."""
 
 
 class Expression:
     """A line of the data file, compiled when it is first tried: few texts need many of them."""
 
-    def __init__(self, line: str, phrases: _Phrases, *, is_whole: bool = False) -> None:
+    def __init__(self, line: str, phrases: _Phrases) -> None:
         self.line = line
         self._phrases = phrases
-        self._is_whole = is_whole
 
-    @cached_property
-    def cue(self) -> Cue | None:
-        """Words one of which a text must have if the expression is to match."""
-        line = rf"\A{self.line}\Z" if self._is_whole else self.line
-        return cue_of(shape_of(line, self._phrases.shapes))
+    @property
+    def mark(self) -> str:
+        """What it is known by where its cues are kept: it changes with the expression."""
+        return f"{crc32(self._phrases.written_out(self.line).encode()):08x}"
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -234,20 +68,42 @@ class AnswerPattern:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPatterns:
-    """The patterns in the order in which they are tried, and what tells that an answer is given besides."""
+    """The patterns in the order in which they are tried, and what tells that an answer is given besides.
+
+    Most expressions have two cues: words of which a text must have one, the rarest and those that deny. They
+    are kept in a data file, for it takes long to find them (``benchmarks/pattern_cues.py``).
+    """
 
     version: int
     patterns: tuple[AnswerPattern, ...]
     besides: Mapping[str, Expression]
+    phrases: Mapping[str, Sequence[str]]
+    """The expressions that ``{name}`` stands for."""
+    places: Mapping[Expression, int]
+    """To which of the patterns an expression belongs."""
     by_cue: Mapping[str | None, set[Expression]]
+    denials: Mapping[Expression, frozenset[str]]
     of_pairs: frozenset[str]
     """The first words of the cues that are pairs."""
 
     def worth_trying(self, text: str) -> set[Expression]:
-        """Return the expressions whose cue is in a folded text, and those that have none."""
-        words = _CUE_WORD.findall(text)
-        found = {None, *words, *(f"{one} {other}" for one, other in pairwise(words) if one in self.of_pairs)}
-        return set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found])
+        """Return the expressions whose cues are in a folded text, and those that have none."""
+        words, of_pairs, denials = _words_for_cues(text), self.of_pairs, self.denials
+        found = {None, *words, *[f"{one} {other}" for one, other in pairwise(words) if one in of_pairs]}
+        having = set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found])
+        return {each for each in having if each not in denials or not denials[each].isdisjoint(found)}
+
+
+CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
+"""What cues are made of: words, question marks, Chinese characters."""
+_BETWEEN_CUES = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "?"}
+
+
+def _words_for_cues(text: str) -> list[str]:
+    if not text.isascii():
+        return CUE_WORD.findall(text)
+    # The same, and faster.
+    return (text.replace("?", " ? ") if "?" in text else text).translate(_BETWEEN_CUES).split()
 
 
 def answer_patterns() -> AnswerPatterns:
@@ -263,16 +119,24 @@ def _read_patterns() -> AnswerPatterns:
     data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())
     phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
+    places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
+    kept = json.loads(files(__package__).joinpath("data", CUES).read_bytes())
     by_cue: dict[str | None, set[Expression]] = defaultdict(set)
-    for pattern in patterns:
-        for expression in pattern.expressions:
-            for word in expression.cue or (None,):
-                by_cue[word].add(expression)
+    denials: dict[Expression, frozenset[str]] = {}
+    for expression in places:
+        cue, denial = kept.get(expression.mark, (None, None))
+        if denial is not None:
+            denials[expression] = frozenset(denial)
+        for word in (None,) if cue is None else cue:
+            by_cue[word].add(expression)
     return AnswerPatterns(
         data["version"],
         patterns,
         {name: Expression(lines.replace("\n", "|"), phrases) for name, lines in data["besides"].items()},
+        phrases.alternatives,
+        places,
         dict(by_cue),
+        denials,
         frozenset(cue.partition(" ")[0] for cue in by_cue if cue is not None and " " in cue),
     )
 
@@ -287,8 +151,7 @@ def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
     asked = {key: Expression(entry[key], phrases) for key in ("unless_asked", "when_asked") if key in entry}
     lines = entry["any"].splitlines()
     given = {key: value for key, value in entry.items() if key != "any"}
-    is_whole = entry["where"] == "whole"
-    expressions = tuple(Expression(line, phrases, is_whole=is_whole) for line in lines)
+    expressions = tuple(Expression(line, phrases) for line in lines)
     return AnswerPattern(**{**given, **asked}, expressions=expressions)
 
 
@@ -296,18 +159,17 @@ class _Phrases:
     """What ``{name}`` stands for; a phrase may contain those above it."""
 
     def __init__(self, phrases: Mapping[str, str]) -> None:
-        self.shapes: dict[str, Shape] = {}
+        self.alternatives = {name: _BETWEEN.split(phrase) for name, phrase in phrases.items()}
         self._texts: dict[str, str] = {}
-        for name, phrase in phrases.items():
-            alternatives = _BETWEEN.split(phrase)
-            self.shapes[name] = either([shape_of(each, self.shapes) for each in alternatives])
-            self._texts[name] = f"(?:{self._written_out('|'.join(alternatives))})"
+        for name, alternatives in self.alternatives.items():
+            self._texts[name] = f"(?:{self.written_out('|'.join(alternatives))})"
 
     def compiled(self, expression: str) -> re.Pattern[str]:
         """Compile an expression in which a space is any white space."""
-        return re.compile(self._written_out(expression).replace(" ?", r"\s*").replace(" ", r"\s+"))
+        return re.compile(self.written_out(expression).replace(" ?", r"\s*").replace(" ", r"\s+"))
 
-    def _written_out(self, expression: str) -> str:
+    def written_out(self, expression: str) -> str:
+        """Return an expression with the phrases in place of their names."""
         return _PHRASE.sub(lambda match: self._texts[match[1]], expression)
 
 
@@ -503,8 +365,8 @@ def _told(text: str) -> str:
 def _by_patterns(answer: _FoldedAnswer, asked: str) -> tuple[AnswerClass, bool]:
     """Return the class by the first pattern that holds; and whether one did not, since an answer is given."""
     ruled_out: set[AnswerKind] = set()
-    for pattern in answer_patterns().patterns:
-        if pattern.kind in ruled_out or not answer.may_match(pattern):
+    for pattern in answer.patterns():
+        if pattern.kind in ruled_out:
             continue
         found = answer.matches(pattern)
         if not found or not _may_answer(pattern, asked):
@@ -531,6 +393,9 @@ def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
     if pattern.unless_asked is not None and pattern.unless_asked.compiled.search(asked):
         return False
     return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None
+
+
+_NO_TRIAL: frozenset[Expression] = frozenset()
 
 
 class _FoldedAnswer:
@@ -565,10 +430,14 @@ class _FoldedAnswer:
             parts["ending"] = (max(length - _ENDING, 0), length)
         return parts
 
-    def may_match(self, pattern: AnswerPattern) -> bool:
-        """Tell whether the answer has the part where a pattern counts, and words without which it is not."""
-        tried = self._tried.get(pattern.where)
-        return tried is not None and not tried.isdisjoint(pattern.expressions)
+    def patterns(self) -> list[AnswerPattern]:
+        """Return the patterns that may match: the answer has the part where they count, and their words."""
+        known = answer_patterns()
+        numbers = {known.places[each] for tried in self._tried.values() for each in tried}
+        found = [known.patterns[number] for number in sorted(numbers)]
+        return [
+            each for each in found if not self._tried.get(each.where, _NO_TRIAL).isdisjoint(each.expressions)
+        ]
 
     def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
         """Find a pattern that may match where it counts, in the order of the text."""
