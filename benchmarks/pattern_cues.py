@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from math import fsum
 from pathlib import Path
 
 from rag_evaluation_framework.judging import answer_classes
@@ -174,7 +175,7 @@ class CueFinder:
     def _rarer(self, one: Cue | None, other: Cue | None) -> Cue | None:
         if one is None or other is None:
             return one or other
-        return min(one, other, key=lambda cue: sum(map(self._share, cue)))
+        return min(one, other, key=lambda cue: fsum(map(self._share, cue)))
 
     def _rarest_word(self, text: str) -> Cue | None:
         words = [word for word in map(self._rarest_whole_word, text.split(_ANY)) if word is not None]

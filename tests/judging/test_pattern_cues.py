@@ -12,8 +12,8 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
-
 from benchmarks.pattern_cues import KEPT, found_cues
+
 from rag_evaluation_framework.judging.answer_classes import AnswerPattern, answer_patterns
 
 PARTS = re.compile(r"\\.|\[(?:[^]\\]|\\.)+\]|\(\?<?[=!]|[()]|[^\\()\[]+")
