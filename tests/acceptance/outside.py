@@ -41,7 +41,7 @@ Argument = str | Path
 _NAMES = (
     "faithfulness hallucination hallucination_rate factual_consistency answer_correctness noise_sensitivity"
     " claim_precision claim_recall claim_f1 claim_hallucination self_knowledge context_utilization"
-    " context_precision context_recall grounded_fraction unsupported_tokens"
+    " context_precision context_recall context_claim_recall grounded_fraction unsupported_tokens"
     " citation_recall citation_precision citation_f1 citation_completeness citation_correctness"
     " overall_citation_accuracy"
 )

@@ -12,7 +12,7 @@ import pytest
 from fault_agent import RunningServer
 from shaped_agents import ANSWER, CONTEXT, shaped_agent
 
-from command_lines import rag_eval_ended
+from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import HttpAgent, Response, Sample, Turn
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.files import yaml_documents
@@ -227,10 +227,17 @@ def test_a_refusal_that_no_shape_would_change_ends_the_probe(server: RunningServ
     assert "link-local or metadata address" in done.stderr
 
 
-def test_what_is_written_is_never_written_over(tmp_path: Path, server: RunningServer) -> None:
+def test_a_manifest_that_exists_is_replaced_only_when_asked(tmp_path: Path, server: RunningServer) -> None:
     (tmp_path / "agent.yaml").write_text("mine")
     done = rag_eval_ended("probe", server.url, "--write", "agent.yaml", folder=tmp_path)
     assert (done.returncode, (tmp_path / "agent.yaml").read_text()) == (2, "mine")
+    assert done.stderr == "rag-eval: agent.yaml exists; give --force to replace it, or another name\n"
+    done = rag_eval_ended("probe", server.url, folder=tmp_path)
+    (following,) = commands_next(done.stdout)
+    assert following[-1] == "agent-2.yaml"
+    done = rag_eval_ended("probe", server.url, "--write", "agent.yaml", "--force", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "spec:" in (tmp_path / "agent.yaml").read_text()
 
 
 def test_a_missing_variable_of_a_body_is_named_with_its_place(tmp_path: Path) -> None:

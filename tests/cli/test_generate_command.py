@@ -14,7 +14,7 @@ from chat_server import failing, running_chat
 from langsmith_server import KEY, running_langsmith
 
 from cases import tables_beside
-from command_lines import rag_eval_ended
+from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import read_dataset
 from rag_evaluation_framework.reports import overviews
 from rag_evaluation_framework.synthesis.drafts import Drafts
@@ -277,3 +277,21 @@ def test_question_that_words_do_not_find_is_flagged_counted_and_dropped_only_on_
     assert [sample.metadata["flags"] for sample in samples] == [["passage-not-found"]] * 3
     assert "3 passage-not-found" in dropped.stderr
     assert (both.returncode, "--drop-flagged" in both.stderr) == (2, True)
+
+
+def test_one_document_is_taken_like_a_folder_that_holds_it(documents: Path, tmp_path: Path) -> None:
+    made = generate("documents/dock-1.md", folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    dataset = read_dataset(tmp_path / "questions.eval.json")
+    assert {span.file for sample in dataset.samples for span in sample.relevant_spans} == {"dock-1.md"}
+    (following,) = commands_next(made.stdout)
+    assert following[:2] == ["retrieval", "documents/dock-1.md"]
+    compared = rag_eval_ended(*following, "--chunker", "sentence", "--retriever", "bm25", folder=tmp_path)
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_a_file_of_another_kind_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "map.png").write_bytes(b"\x89PNG")
+    told = generate("map.png", folder=tmp_path)
+    assert told.returncode == 2
+    assert "map.png: expected a document (.md, .markdown, .txt" in told.stderr

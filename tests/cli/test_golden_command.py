@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from chat_server import running_chat
 from fault_agent import RunningServer
 
 from command_lines import Command
+from rag_evaluation_framework import load
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
@@ -161,7 +163,7 @@ def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path)
 
 @pytest.mark.parametrize("options", [(), ("--threshold", "turn_correctness>=0")])
 def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
-    golden: Command, project: Path, options: tuple[str, ...]
+    golden: Command, project: Path, to_the_end: Command, options: tuple[str, ...]
 ) -> None:
     reports = ("--junit", "j.xml", "--markdown", "m.md")
     text = golden("--target", ASSISTANT, "--split", "multiturn", *options, *reports).out
@@ -176,6 +178,12 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
         assert "why       retrieved, not used: " in text
         assert "turn 1" not in text  # which is right
         assert "| retrieved, not used: " in markdown
+    shown = to_the_end(main, "show", "--failed").out
+    told = "2 answers are wrong, though no threshold says so: " if options else text.partition("\n")[0]
+    assert f"1: {told}" in shown.splitlines()[0]
+    assert re.findall("^session_00.", shown, re.MULTILINE) == ["session_001", "session_002"]
+    failed = [row.id for row in load(*(project / "runs").iterdir()).failed()]
+    assert failed == ([] if options else ["session_001", "session_002"])
     suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "0" if options else "2")
     outputs = [case.findtext("system-out") or "" for case in suite.findall("testcase")]

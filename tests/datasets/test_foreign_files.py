@@ -19,6 +19,7 @@ import pytest
 from recorded_servers import PACKAGES
 
 from cases import tables_beside
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import InputError, Sample, UsageError, convert, evaluate, read_dataset
 from rag_evaluation_framework.datasets.dialect import RecordDialect, has_content_id
 from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
@@ -260,6 +261,28 @@ def test_what_promptfoo_has_no_place_for_in_a_table_is_named(tmp_path: Path) -> 
         "[0].metadata.rank",
     ]
     assert not (tmp_path / "other.csv").exists()
+
+
+def test_someone_from_ragas_is_led_from_its_context_recall_to_ours(tmp_path: Path) -> None:
+    row = {"user_input": "Who runs it?", "response": "Anna.", "retrieved_contexts": ["Anna runs the office."]}
+    rows = [{**row, "reference": "Anna runs the office."}, {**row, "user_input": "Who?"}]
+    (tmp_path / "ragas.json").write_text(json.dumps(rows))  # in one line
+    (tmp_path / "asked.json").write_text(json.dumps([{"user_input": "Who?", "reference": "Anna."}]))
+
+    def score(name: str, *options: str) -> subprocess.CompletedProcess[str]:
+        return rag_eval_ended("score", name, *options, folder=tmp_path)
+
+    refused = score("ragas.json", "-m", "context_recall")
+    assert refused.returncode == 2
+    assert "got none in 2 of 2: sample 1, sample 2;" in refused.stderr
+    (ours,) = re.findall(r"-m (\w+)$", refused.stderr, re.MULTILINE)
+    refused = score("ragas.json", "-m", ours)
+    told = f"a reference answer in every sample, which {ours} needs, got none in 1 of 2: sample 2; "
+    assert f"{told}--allow-missing scores the others\n" in refused.stderr
+    scored = score("ragas.json", "-m", ours, "--allow-missing", "--json")
+    assert json.loads(scored.stdout)["metrics"][ours] == 1.0
+    refused = score("asked.json", "-m", "token_f1")
+    assert "  rag-eval evaluate asked.json --url URL" in refused.stderr
 
 
 def read_by(tool: str, path: Path) -> Any:

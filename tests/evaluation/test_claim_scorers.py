@@ -112,6 +112,7 @@ UNTOLD = "no contexts: neither the system nor the dataset gave any"
     ("name", "value", "reason"),
     [
         ("context_recall", 0.0, None),
+        ("context_claim_recall", 0.0, None),
         # Nothing supports what is said; the words of the question are still known.
         ("faithfulness", 0.0, None),
         ("hallucination", 1.0, None),
@@ -121,7 +122,7 @@ UNTOLD = "no contexts: neither the system nor the dataset gave any"
         # Without contexts there are none to put in order, and none that could mislead.
         ("context_precision", None, "nothing was retrieved"),
         ("noise_sensitivity", None, "nothing was retrieved"),
-        ("context_utilization", None, "nothing was retrieved"),
+        ("context_utilization", None, "no value where the contexts hold no claim of the reference"),
     ],
 )
 def test_a_system_that_says_it_retrieved_nothing_recalls_nothing(

@@ -15,6 +15,7 @@ from rag_evaluation_framework.metrics.claims import (
     claim_hallucination,
     claim_precision,
     claim_recall,
+    context_claim_recall,
     context_precision,
     context_recall,
     context_utilization,
@@ -62,6 +63,7 @@ FLAGS = st.lists(st.booleans(), max_size=12)
         (noise_sensitivity, ([T, F, F], [T, T, F]), 1 / 3),
         (noise_sensitivity, ([T, T, F], [T, T, T]), 1 / 3),  # what is right misled nobody
         (context_recall, ([T, T, F],), 2 / 3),
+        (context_claim_recall, ([T, F, F, T],), 2 / 4),  # 2 of 4 claims of the reference came
         # three nuggets held in full, in part and not at all; the first and the last are vital
         (nugget_recall, ([1, 0.5, 0],), 1.5 / 3),
         (nugget_recall_strict, ([1, 0.5, 0],), 1 / 3),
@@ -95,6 +97,7 @@ def test_a_share_of_claims_is_what_can_be_counted_by_hand(
         (noise_sensitivity, ([], [])),
         (context_precision, ([],)),
         (context_recall, ([],)),
+        (context_claim_recall, ([],)),
         (grounded_fraction, (0, 0)),
         (unsupported_tokens, (0, 0)),
         (nugget_recall, ([],)),

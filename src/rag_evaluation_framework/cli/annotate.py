@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.cli.options import EXISTING_FOLDER, GLOB, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
@@ -63,7 +63,7 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
 @SEED
 @click.option(
     "--corpus",
-    type=EXISTING_FOLDER,
+    type=DOCUMENTS,
     metavar="FOLDER",
     help="Documents in which to mark.  [default: those that the dataset or the run holds]",
 )

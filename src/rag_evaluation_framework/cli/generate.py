@@ -17,7 +17,7 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     ASK_DAMAGED,
     BASE_URL,
-    EXISTING_FOLDER,
+    DOCUMENTS,
     FILE,
     GLOB,
     KEY_ENV,
@@ -31,7 +31,7 @@ from rag_evaluation_framework.cli.options import (
     new_screen,
     show,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ _COMMON = (
 
 
 @click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("corpus", type=EXISTING_FOLDER)
+@click.argument("corpus", type=DOCUMENTS)
 @click.option(
     "-o",
     "--output",
@@ -173,7 +173,7 @@ _COMMON = (
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Make questions about the documents in the folder CORPUS, with the exact passages that answer them.
+    """Make questions about the documents in CORPUS, a folder or one file, with the passages that answer them.
 
     With --model a language model writes them, and an interrupted run can be resumed. Without one, rules make
     them from the documents' own sentences, lists and headings (extractive): free, offline and the same each
@@ -389,15 +389,6 @@ def _nothing_made(drafts: Drafts, documents: int) -> str:
         f"{why}; nothing is written.\n"
         "  Have a model write them: --model NAME. Or write your own as CSV: question,relevant_documents"
     )
-
-
-def check_free(output: Path, *, force: bool) -> None:
-    """Refuse a file that exists, unless it may be replaced, and a folder that cannot be written into."""
-    from rag_evaluation_framework.evaluation.preflight import check_writable
-
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists; give --force to replace it")
-    check_writable([output.parent])
 
 
 def _capped(given: dict[str, Any], run: RunFolder | None) -> Spending | None:

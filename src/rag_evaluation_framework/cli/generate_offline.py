@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.generate import check_free, opened_model
+from rag_evaluation_framework.cli.generate import opened_model
 from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
     BASE_URL,
     CONTEXT,
+    DOCUMENTS,
     EXISTING_FILE,
-    EXISTING_FOLDER,
     FILE,
     KEY_ENV,
     SEED,
     concurrency,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Examples:
 
 
 @click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=CONTEXT)
-@click.argument("corpus", type=EXISTING_FOLDER, required=False)
+@click.argument("corpus", type=DOCUMENTS, required=False)
 @click.option(
     "--config",
     type=EXISTING_FILE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, EXISTING_FOLDER, new_screen, show
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, DOCUMENTS, new_screen, show
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelOutageError, UsageError, counted
 from rag_evaluation_framework.startup import dataclass, replace
@@ -83,9 +83,7 @@ class _Begun:
     help="Header to send to the agent; ${NAME} is an environment variable. May be repeated.",
 )
 @ALLOW_HOST
-@click.option(
-    "--docs", type=EXISTING_FOLDER, metavar="FOLDER", help="Documents to make the first questions from."
-)
+@click.option("--docs", type=DOCUMENTS, metavar="FOLDER", help="Documents to make the first questions from.")
 @click.option(
     "--ci",
     type=click.Choice(["github", "gitlab", "none"]),

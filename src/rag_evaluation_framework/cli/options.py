@@ -42,6 +42,8 @@ def completed_as_file(_: click.Context, __: click.Parameter, incomplete: str) ->
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+DOCUMENTS = click.Path(exists=True, path_type=Path)
+"""A folder of documents, or one document."""
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -414,7 +416,7 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--corpus",
-        type=EXISTING_FOLDER,
+        type=DOCUMENTS,
         metavar="DIR",
         help="Folder of the documents that answers cite.  [default: the dataset's own documents]",
     ),

@@ -11,7 +11,16 @@ import click
 from rag_evaluation_framework.cli.options import new_screen, show
 from rag_evaluation_framework.errors import Issue, UsageError, counted
 
-__all__ = ["MAP", "Mapped", "new_screen", "print_json", "print_warnings", "show", "tell_reading"]
+__all__ = [
+    "MAP",
+    "Mapped",
+    "check_free",
+    "new_screen",
+    "print_json",
+    "print_warnings",
+    "show",
+    "tell_reading",
+]
 
 Mapped = tuple[str, str]
 
@@ -90,3 +99,12 @@ def print_warnings(warnings: Sequence[Issue]) -> None:
     if len(warnings) > _SHOWN:
         more = counted(len(warnings) - _SHOWN, "more warning")
         click.echo(f"rag-eval: {more}: rag-eval validate shows them all", err=True)
+
+
+def check_free(output: Path, *, force: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced, and a folder that cannot be written into."""
+    from rag_evaluation_framework.evaluation.preflight import check_writable
+
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists; give --force to replace it, or another name")
+    check_writable([output.parent])

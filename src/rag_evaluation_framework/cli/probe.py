@@ -13,7 +13,7 @@ import click
 
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, new_screen, show
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
 
@@ -93,8 +93,9 @@ _COMMON = (
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a manifest that asks the agent so, e.g. agent.yaml; a file that exists is not touched.",
+    help="Write a manifest that asks the agent so, e.g. agent.yaml; a file that exists is kept.",
 )
+@click.option("--force", is_flag=True, help="With --write: replace FILE if it exists.")
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -104,13 +105,13 @@ def command(context: click.Context, /, **given: Any) -> None:
     status, the time, the answer, contexts, citations and token counts with the field each was found in, and
     what to try where something was not found. Exit code 3 when there is no answer.
     """
-    from rag_evaluation_framework.files.atomic import exists_already
-
     if (given["address"] is None) == (given["url"] is None):
         raise UsageError(f"expected one URL, got {'none' if given['url'] is None else 'two'}")
     url = (given["address"] or given["url"]).strip()
-    if given["write"] is not None and given["write"].exists():
-        raise exists_already(given["write"])
+    if given["force"] and given["write"] is None:
+        raise UsageError("--force: expected with --write FILE, which it replaces")
+    if given["write"] is not None:
+        check_free(given["write"], force=given["force"])
     outcome, lines = probed(url, given)
     if lines is not None and given["write"] is not None:
         _write(given["write"], lines, outcome, given["message"])
@@ -217,7 +218,7 @@ def _write(path: Path, api: dict[str, Any], outcome: Probe, question: str) -> No
         questions.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomically(questions, json.dumps({"user_input": question}, ensure_ascii=False) + "\n")
     manifest = {"spec": {"evaluation": {"datasets": [dataset]}, "api": api}}
-    write_text_atomically(path, encode(manifest), overwrite=False)
+    write_text_atomically(path, encode(manifest))
 
 
 # What is shown.
@@ -297,10 +298,9 @@ def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
         screen.gap()
         if file is not None:
             screen.say(f"wrote {file}")
-        address = shown_address(url)
-        screen.steps(
-            [(f"rag-eval evaluate {file}" if file else f"rag-eval probe {address} --write agent.yaml", "")]
-        )
+        free = "agent-2.yaml" if Path("agent.yaml").exists() else "agent.yaml"
+        written = f"rag-eval probe {shown_address(url)} --write {free}"
+        screen.steps([(f"rag-eval evaluate {file}" if file else written, "")])
     show(screen)
 
 

@@ -354,15 +354,15 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     from dataclasses import replace
 
     from rag_evaluation_framework.datasets.recognition import recognise, with_annotated_truth
-    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.records.documents import Corpus, is_document
 
     path, questions = Path(asked["corpus"]), asked.get("dataset")
     if not path.exists():
-        raise UsageError(f"corpus: expected a folder of documents or a dataset, got nothing at {path}")
+        raise UsageError(f"corpus: expected documents or a dataset, got nothing at {path}")
     try:
         dialect = recognise(path)
     except InputError:
-        if path.is_file():
+        if path.is_file() and not is_document(path.name):
             raise
         if questions is None and QUESTIONS.is_file():
             questions = QUESTIONS

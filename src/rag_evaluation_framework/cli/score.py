@@ -11,6 +11,7 @@ import click
 from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
+    ALLOW_MISSING,
     AS_JSON,
     DETAILS,
     DIALECT,
@@ -100,6 +101,7 @@ _COMMON = (
 @SEED
 @WORKERS
 @NO_BLAME
+@ALLOW_MISSING
 @DETAILS
 @AS_JSON
 @scoring_options
@@ -196,6 +198,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
         options=Options(
+            allow_missing=given["allow_missing"],
             format=given["format_"],
             traces=_traces_of(given),
             workers=given["workers"],

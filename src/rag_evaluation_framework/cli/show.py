@@ -86,13 +86,14 @@ def command(
     elif worst is not None:
         title, rows = _worst(evaluation, worst, metric)
     else:
-        title, rows = _wrong(evaluation, metric, missed=missed, failed=failed)
+        title, rows = _wrong(evaluation, metric, missed=missed, failed=failed, sliced=of_slice is not None)
     rows = [each for each in rows if of_slice is None or of_slice in set(_traits(each[1]))]
     if as_json:
         ids = {row.id for _, row in rows}
         print_json([each for each in evaluation_document(evaluation)["samples"] if each["id"] in ids])
         return
-    _show(evaluation, title.format(_counted(len(rows), evaluation)), rows, everything=everything)
+    title = title.format(_counted(len(rows), evaluation), _counted(len(rows), evaluation, "is", "are"))
+    _show(evaluation, title, rows, everything=everything)
 
 
 def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
@@ -105,34 +106,39 @@ def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
     return find_evaluation(run, runs_directory=runs_dir)
 
 
-def _counted(number: int, evaluation: Evaluation) -> str:
+def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:
     from rag_evaluation_framework.reports.screen import part_of
 
     asked = evaluation.counts.total
     if evaluation.kind == "systems":
         asked = next(iter(evaluation.parts.values())).counts.total
-    return part_of(number, asked, "question" if evaluation.kind == "systems" else "answer")
+    return part_of(number, asked, "question" if evaluation.kind == "systems" else "answer", *verbs)
 
 
 def _wrong(
-    evaluation: Evaluation, metric: str | None, *, missed: bool, failed: bool
+    evaluation: Evaluation, metric: str | None, *, missed: bool, failed: bool, sliced: bool
 ) -> tuple[str, list[tuple[str, Row]]]:
     """Return the answers that do not pass or are wrong; of an evaluation where all are right, the worst."""
     from rag_evaluation_framework.reports.cases import rows_of_runs
+    from rag_evaluation_framework.reports.verdict_lines import sentence, wrong_though_passing
 
     rows = list(rows_of_runs(evaluation))
     if missed:
         found = [each for each in rows if _is_missed(each[1])]
         return "{0} lacked text that was needed and did not come", found
     found = [each for each in rows if each[1].is_failing]
+    wrong = [each for each in rows if each[1].is_at_fault]
     if metric is not None:
         found = [each for each in found if any(miss.startswith(f"{metric} ") for miss in each[1].misses)]
         return f"{{0}} failed by {metric}", found
-    if found:
+    if evaluation.is_gated and found:
         return "{0} failed", found
-    found = [each for each in rows if each[1].is_at_fault]
-    if found or failed:
-        return "{0} wrong", found
+    if not evaluation.is_gated:
+        wrong = [each for each in rows if each[1].is_failing or each[1].is_at_fault]
+    if wrong or failed:
+        # What the run's own screen says of them, word for word; a slice has its own count.
+        said = wrong_though_passing(evaluation) or sentence(evaluation)
+        return ("{1} wrong" if sliced else said.replace("{", "{{").replace("}", "}}")), wrong
     return _worst(evaluation, _USUAL_WORST, metric)
 
 
@@ -157,7 +163,7 @@ def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]
     called: dict[str, list[tuple[str, Row]]] = {}
     for each in rows:
         line = sample_name(each[1])
-        for name in dict.fromkeys((each[1].id, line, line.removeprefix("line "))):
+        for name in dict.fromkeys((each[1].id, line, line.removeprefix("line ").removeprefix("sample "))):
             called.setdefault(name, []).append(each)
     for name in names:
         if name not in called:
@@ -209,7 +215,7 @@ def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, ev
 
     screen = new_screen()
     if title:
-        screen.say(f"{evaluation.head.run_id}: {title}")
+        screen.say(f"{evaluation.head.run_id}: {title}", hang=2)
     thresholds = {name: part.thresholds for name, part in evaluation.named_runs.items()}
     is_sweep = evaluation.kind == "systems"  # in which only the best combination is shown
     named = [(row.id, row) for _, row in rows] if is_sweep else named_rows(evaluation, rows)

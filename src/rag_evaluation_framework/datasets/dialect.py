@@ -537,7 +537,7 @@ class RecordDialect:
                 problems.add(placed.place(Issue("duplicate-id", "each sample id once", f"{id_!r} again")))
                 continue
             seen.add(id_)
-            yield replace(sample, id=id_, origin=Origin(self.name, str(path), placed.line))
+            yield replace(sample, id=id_, origin=Origin(self.name, str(path), placed.line, placed.number))
         problems.raise_if_any()
 
     def write(self, dataset: Dataset, path: Path) -> None:

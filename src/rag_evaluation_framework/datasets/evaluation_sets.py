@@ -306,9 +306,13 @@ def _decoded(document: DocumentFile) -> Dataset:
     value = document.value
     places = [f"queries[{index}]" for index in range(len(value["queries"]))]
     lines = document.lines_of(places)
+    shared = len(set(lines.values())) < len(lines)
     samples = tuple(
-        replace(_QUERY.sample(query), origin=Origin(KIND, document.file, lines[place]))
-        for place, query in zip(places, value["queries"], strict=True)
+        replace(
+            _QUERY.sample(query),
+            origin=Origin(KIND, document.file, lines[place], number if shared else None),
+        )
+        for number, (place, query) in enumerate(zip(places, value["queries"], strict=True), 1)
     )
     # A container that is there but empty says nothing to a dataset, and is yet to be written back.
     extra = {

@@ -51,9 +51,11 @@ def _within(placed: PlacedRecord, *paths: str) -> Iterator[PlacedRecord]:
             names = [f"{path}[{index}]" for index in range(len(rows))]
             lines = lines_of(placed.text, names) if placed.text is not None else {}
             first = (placed.line or 1) - 1
-            for name, row in zip(names, rows, strict=True):
-                line = lines.get(name)
-                yield PlacedRecord(row, placed.line if line is None else first + line, placed.within + name)
+            is_shared = len(set(lines.values())) < len(rows)
+            for number, (name, row) in enumerate(zip(names, rows, strict=True), 1):
+                found = lines.get(name)
+                line = placed.line if found is None else first + found
+                yield PlacedRecord(row, line, placed.within + name, number=number if is_shared else None)
             return
     yield placed
 

@@ -48,7 +48,8 @@ _scanner = json.JSONDecoder()
 class PlacedRecord:
     """A record and where it stands. ``text``, where there is one, lets an issue find its own line.
 
-    ``took`` is what a log says beside the record of the answer's tokens, cost and time.
+    ``took`` is what a log says beside the record of the answer's tokens, cost and time. ``number`` counts the
+    records of an array from 1, where several stand on one line.
     """
 
     value: Any
@@ -56,6 +57,7 @@ class PlacedRecord:
     within: str = ""
     text: str | None = None
     took: tuple[Usage | None, float | None] | None = None
+    number: int | None = None
 
     def place(self, issue: Issue) -> Issue:
         """Return the issue with its line and its path from the beginning of the file."""
@@ -168,17 +170,20 @@ def _document_records(
             on_error(error)
             return
     is_array = text.startswith("[", _after_space(text, 0))
-    line, position = 1, 0
-    for index, (start, end) in enumerate(pieces):
-        line += text.count("\n", position, start)
+    lines, position = [1], 0
+    for start, _ in pieces:
+        lines.append(lines[-1] + text.count("\n", position, start))
         position = start
+    is_shared = len(set(lines[1:])) < len(pieces)
+    for index, ((start, end), line) in enumerate(zip(pieces, lines[1:], strict=True)):
         within = f"[{index}]" if is_array else ""
         try:
             value = strict_json.decode(text[start:end], file=file, line=line)
         except InputError as error:
             on_error(error.located(within=within))
         else:
-            yield PlacedRecord(value, line, within, text[start:end])
+            number = index + 1 if is_shared else None
+            yield PlacedRecord(value, line, within, text[start:end], number=number)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

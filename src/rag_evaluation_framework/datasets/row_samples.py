@@ -63,7 +63,7 @@ def samples_of(
     seen: dict[str, int | None] = {}
     for each in placed:
         try:
-            sample = reader.sample(each.value, Origin(ROWS, file, each.line))
+            sample = reader.sample(each.value, Origin(ROWS, file, each.line, each.number))
         except InputError as error:
             problems.extend(error.issues, place=each.place)
             continue

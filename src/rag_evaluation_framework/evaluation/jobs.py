@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -398,9 +399,10 @@ def _check_recorded(plan: Plan) -> bool:
             if asks_retrieval and any(map(holds_retrieval, dataset.selection())):
                 is_retrieval = True
                 continue
+            file = "FILE" if dataset.entry.path is None else quote(str(dataset.entry.path))
             raise UsageError(
                 f"dataset {dataset.name}: no row holds an answer. Ask your system for them:\n"
-                "  rag-eval evaluate FILE --url URL (or --target module:function); "
+                f"  rag-eval evaluate {file} --url URL (or --target module:function); "
                 "in Python, target=…"
             )
     return is_retrieval

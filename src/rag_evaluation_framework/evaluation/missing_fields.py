@@ -11,11 +11,11 @@ from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.responses import is_conversation
-from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
+from rag_evaluation_framework.records.samples import MADE_ID, Entities, Milestones, Refusal, Relation, Sample
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
-_WANTED = {LOCATED: f"{LOCATED} found once in its file,"}
+_WANTED = {LOCATED: f"{LOCATED} found once in its file,", "reference": "a reference answer"}
 _LISTED_RANGES = 12
 _LISTED_IDS = 5
 _RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
@@ -46,6 +46,7 @@ class MissingFields:
         self._seen = 0
         self._last_line = 0
         self._has_lines = True
+        self._referenced = False
 
     def look_at(self, sample: Sample) -> None:
         """Take note of what a sample lacks."""
@@ -53,9 +54,11 @@ class MissingFields:
         line = sample.origin.line if sample.origin and sample.origin.line is not None else self._seen
         self._has_lines = self._has_lines and line > self._last_line
         self._last_line = line
+        self._referenced = self._referenced or bool((sample.reference or "").strip())
+        name = sample.name if sample.id.startswith(MADE_ID) else sample.id
         for need, lacking in self._lacking.items():
             if lacks(sample, need, located=self._located):
-                lacking.add(line, sample.id)
+                lacking.add(line, name)
 
     def issues(self) -> list[Issue]:
         """Return one issue for each field that a sample lacks."""
@@ -85,6 +88,8 @@ class MissingFields:
     def _way_out(self, need: str) -> str:
         if need == "contexts":
             return "; --allow-missing scores by the contexts that the system returns"
+        if need == "reference_contexts" and self._referenced and self._metrics[need] == ["context_recall"]:
+            return "; what the reference says is looked for in the contexts by -m context_claim_recall"
         some_have_it = self._lacking[need].count < self._seen
         why = "; rag-eval validate says why" if need == LOCATED else ""
         return f"{why}; --allow-missing scores the others" if some_have_it else why

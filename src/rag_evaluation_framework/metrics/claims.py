@@ -247,6 +247,20 @@ def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
     return sum(truth_by_contexts) / len(truth_by_contexts) if truth_by_contexts else None
 
 
+@metric("context_claim_recall", reads=CLAIMS, shows=("reference_by_contexts",))
+def context_claim_recall(reference_by_contexts: Sequence[bool]) -> float | None:
+    """What share of the reference's claims stands in the contexts.
+
+    Formula: claims of the reference that the contexts support / claims of the reference.
+
+    Empty: no value for a reference that claims nothing, nor where no contexts are known; such a sample is
+    skipped. For a system that reports an empty list of contexts it is 0.
+
+    Source: ragas, where it is called context recall; Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return share(reference_by_contexts)
+
+
 # Answers word by word: which content words and numbers stand in the contexts or the question.
 
 

@@ -402,7 +402,9 @@ def _parsed(text: str) -> BoundMetric:
 # What other tools call a thing, as compared: without case, marks and "metric"; and what comes nearest here.
 _ELSEWHERE = {
     "factualcorrectness": "claim_f1",
-    "contextualrecall": "context_recall",
+    "contextualrecall": "context_claim_recall",
+    "llmcontextrecall": "context_claim_recall",
+    "nonllmcontextrecall": "context_recall",
     "contextualprecision": "context_precision",
     "contextualrelevancy": "context_precision",
     "contextrelevance": "context_precision",

@@ -224,7 +224,12 @@ CLAIMS = View(
             asks=("by_reference", "reference_by_answer"),
             counts_empty=True,
         ),
-        _by_support("reference_by_contexts", ("contexts", "reference"), "which of them the contexts support"),
+        _by_support(
+            "reference_by_contexts",
+            ("contexts", "reference"),
+            "which of them the contexts support",
+            counts_nothing=True,
+        ),
         _by_support("useful_contexts", ("contexts",), "which contexts support a claim that is sought"),
         _by_support(
             "truth_by_contexts",

@@ -152,13 +152,18 @@ class Corpus:
         taken out of them; a PDF's pages are in its metadata, as start and end in the text. Files that are
         not UTF-8 are all named in one error; a folder without a matching file is an error too, and so is a
         pattern that leads out of the folder. What is left out is in ``metadata["skipped"]``, with the reason.
+        One file instead of a folder is read like a folder that holds nothing else, whatever the pattern.
         """
         folder = Path(folder_path)
-        if not folder.is_dir():
-            raise invalid("folder_path", "an existing folder", str(folder_path), code="missing-folder")
+        if folder.is_file():
+            paths, glob_pattern = {folder.name: folder}, None
+        elif folder.is_dir():
+            paths = _matching(folder, "**/*" if glob_pattern is None else glob_pattern)
+        else:
+            expected = "an existing folder, or a document"
+            raise invalid("folder_path", expected, str(folder_path), code="missing-folder")
         documents: list[Document] = []
         issues: list[Issue] = []
-        paths = _matching(folder, "**/*" if glob_pattern is None else glob_pattern)
         skipped: dict[str, str] = {}
         for name in sorted(paths):
             if glob_pattern is None and (reason := _unreadable(name)) is not None:
@@ -178,7 +183,10 @@ class Corpus:
             raise MissingExtraError("reading PDF files", "pdf")
         if not documents:
             kinds = f"a document ({', '.join(READABLE)})"
-            raise InputError([Issue("empty-corpus", kinds, "none", file=str(folder_path))])
+            found = "none" if folder.is_dir() else "a file of another kind"
+            raise InputError([Issue("empty-corpus", kinds, found, file=str(folder_path))])
+        if folder.is_file():
+            return cls(documents, {"file": str(folder_path)})
         metadata: dict[str, Any] = {"folder": str(folder_path), "glob_pattern": glob_pattern}
         return cls(documents, {**metadata, "skipped": skipped} if skipped else metadata)
 
@@ -228,10 +236,14 @@ def _unreadable(name: str) -> str | None:
     """Return why a file is no document, where nobody says which are: "" for one that hides."""
     if any(part.startswith(".") for part in PurePosixPath(name).parts):
         return ""
-    kind = PurePosixPath(plain_name(name)).suffix
-    if kind not in READABLE:
+    if not is_document(name):
         return "not Markdown, text, HTML or PDF"
-    return _PDF_UNREAD if kind == ".pdf" and find_spec("pypdf") is None else None
+    return _PDF_UNREAD if plain_name(name).endswith(".pdf") and find_spec("pypdf") is None else None
+
+
+def is_document(name: str) -> bool:
+    """Tell whether a file of this name is of a kind whose text can be read."""
+    return PurePosixPath(plain_name(name)).suffix in READABLE
 
 
 _PDF_UNREAD = "for PDF, pip install 'rag-evaluation-framework[pdf]'"

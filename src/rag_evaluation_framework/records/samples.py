@@ -150,11 +150,15 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a sample was read: its dialect, file and line, so that it can be written back and named."""
+    """Where a sample was read: its dialect, file and line, so that it can be written back and named.
+
+    ``number`` counts the samples of the file from 1, where several stand on one line.
+    """
 
     dialect: str
     file: str | None = None
     line: int | None = None
+    number: int | None = None
 
 
 _SHOWN_TURNS = _SHOWN_CONTEXTS = 5
@@ -205,12 +209,18 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """What the sample is called: the line of its file, counted from 1, or its id; a row by its own id."""
+        """What the sample is called: the line of its file, counted from 1, or its id; a row by its own id.
+
+        Samples that share a line are called by their ids too, else by their numbers: ``sample 3``.
+        """
         origin = self.origin
         if origin is None or origin.line is None:
             return self.id
-        if origin.dialect == ROWS and not self.id.startswith(MADE_ID):
+        has_own_id = not self.id.startswith(MADE_ID)
+        if has_own_id and (origin.dialect == ROWS or origin.number is not None):
             return self.id
+        if origin.number is not None:
+            return f"sample {origin.number}"
         return f"row {origin.line}" if origin.file is None else f"line {origin.line}"
 
     def __repr__(self) -> str:

@@ -317,7 +317,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         others = f"the other {number_word(more)}, with their contexts" if more > 0 else "with their contexts"
         yield f"rag-eval show {run}{runs_option}", others
         yield f"rag-eval report {run}{runs_option}", "all of it as one page"
-    elif verdict.word == "no gate" and shortcomings(evaluation).wrong:
+    elif verdict.word == "no gate" and (shortcomings(evaluation).wrong or shortcomings(evaluation).failing):
         yield f"rag-eval show {run} --failed{runs_option}", "each with what was retrieved"
 
 

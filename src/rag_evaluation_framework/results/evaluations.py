@@ -373,9 +373,14 @@ class Evaluation:
             for kind, values in groups.items()
         }
 
+    @property
+    def is_gated(self) -> bool:
+        """Whether a gate says which answers fail."""
+        return self.verdict is not None and self.verdict.enabled
+
     def failed(self) -> list[Row]:
-        """Return the rows that do not pass, or have an error."""
-        return [row for row in self.rows if row.is_failing]
+        """Return the rows that do not pass or have an error; without a gate, also those that are wrong."""
+        return [row for row in self.rows if row.is_failing or (row.is_at_fault and not self.is_gated)]
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
         """Return the n rows with the least favourable score of a metric, by default of the first there is."""
