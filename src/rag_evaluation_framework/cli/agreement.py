@@ -55,10 +55,10 @@ def command(
 ) -> None:
     """Show how well the annotators of a dataset agree, on what, and who disagrees where.
 
-    Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target),
-    cited documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more),
-    scores by interval alpha. Several files are read as one; of a folder, all .gt.json and .gt.yaml below it.
-    Without any, those that a project keeps of its annotators.
+    Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target), cited
+    documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more), scores by
+    interval alpha. Several files are read as one; for a folder, all .gt.json and .gt.yaml below it. Without
+    any, the annotations kept in the project.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations

@@ -25,7 +25,7 @@ Examples:
   rag-eval annotate eval_run_20261115_001              what a run answered
   rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
   rag-eval annotate eval_run_20261115_001 --blind --no-open
-  rag-eval annotate eval_run_20261115_001 --draw 100   drawn to tell of all
+  rag-eval annotate eval_run_20261115_001 --draw 100   drawn for the mean
   rag-eval calibrate eval_run_20261115_001             do its metrics agree?"""
 
 
@@ -50,14 +50,14 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
 @click.option(
     "--blind",
     is_flag=True,
-    help="Show neither what others annotated nor what the metrics say before an item is done.",
+    help="Hide other people's annotations and the metrics until an item is done.",
 )
 @click.option(
     "--draw",
     type=click.IntRange(1),
     metavar="N",
-    help="Show N answers of the run, drawn so that their labels tell the mean of all: two fifths first and, "
-    "when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
+    help="Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
+    "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
 )
 @click.option("-m", "--metric", metavar="METRIC", help="Draw by this metric.  [default: the run's first]")
 @SEED
@@ -88,13 +88,13 @@ def command(
 ) -> None:
     """Annotate a dataset, or the answers of a run, on a page in the browser.
 
-    On it you mark the characters of documents that answer a question, score answers, press sentences that
-    nothing supports, and say whether citations support what they follow, with mouse or keyboard alone.
-    Every action is written at once to your own file, annotations/NAME/DATASET.gt.json beside the dataset
-    (data/evaluation/ground_truth/annotations/NAME in a project): the truth of the next evaluation, and what
-    calibrate and agreement read. Of a run those answers come first of which a label tells most.
+    On it you mark the characters of documents that answer a question, score answers, click sentences that
+    nothing supports, and say whether citations support the text before them, by mouse or keyboard. Every
+    action is written at once to your own file, annotations/NAME/DATASET.gt.json beside the dataset
+    (data/evaluation/ground_truth/annotations/NAME in a project): the ground truth of later evaluations, and
+    what calibrate and agreement read. For a run, the answers whose labels tell most come first.
 
-    The page is served on 127.0.0.1 to whoever has the printed address. Ctrl-C ends it.
+    The page is served on 127.0.0.1 to whoever has the printed address. Ctrl-C stops it.
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
 
@@ -242,7 +242,7 @@ def saving(desk: AnnotationDesk) -> Any:
 
 def show(server: LocalServer, *, is_opened: bool) -> None:
     """Print the address, open it, and serve until Ctrl-C."""
-    click.echo(f"{server.url}\nCtrl-C ends it.")
+    click.echo(f"{server.url}\nCtrl-C stops it.")
     sys.stdout.flush()
     if is_opened:
         click.launch(server.url)

@@ -74,7 +74,7 @@ _OPTIONS: tuple[Any, ...] = (
     _part("--embedder", help="Embedder of the retrieval.  [default: hashing]"),
     _part("--retriever", help="Retriever: dense, bm25, fused.  [default: dense]"),
     _part("--store", help="Store of the vectors.  [default: chroma if installed, else exact]"),
-    _part("--index", help="Index that exists already, to search as it is."),
+    _part("--index", help="Existing index to search as it is."),
     _part("--reranker", help="Reranker of what is found.  [default: none]"),
     click.option(
         "-k",
@@ -100,7 +100,11 @@ _OPTIONS: tuple[Any, ...] = (
         help="Questions that are asked first and not counted.",
     ),
     click.option(
-        "--repetitions", type=click.IntRange(1), default=20, metavar="N", help="How often all are asked."
+        "--repetitions",
+        type=click.IntRange(1),
+        default=20,
+        metavar="N",
+        help="How often all questions are asked.",
     ),
     click.option(
         "--concurrency",
@@ -127,7 +131,8 @@ _OPTIONS: tuple[Any, ...] = (
     click.option(
         "--name",
         metavar="NAME",
-        help="Keep the results too, as benchmark_NAME_YYYYMMDD.results.json where the project keeps results.",
+        help="Also keep the results, as benchmark_NAME_YYYYMMDD.results.json where the project keeps "
+        "results.",
     ),
     click.option(
         "--out",
@@ -151,14 +156,14 @@ _OPTIONS: tuple[Any, ...] = (
 def command(**given: Any) -> int:
     """Measure how fast a retrieval or an agent answers, and compare it with the last time.
 
-    Without anything, what the project's settings say: the agent that agent.yaml names or, where it names
-    none, a retrieval over the project's documents. Naming a part of a retrieval (--retriever bm25) measures
-    that. All questions are asked several times; failures are counted, not repeated.
+    By default, what the project's settings say: the agent in agent.yaml or, if there is none, a retrieval
+    over the project's documents. Naming a part of a retrieval (--retriever bm25) measures that. All questions
+    are asked several times; failures are counted, not repeated.
 
     The figures are added to latency_benchmarks.json and throughput_benchmarks.json, the scores of what was
-    found to the files of quality. They are compared with the last measurement of the same configuration and
-    questions on the same hardware. It is slower or faster only if the repetitions of the two lie apart and
-    their medians differ by a tenth or more.
+    found to the quality files. They are compared with the last measurement of the same configuration and
+    questions on the same hardware. It is slower or faster only if the repetitions of the two do not overlap
+    and their medians differ by a tenth or more.
 
     Exit code 0 whatever is found, unless --fail-on slower; 2: wrong usage or data; 3: nothing was answered.
     """

@@ -89,12 +89,11 @@ def command(
     """Make the splits for question answering, summaries, citation tasks and retrieval diagnostics, and their
     manifest, from raw offline records.
 
-    The files appear together or not at all; those of citation tasks and retrieval diagnostics where there are
-    such records. Nothing is left out without a count: the manifest says how many records were of other task
-    types, and how many were dropped and why. Names that end in .gz or .zst are compressed. SOURCE_DATE_EPOCH
-    sets the time in the manifest.
+    The files appear together or not at all; those for citation tasks and retrieval diagnostics only if there
+    are such records. The manifest says how many records were of other task types, and how many were dropped
+    and why. Names that end in .gz or .zst are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
 
-    Exit code 0: built; 2: wrong usage or data, or no record is of use.
+    Exit code 0: built; 2: wrong usage or data, or no usable record.
     """
     from rag_evaluation_framework.datasets.split_build import EvaluationConfig, build_splits, build_time
 

@@ -105,7 +105,7 @@ _COMMON = (
 @click.option(
     "--drawn",
     is_flag=True,
-    help="The labels are of answers that annotate --draw chose: the figures are corrected for how.",
+    help="The labels are for answers that annotate --draw chose; the figures are corrected for that.",
 )
 @RUNS_DIR
 @CONFIDENCE
@@ -130,7 +130,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Compare the metrics of RUN (an id, a folder or a results file; by default the latest) with what people
-    say of its answers.
+    say about its answers.
 
     Shows for each metric its correlation and AUROC, its agreement as yes or no at a fitted threshold, and an
     estimate of how people would rate the whole run: the metric corrected by the labels, with a narrower

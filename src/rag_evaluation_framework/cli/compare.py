@@ -37,7 +37,9 @@ _SLICES = ("tag", "category", "difficulty", "query_type", "document")
 )
 @click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
 @DETAILS
-@click.option("--force", is_flag=True, help="Compare runs of other data or by other methods all the same.")
+@click.option(
+    "--force", is_flag=True, help="Compare runs over different data or by different methods anyway."
+)
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")
 @click.option(
@@ -67,8 +69,8 @@ def command(
     """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
 
     A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
-    branch. Of one name the latest run is compared with it, of none the latest with the run before; a
-    sweep stands for its best combination, alone for all of them.
+    branch. With one name, the latest run is compared with it; with none, the latest with the run before. A
+    sweep is represented by its best combination; alone, all its combinations are compared.
 
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be
     compared.

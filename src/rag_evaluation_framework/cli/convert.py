@@ -45,9 +45,9 @@ def command(
     """Convert the dataset IN to another format, or annotations, results, benchmark data and configurations
     to another kind of file, and write OUT.
 
-    Where OUT's format cannot hold a field, the fields are listed and nothing is written, unless --lossy
-    allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
-    unknown x lists the formats. Rows in no known format are read by fields that are guessed, and said.
+    If OUT's format cannot hold some fields, they are listed and nothing is written, unless --lossy allows the
+    loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an unknown x
+    lists the formats. For rows in no known format, the fields are guessed and reported.
     """
     from rag_evaluation_framework.datasets.conversion import convert
 

@@ -63,7 +63,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "thresholds",
         multiple=True,
         metavar="METRIC=NUMBER",
-        help="Demand this, instead of what the manifest demands, e.g. faithfulness=0.9 or latency<=2000; "
+        help="Threshold to require instead of the manifest's, e.g. faithfulness=0.9 or latency<=2000; "
         "may be repeated.",
     ),
     click.option(
@@ -100,7 +100,7 @@ _COMMON = (
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask an agent, score its answers, decide the gate, as AGENT.YAML says (agent.yaml in this folder).
 
-    A dataset may stand in its place, by its file or its id in the project.
+    A dataset may be given instead, by its file or its id in the project.
 
     Everything that can be checked is checked before the first request. Each dataset is a run of its own that
     can be resumed after any interruption. A sample passes when every score with a threshold meets it.

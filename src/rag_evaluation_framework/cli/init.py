@@ -101,16 +101,16 @@ def command(
     golden: bool,
     as_json: bool,
 ) -> None:
-    """Start a project in DIR: questions, what to measure and to demand, settings, a pytest test, a workflow.
+    """Start a project in DIR: questions, what to measure and require, settings, a pytest test, a workflow.
 
-    The agent is asked one question, to find out how it is asked and what it returns. Questions are made from
+    The agent gets one question, to find out how to ask it and what it returns. Questions are made from
     the documents by rules, without a model. Commands run in DIR or below it read its settings (see
     `rag-eval evaluate --show-config`), find its datasets by their ids, and keep runs and results in it.
 
     With --golden: evaluation/datasets with the five files of golden sets, commented, golden_contexts with the
-    text that they are about, a README.md, and assistant.py, which answers them until your system does.
+    text that they are about, a README.md, and assistant.py, which stands in for your system.
 
-    Nothing is ever overwritten: files that exist already are listed as kept. Exit code 3: the agent does not
+    Nothing is ever overwritten: existing files are listed as kept. Exit code 3: the agent does not
     answer, and nothing was written.
     """
     from rag_evaluation_framework.datasets.project import create_layout

@@ -48,9 +48,9 @@ def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any)
     """Measure a judge on labelled texts of our own, in English and Chinese, and keep its card.
 
     The card says how far the judge agrees with the labels on claims and on pairs of answers, whether it is
-    lenient, favours a place or a length, changes its verdicts, obeys instructions in the texts, or fails to
-    reply; and what a reply takes. Exits with 1 where a fault was shown. Figures of this judge are then shown
-    with what the card says, and a gate refuses a card that is older than the prompts.
+    lenient, favours a position or a length, changes its verdicts, obeys instructions in the texts, or fails
+    to reply; and the time and cost of a reply. Exits with 1 if a fault was shown. Figures of this judge are
+    then shown with what the card says, and a gate refuses a card that is older than the prompts.
     """
     spending = capped(given.pop("max_cost")) or Spending()
     told = {ours: given[name] for name, ours in OF_THE_JUDGE.items() if given.get(name)}

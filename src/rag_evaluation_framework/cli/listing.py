@@ -48,8 +48,8 @@ def list_command(context: click.Context) -> None:
 def metrics(names: tuple[str, ...], as_json: bool) -> None:
     """Show every metric, or those named, with formula and needs.
 
-    How each is written, which way is better, what it needs and its formula; of those named also what becomes
-    of empty data, and where the definition is from.
+    How each is written, which way is better, what it needs and its formula; for those named also how empty
+    data is treated, and where the definition comes from.
     """
     from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metrics
     from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
@@ -67,9 +67,9 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @AS_JSON
 def methods(names: tuple[str, ...], as_json: bool) -> None:
-    """Show what offline methods see, miss, and are worth.
+    """Show what offline methods see and miss, and how good they are.
 
-    Of those that are named, by themselves or by a metric, the whole card: how well each agrees with people,
+    For those that are named, by themselves or by a metric, the whole card: how well each agrees with people,
     and on which texts that was measured.
     """
     from rag_evaluation_framework.judging.methods import method_cards
@@ -98,8 +98,8 @@ _KINDS = {
     "retrievers": ("components:RETRIEVERS", "Show every retriever with its settings."),
     "rerankers": ("components:RERANKERS", "Show every reranker with its settings."),
     "targets": ("components:TARGETS", "Show what a system under test may be, with its settings."),
-    "judges": ("components:JUDGES", "Show who may judge, with the settings."),
-    "indexes": ("components:INDEXES", "Show indexes that exist already, to be searched."),
+    "judges": ("components:JUDGES", "Show every judge with its settings."),
+    "indexes": ("components:INDEXES", "Show what existing indexes can be searched, with their settings."),
     "formats": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
     "renderers": ("extensions:RENDERERS", "Show what results can be rendered as, with the settings."),
 }
@@ -182,8 +182,8 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     """List the runs of a folder: state, dataset, target, samples done and failed, time of the start.
 
     A run is running while a process works on it, complete when every sample is in its journal, incomplete
-    when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
-    There too is the command that continues each run in which something is left to do.
+    when it can be resumed, and broken when one of its files cannot be read. The reason is below the table,
+    with the command that continues each unfinished run.
     """
     from rag_evaluation_framework.reports.lists import run_rows, show_runs
     from rag_evaluation_framework.results.run_groups import list_runs
@@ -211,7 +211,7 @@ Examples:
 def results_command(runs_dir: Path, as_json: bool) -> None:
     """List the evaluations that are stored, the latest first: their figures, and the verdict of the gate.
 
-    These are the runs of the folder that came to their end, and the results of data/evaluation/results.
+    These are the finished runs of the folder, and the results in data/evaluation/results.
     `rag-eval runs` lists all runs with their states.
     """
     from dataclasses import asdict
@@ -272,7 +272,7 @@ Examples:
 @MAP
 @AS_JSON
 def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], as_json: bool) -> None:
-    """Show what is in a dataset of any dialect, or in a folder of documents.
+    """Show what is in a dataset of any format, or in a folder of documents.
 
     Counts by type, difficulty, category and tag; lengths of questions, references, contexts, spans and
     documents in characters; how many of the documents are relevant to at least one query.
@@ -317,9 +317,8 @@ def sample_command(
     mapped: tuple[Mapped, ...],
     as_json: bool,
 ) -> None:
-    """Show records of a dataset of any dialect, drawn at random, so that somebody can read whether question,
-    reference and contexts belong together.
-    """
+    """Show records of a dataset of any format, drawn at random, so that somebody can check whether "
+    "question, reference and contexts belong together."""
     from rag_evaluation_framework.datasets.overview import drawn
     from rag_evaluation_framework.reports.overviews import drawn_rows, show_drawn
 

@@ -287,7 +287,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
     },
     "Run": {
         "score": _Command(
-            "score", "Score a file of answers, or a saved run by other metrics; nobody is asked."
+            "score", "Score a file of answers, or a saved run by other metrics; no system is asked."
         ),
         "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
         "golden": _Command("golden", "Evaluate a system on golden sets: facts, relations, conversations …"),
@@ -309,7 +309,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
             "trend", "Show figures over many runs, and whether the latest is worse than expected."
         ),
         "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
-        "serve": _Command("serve", "Show all that is stored as pages, with search, comparison and progress."),
+        "serve": _Command(
+            "serve", "Show everything that is stored as pages, with search, comparison and progress."
+        ),
         "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
         "export": _Command(
             "merge:export_command", "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …"
@@ -330,7 +332,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
             "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, formats …"
         ),
         "doctor": _Command("doctor", "Say what is installed, and what is wrong with the project."),
-        "demo": _Command("demo", "Tell one story offline on the example that the package brings."),
+        "demo": _Command("demo", "Show everything offline, on an example that comes with the package."),
         "completion": _Command("completion", "Print the script with which a shell completes commands."),
     },
 }

@@ -29,11 +29,11 @@ Examples:
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
-    """Join the shards of a run: runs or results files over other samples of the same datasets.
+    """Join the shards of a run: runs or results files over different samples of the same datasets.
 
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
-    methods or with a sample in common are refused, with all the reasons. Where the shards had a gate, it
-    decides the whole, and the exit code says how.
+    methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides
+    on the whole, and the exit code says how.
     """
     from rag_evaluation_framework.results.shards import merge_evaluations
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
@@ -77,8 +77,8 @@ def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) ->
     """Write RUN (an id or the end of it, a folder, a results file; by default the latest) for others to use.
 
     csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
-    figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. A text is never a
-    formula in a spreadsheet. shards are a folder of Parquet results files of 20,000 answers each, which
+    figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. Spreadsheets never
+    take a text for a formula. shards are a folder of Parquet results files of 20,000 answers each, which
     merge joins to the whole again.
 
     mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI

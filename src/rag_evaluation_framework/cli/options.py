@@ -140,8 +140,8 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
     return decorated
 
 
-_WORKERS = "Processes that work at the same time; the number changes no result.  [default: all cores but one]"
-_ENGINE = "Who works: processes of this machine, or workers of a Ray cluster."
+_WORKERS = "Number of worker processes; it does not change the results.  [default: all cores but one]"
+_ENGINE = "What does the work: processes on this machine, or workers of a Ray cluster."
 _ADDRESS = "Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]"
 WORKERS = with_all(
     (
@@ -175,7 +175,7 @@ ALLOW_HOST = click.option(
     metavar="HOST",
     expose_value=False,
     callback=_allow_hosts,
-    help="Connect to this link-local or metadata address all the same; may be repeated.",
+    help="Connect to this link-local or metadata address anyway; may be repeated.",
 )
 
 
@@ -246,7 +246,7 @@ LIMITS: tuple[Option[Any], ...] = (
         metavar="[RUN]",
         is_flag=False,
         flag_value=LATEST,
-        help="Continue this run, by default the latest; what has an answer is not asked again.",
+        help="Continue this run, by default the latest; answered questions are not asked again.",
     ),
     ASK_DAMAGED,
     RUNS_DIR,
@@ -288,7 +288,7 @@ GATE: tuple[Option[Any], ...] = (
         "--waive",
         multiple=True,
         metavar="METRIC",
-        help="Let the gate pass though the threshold of this metric, or the baseline, was not evaluated; "
+        help="Let the gate pass although the threshold of this metric, or the baseline, was not evaluated; "
         "may be repeated.",
     ),
     click.option(
@@ -306,17 +306,18 @@ GATE: tuple[Option[Any], ...] = (
         "--max-drop",
         type=click.FloatRange(0),
         metavar="D",
-        help="Fail unless every drop from the baseline lies surely (95 %) below D.",
+        help="Fail unless every drop from the baseline is shown (95 %) to be below D.",
     ),
     click.option(
         "--on-undecided",
         type=click.Choice(["pass", "fail"]),
-        help="What becomes of a run that may be worse than the baseline or not.  [default: pass]",
+        help="What to do if it stays undecided whether the run is worse than the baseline.  [default: pass]",
     ),
     click.option(
         "--save-baseline",
         metavar="NAME",
-        help="Keep what later runs are compared with by --baseline NAME, in data/evaluation/results.",
+        help="Save this run in data/evaluation/results, so that later runs can be compared with it by "
+        "--baseline NAME.",
     ),
 )
 OUTPUT: tuple[Option[Any], ...] = (
@@ -337,7 +338,7 @@ MAX_COST: Option[Any] = click.option(
     "--max-cost",
     type=click.FloatRange(0, min_open=True),
     metavar="USD",
-    help="US dollars that may be spent in all; no call is made that could pass it. Needs prices.",
+    help="Most US dollars to spend in total; no call is made that could exceed it. Needs prices.",
 )
 
 SCORING_OPTIONS: tuple[Option[Any], ...] = (
@@ -373,7 +374,7 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
         "--judge-cache",
         type=click.Path(file_okay=False, path_type=Path),
         default=Path(".rag-eval") / "judgements",
-        help="Folder in which verdicts are remembered, so that nothing is asked twice.",
+        help="Folder in which verdicts are cached, so that nothing is asked twice.",
     ),
     click.option(
         "--judge-concurrency",
@@ -393,15 +394,15 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
         "--judge-budget",
         type=click.IntRange(1),
         metavar="CALLS",
-        help="Calls that the judge may be put; a sample takes one for each question of its metrics, times "
-        "--votes. Which samples are judged is drawn; the means are those of all samples.",
+        help="Most calls to make to the judge; a sample takes one for each question of its metrics, times "
+        "--votes. The samples to judge are drawn, and the means of all samples are estimated.",
     ),
     click.option(
         "--precision",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="HALF",
-        help="Judge until each interval of a judged metric is ± this narrow, within the budget if one is "
-        "given; samples are drawn.",
+        help="Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
+        "or the budget is used up.",
     ),
     click.option(
         "--embedder",
@@ -411,7 +412,8 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--support",
         metavar="METHOD",
-        help="Who decides which claims the evidence supports: lexical, judge, a model on this machine, as in "
+        help="What decides which claims the evidence supports: lexical, judge, a model on this machine, as "
+        "in "
         "entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
     ),
     click.option(

@@ -42,7 +42,8 @@ NO_BLAME = click.option(
     "blame",
     flag_value=False,
     default=True,
-    help="Do not look for where each answer fails: in retrieval, in generation, or not at all.",
+    show_default=False,
+    help="Do not find out why answers are wrong: retrieval or generation.",
 )
 
 
@@ -65,7 +66,7 @@ MAP = click.option(
     callback=_each_once,
     type=_Mapped(),
     help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
-    "[default: guessed, and said]",
+    "[default: guessed, and reported]",
 )
 
 

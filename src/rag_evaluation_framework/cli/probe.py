@@ -93,7 +93,7 @@ _COMMON = (
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a manifest that asks the agent so, e.g. agent.yaml; a file that exists is kept.",
+    help="Write a manifest for this agent, e.g. agent.yaml; an existing file is kept.",
 )
 @click.option("--force", is_flag=True, help="With --write: replace FILE if it exists.")
 @AS_JSON
@@ -101,9 +101,9 @@ _COMMON = (
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask an agent one question in the shapes of common servers, and show what a run would read.
 
-    Stops at the first shape that is answered, and prints the lines of a manifest that ask so. Shows the
-    status, the time, the answer, contexts, citations and token counts with the field each was found in, and
-    what to try where something was not found. Exit code 3 when there is no answer.
+    Stops at the first shape that is answered, and prints the manifest lines for it. Shows the status, the
+    time, the answer, contexts, citations and token counts with the field each was found in, and what to try
+    if something was not found. Exit code 3 if there is no answer.
     """
     if (given["address"] is None) == (given["url"] is None):
         raise UsageError(f"expected one URL, got {'none' if given['url'] is None else 'two'}")

@@ -129,7 +129,7 @@ def command(
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
 
-    Shows each metric's mean with its interval and, of several runs, whether the others differ from the
+    Shows each metric's mean with its interval and, for several runs, whether the others differ from the
     baseline: paired test, corrected for the number of tests, effect size, wins and losses. A difference is
     significant at 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON, plain or compressed
     with gzip or Zstandard, and Parquet or Arrow with the columns query_id, doc_id and relevance or score.

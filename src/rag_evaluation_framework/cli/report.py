@@ -33,14 +33,16 @@ Examples:
     metavar="FILE",
     help="Also write the verdict of the last RUN as an SVG badge.",
 )
-@click.option("--force", is_flag=True, help="Compare runs over other data, or scored in another way.")
+@click.option(
+    "--force", is_flag=True, help="Compare runs over different data or by different methods anyway."
+)
 @RUNS_DIR
 def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:
     """Write RUN as one HTML page: verdict, figures, slices, and every sample with what was read and needed.
 
-    RUN is the id of a run or its end, a folder, a results file or a branch; without any it is the latest
-    run. Of several, the others are compared with the first. A sweep shows recall against characters read.
-    The page opens by a double click and loads nothing from anywhere.
+    RUN is the id of a run or its end, a folder, a results file or a branch; without one, the latest run. With
+    several, the others are compared with the first. A sweep shows recall against characters read. The page
+    opens with a double click and loads nothing from the network.
     """
     from rag_evaluation_framework.files.atomic import write_text_atomically
     from rag_evaluation_framework.reports import page as pages

@@ -139,7 +139,7 @@ _COMMON = (
 @_tried("--store", help="Store to try; may be repeated.  [default: chroma if installed, else exact]")
 @_tried(
     "--index",
-    help="Index that exists already, to search as it is: chroma(collection=…, path=…), "
+    help="Existing index to search as it is: chroma(collection=…, path=…), "
     "qdrant(…), pgvector(table=…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
 )
 @_tried("--reranker", help="Reranker to try; may be repeated.  [default: none]")
@@ -174,9 +174,7 @@ _COMMON = (
 @click.option(
     "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
 )
-@click.option(
-    "--resume", metavar="RUN", help="Continue this sweep; what was searched for is not searched for again."
-)
+@click.option("--resume", metavar="RUN", help="Continue this sweep; finished searches are not repeated.")
 @ASK_DAMAGED
 @RUNS_DIR
 @PAIRED_TEST
@@ -204,11 +202,11 @@ def command(
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
-    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. Where no part is named,
+    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. If no part is named,
     five chunkers and three retrievers are compared. Every combination is evaluated; texts are embedded once
-    and chunkings done once. Prints a ranked table for each k with intervals, and says which differences from
-    the best are significant. Each combination is a run in the folder of the sweep; a sweep that was stopped
-    goes on with the same options and --resume.
+    and documents split once per chunker. Prints a ranked table for each k with intervals, and says which
+    differences from the best are significant. Each combination is a run in the folder of the sweep; a sweep
+    that was stopped continues with the same options and --resume.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep

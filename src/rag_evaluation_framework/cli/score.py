@@ -68,7 +68,7 @@ _COMMON = (
 
 @click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=completed_as_file)
-@metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows can bear]")
+@metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows allow]")
 @MAP
 @click.option(
     "--dataset",
@@ -76,16 +76,24 @@ _COMMON = (
     metavar="FILE",
     help="Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
 )
-@click.option("--since", metavar="TIME", help="Traces that began at this time or later, e.g. 2026-11-16.")
-@click.option("--until", metavar="TIME", help="Traces that began before this time, e.g. 2026-11-16T08:30Z.")
 @click.option(
-    "--service", "services", multiple=True, metavar="NAME", help="Traces of this service; may be repeated."
+    "--since", metavar="TIME", help="Only traces that began at this time or later, e.g. 2026-11-16."
+)
+@click.option(
+    "--until", metavar="TIME", help="Only traces that began before this time, e.g. 2026-11-16T08:30Z."
+)
+@click.option(
+    "--service",
+    "services",
+    multiple=True,
+    metavar="NAME",
+    help="Only traces of this service; may be repeated.",
 )
 @click.option(
     "--where",
     multiple=True,
     metavar="ATTRIBUTE=VALUE",
-    help="Traces one of whose spans has this attribute; all must hold where there are several.",
+    help="Only traces with a span that has this attribute; if repeated, all must match.",
 )
 @click.option(
     "--sample", "sample_size", type=click.IntRange(1), metavar="N", help="Only N, drawn at random (--seed)."
@@ -109,9 +117,9 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     """Score the answers in FILE, or those in the journal of RUN; without either, those of the latest run.
 
     FILE is JSON, JSON lines, CSV, Parquet or Excel, or traces in OTLP JSON, or a folder of them. Which field
-    is what is guessed and said first; the run is kept. RUN is an id or any end of it, or a path. It is not
-    changed: what is expected of each sample is read from its dataset, which may have grown since, but must
-    still contain the samples of the run as they were.
+    holds what is guessed and reported first; the run is kept. RUN is an id or any end of it, or a path. It is
+    not changed: what is expected of each sample is read from its dataset, which may have grown since, but
+    must still contain the samples of the run as they were.
 
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.

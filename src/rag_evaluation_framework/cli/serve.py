@@ -28,11 +28,11 @@ Examples:
 @PORT
 @NO_OPEN
 def command(folder: Path, port: int, no_open: bool) -> None:
-    """Show all that is stored in DIR, a project or a folder of runs, as pages in the browser.
+    """Show everything that is stored in DIR, a project or a folder of runs, as pages in the browser.
 
-    A list of the results with their figures and verdicts, which can be searched; the report of each; any two
-    compared by choosing them; and how far the runs have come that are running now. Nothing can be changed on
-    these pages. They are served on 127.0.0.1 to whoever has the printed address. Ctrl-C ends it.
+    A list of the results with their figures and verdicts, which can be searched; the report of each;
+    comparisons of any two; and the progress of running ones. Nothing can be changed on these pages. They are
+    served on 127.0.0.1 to whoever has the printed address. Ctrl-C stops it.
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
     from rag_evaluation_framework.reports.stored_pages import StoredPages

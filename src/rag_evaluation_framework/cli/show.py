@@ -36,7 +36,7 @@ _USUAL_WORST = 3
 )
 @click.option("--missed", is_flag=True, help="Show the questions whose needed text was not retrieved.")
 @click.option(
-    "--worst", type=click.IntRange(1), metavar="N", help="Show the N answers with the least scores."
+    "--worst", type=click.IntRange(1), metavar="N", help="Show the N answers with the lowest scores."
 )
 @click.option(
     "--sample",
@@ -70,7 +70,7 @@ def command(
     """Show answers of RUN: question, expected and given, why it is wrong, and what was retrieved in order.
 
     RUN is the id of a run or any end of it, the path of its folder or a results file; without it, the latest.
-    Without an option those are shown that do not pass or are wrong, else the worst.
+    Without an option, the answers that do not pass or are wrong are shown, else the worst.
     """
     from rag_evaluation_framework.reports.json_report import evaluation_document
 

@@ -62,7 +62,7 @@ def command(
 
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
     warnings do not fail. The answer keys of golden sets are scored by their own metrics, as if they were
-    answers. Rows in no known format are read by fields that are guessed, and said. Any file may be
+    answers. For rows in no known format, the fields are guessed and reported. Any file may be
     compressed with gzip or Zstandard.
     """
     from rag_evaluation_framework.datasets.validation import checked_files
