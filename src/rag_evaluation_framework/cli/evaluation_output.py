@@ -178,14 +178,22 @@ def _prices(given: Given) -> Prices | None:
 
 def _print_plan(suite: Suite, given: Given) -> None:
     """Print what a run would do."""
-    target, prices = suite.shown_target or "", _prices(given)
+    from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
+
+    forecasts = judge_forecasts(suite.plan, suite.target, seed=suite.choice.seed)
+    told: dict[str, Any] = {
+        "target": suite.shown_target or "",
+        "prices": _prices(given),
+        "forecasts": forecasts,
+        "judging": summed(forecasts.values()),
+    }
     if given["as_json"]:
-        print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
+        print_json(suite.secrets.mask_value(plan_document(suite.plan, **told)))
     else:
         screen = new_screen(suite.secrets.mask)
-        from rag_evaluation_framework.reports.overviews import show_plan
+        from rag_evaluation_framework.reports.plan_screen import show_plan
 
-        show_plan(screen, suite.plan, target=target, prices=prices)
+        show_plan(screen, suite.plan, **told)
         show(screen)
 
 

@@ -91,6 +91,21 @@ class RememberingModel:
         """Return the same model that counts and is capped by another total; what is remembered is free."""
         return RememberingModel(counted_in(self._model, spending), self.path.parent)
 
+    def remembers(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> bool:
+        """Tell whether a completion is there, without asking for it."""
+        return self.path.exists() and self._read(self._key(messages, schema, draw)) is not None
+
+    def replies(self, most: int) -> list[Completion]:
+        """Return up to so many completions that this model has given, whatever it was asked."""
+        if not self.path.exists():
+            return []
+        asked = "SELECT completion FROM completions WHERE model = ? LIMIT ?"
+        with self._opened() as database:
+            rows = database.execute(asked, (self.name, most)).fetchall()
+        return [self._decoded(row[0]) for row in rows]
+
     @property
     def waiting(self) -> int:
         """How many questions wait to be asked again."""
@@ -123,10 +138,11 @@ class RememberingModel:
     def _read(self, key: bytes) -> Completion | None:
         with self._opened() as database:
             row = database.execute("SELECT completion FROM completions WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
+        return None if row is None else self._decoded(row[0])
+
+    def _decoded(self, text: str) -> Completion:
         try:
-            kept = json.loads(row[0])
+            kept = json.loads(text)
             usage = kept["usage"]
             return Completion(
                 text=kept["text"],

@@ -9,8 +9,9 @@ that was begun; so it has for several systems, whose names are ``systems``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.files import strict_json
@@ -19,6 +20,9 @@ from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, unscored
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.judge_forecast import JudgeForecast
 
 
 def render(thing: Evaluation | Comparison) -> str:
@@ -78,8 +82,15 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def plan_document(plan: Plan, *, target: str, prices: Prices | None) -> dict[str, Any]:
-    """Return what a run would do as plain values."""
+def plan_document(
+    plan: Plan,
+    *,
+    target: str,
+    prices: Prices | None,
+    forecasts: Mapping[str, JudgeForecast],
+    judging: JudgeForecast | None,
+) -> dict[str, Any]:
+    """Return what a run would do, and what it would cost, as plain values; ``judging`` is all forecasts."""
     return {
         "dryRun": True,
         "agentUrl": target,
@@ -90,7 +101,8 @@ def plan_document(plan: Plan, *, target: str, prices: Prices | None) -> dict[str
                 "samplesInFile": dataset.selection.n_in_file,
                 "samples": len(dataset.selection),
                 "calls": dataset.calls,
-                "judgeCalls": dataset.judge_calls,
+                "judgeCalls": forecasts[dataset.name].calls if dataset.name in forecasts else 0,
+                **({"judge": forecasts[dataset.name].to_dict()} if dataset.name in forecasts else {}),
                 **({} if dataset.budget is None else {"judgeBudget": dataset.budget.told}),
                 "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
                 "thresholds": list(map(str, dataset.thresholds)),
@@ -99,7 +111,8 @@ def plan_document(plan: Plan, *, target: str, prices: Prices | None) -> dict[str
         ],
         "totalSamples": plan.samples,
         "calls": plan.calls,
-        "judgeCalls": plan.judge_calls,
+        "judgeCalls": 0 if judging is None else judging.calls,
+        **({} if judging is None else {"judgeCostUsd": judging.cost_usd}),
         "estimatedInputTokens": plan.usage.input_tokens,
         "estimatedOutputTokens": plan.usage.output_tokens,
         "estimatedCostUsd": None if prices is None else prices.cost(plan.usage),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
 from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths, Overview
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.preflight import Plan
-from rag_evaluation_framework.models.spending import Prices, Spending
+from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample, Usage
 from rag_evaluation_framework.reports.screen import (
     BAD,
@@ -20,7 +19,6 @@ from rag_evaluation_framework.reports.screen import (
     BY,
     COUNT,
     DIM,
-    DOUBT,
     GOOD,
     NOTHING,
     Column,
@@ -540,52 +538,3 @@ def show_drawn(screen: Screen, found: Drawn, path: Path, *, seed: int, full: boo
             screen.labelled("true text", text, indent=2, hang=13, lines=lines)
         if row["relevant"]:
             screen.labelled("relevant", ", ".join(row["relevant"]), indent=2, hang=13)
-
-
-# What a run would do.
-
-
-def show_plan(screen: Screen, plan: Plan, *, target: str, prices: Prices | None) -> None:
-    """Say what a run would do, and what it would cost."""
-    usage = plan.usage
-    cost = None if prices is None else prices.cost(usage)
-    screen.say(f"nothing was asked; this would ask {target} {counted(plan.samples, 'question')}", hang=2)
-    screen.gap()
-    rows: list[list[Piece]] = [
-        [
-            dataset.name,
-            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
-            f"{dataset.calls:,}",
-            f"{dataset.judge_calls:,}",
-        ]
-        for dataset in plan.datasets
-    ]
-    columns = [Column("dataset", flexible=True), right("questions"), right("calls")]
-    screen.table([*columns, right("judge calls")], rows)
-    for dataset in plan.datasets:
-        told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
-        screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
-    screen.gap()
-    screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
-    budget = next((each.budget for each in plan.datasets if each.budget is not None), None)
-    if budget is not None:
-        within = "as the budget has" if budget.calls is not None else "as judging every sample takes"
-        until = f"; fewer once every interval is ±{budget.precision:g}" if budget.precision else ""
-        screen.say(f"judge calls: at most {plan.judge_calls:,}, {within}{until}", hang=2)
-    elif plan.judge_calls:
-        screen.say(
-            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
-            "remembered; more for long answers, for citations, and where one has to be repeated)",
-            hang=2,
-        )
-    screen.say(
-        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
-        "and expected answers; what the agent adds is not known)",
-        hang=2,
-    )
-    screen.say(
-        "cost: "
-        + ("not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}")
-    )
-    for warning in plan.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, hang=2)
