@@ -71,7 +71,10 @@ def test_a_dataset_or_metric_that_there_is_not_is_told(stored: Path, to_the_end:
     for arguments, told in (
         (("--dataset", "anothr"), 'there is no dataset "anothr". Did you mean another?'),
         (("-m", "token_f2"), 'there is no metric "token_f2". Did you mean token_f1?'),
-        (("--results-dir", "nowhere"), "expected results of runs in runs or nowhere, got none"),
+        (
+            ("--results-dir", "none"),
+            "--results-dir: there is no folder none. Leave it out to read the runs alone.",
+        ),
     ):
         ended = to_the_end(main, "trend", *arguments)
         assert (ended.code, ended.err) == (2, f"rag-eval: {told}\n")

@@ -26,6 +26,7 @@ from format_examples import (
 from single_mistakes import mistakes
 
 from cases import tables_beside
+from command_lines import rag_eval
 from rag_evaluation_framework import Issue, validate_file
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
@@ -445,3 +446,19 @@ def test_what_is_found_is_told_as_editors_read_it(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     Path("passengers.jsonl").write_text(PASSENGERS, encoding="utf-8")
     assert run("passengers.jsonl").stdout == FOUND
+
+
+def test_the_way_on_is_to_read_a_file_by_its_own_names_where_that_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.jsonl").write_text('{"question": "Who runs it?", "answer": "Anna"}\n' * 2)
+    told = rag_eval("validate", "own.jsonl", "--format", "agent-samples").output
+    (line,) = [line for line in told.splitlines() if line.startswith("next: ")]
+    options = line.removeprefix("next: correct the file, or read it as it is with ").split()
+    assert options == ["--map", "input=question", "--map", "expected=answer"]
+    assert "valid: 0 errors" in rag_eval("validate", "own.jsonl", *options).output
+    # A field that is missing once is put right in the file.
+    right, wrong = '{"input": "q", "expected": "a"}\n', '{"question": "q", "answer": "a"}\n'
+    Path("one.jsonl").write_text(right * 3 + wrong)
+    assert "next: " not in rag_eval("validate", "one.jsonl").output

@@ -13,9 +13,10 @@ from rag_evaluation_framework import InputError, Milestones, Refusal, Sample, Tu
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields, lacks
-from rag_evaluation_framework.evaluation.preflight import check_writable, plan_evaluation, refuse_secrets
+from rag_evaluation_framework.evaluation.preflight import plan_evaluation, refuse_secrets
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Recorded
 

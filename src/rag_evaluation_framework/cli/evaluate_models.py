@@ -181,8 +181,8 @@ def _evaluated(given: dict[str, Any]) -> int:
     from rag_evaluation_framework.evaluation.evaluate import systems_of
     from rag_evaluation_framework.evaluation.jobs import Job, as_begun, prepared
     from rag_evaluation_framework.evaluation.manifest import Manifest
-    from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.targets import RecordedRows
+    from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.judging.methods import kinship_warnings
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.run_groups import RunGroup

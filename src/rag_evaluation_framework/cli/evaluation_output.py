@@ -25,16 +25,14 @@ from rag_evaluation_framework.errors import (
     StorageError,
     UsageError,
     counted,
-    is_disk_full,
     refused,
 )
 from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.access import read_bytes
-from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.files.atomic import check_writable, write_text_atomically
 from rag_evaluation_framework.files.project_root import project_root
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import metric_name
@@ -155,15 +153,7 @@ def _check(suite: Suite, given: Given) -> None:
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
     files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
     check_writable(path if path.is_dir() else path.parent for path in files)
-    try:
-        check_writable([given["runs_dir"]])
-    except StorageError as error:
-        if is_disk_full(error):
-            raise
-        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-        where = given["runs_dir"]
-        other = "Choose another folder with --runs-dir."
-        raise StorageError(f"{where} cannot be written ({reason}). {other}") from None
+    check_writable([given["runs_dir"]], option="--runs-dir")
 
 
 def _is_split(suite: Suite) -> bool:

@@ -104,7 +104,7 @@ def print_warnings(warnings: Sequence[Issue]) -> None:
 
 def check_free(output: Path, *, force: bool) -> None:
     """Refuse a file that exists, unless it may be replaced, and a folder that cannot be written into."""
-    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.files.atomic import check_writable
 
     if output.exists() and not force:
         raise UsageError(f"{output} exists; give --force to replace it, or another name")

@@ -244,11 +244,13 @@ def _swept(
     from rag_evaluation_framework.components import EMBEDDERS, component_from
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.frameworks import existing_index
+    from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
     from rag_evaluation_framework.retrieval.sweep import grid_of
 
     embedders: list[Any] = asked["embedder"] or ["hashing"]
     if "cache" in asked:
+        check_writable([asked["cache"]], option="--cache")
         embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
     # Beside an index that exists nothing else is tried unasked.
     is_built = not asked["index"] or any(

@@ -124,7 +124,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.
     """
-    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.files.atomic import check_writable
 
     if out is not None:
         check_writable([out.parent])
@@ -189,11 +189,11 @@ def _check_there(answers: str | None, runs: Path) -> None:
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.cli.evaluation_output import keep_results, progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
-    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
-    check_writable([given["runs_dir"]])
+    check_writable([given["runs_dir"]], option="--runs-dir")
     job = Job(
         data=path,
         metrics=given["metrics"] or None,

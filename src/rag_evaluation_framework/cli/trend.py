@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
-from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
 EXAMPLES = """\b
 Examples:
@@ -57,6 +58,10 @@ def command(
 
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage, or no run.
     """
+    is_default = click.get_current_context().get_parameter_source("results_dir") is ParameterSource.DEFAULT
+    if not is_default and not results_dir.is_dir():
+        told = f"--results-dir: there is no folder {results_dir}. Leave it out to read the runs alone."
+        raise UsageError(told)
     from rag_evaluation_framework.reports.trends import show_trends, trend_sentence
     from rag_evaluation_framework.results.trend import metric_trends, stored_documents
 

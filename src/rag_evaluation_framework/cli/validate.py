@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +16,7 @@ import click
 from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING
 from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
-from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.errors import RagEvalError, counted
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import ROWS
 
@@ -90,13 +93,16 @@ def _key_issues(golden_set: Dataset) -> Iterator[Issue]:
 
 
 def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
-    """Print each issue as it is found, and a last line that sums up."""
+    """Print each issue as it is found, a line that sums up, and how files may be read as they are."""
     counts: Counter[str] = Counter()
     files = 0
+    called: dict[str, dict[str, str]] = {}
     for file in checked:
         files += 1
         for issue in file.issues:
             counts[issue.severity] += 1
+            if written := _WRITTEN_AS.search(issue.found):
+                called.setdefault(file.file, {}).setdefault(issue.path, written[1])
             place = f"{issue.place}: " if issue.place else ""
             click.echo(f"{place}{issue.severity}: {issue.sentence} [{issue.code}]")
     if counts:
@@ -105,7 +111,25 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
     found += [counted(counts["warning"], "warning")] if counts["warning"] else []
     verdict = "" if counts["error"] else "valid: "
     click.echo(f"{verdict}{' and '.join(found)} in {counted(files, 'file')}")
+    if files == 1 and (options := _read_as_it_is(called, counts["error"])):
+        click.echo(f"next: correct the file, or read it as it is with {options}")
     return counts
+
+
+# How an issue says that a field that is missing may be there under another name.
+_WRITTEN_AS = re.compile(r'did you write it as "([^"]+)"')
+
+
+def _read_as_it_is(called: dict[str, dict[str, str]], errors: int) -> str:
+    """Return the options that read the one file by its own names, if less of it is wrong then."""
+    from rag_evaluation_framework.datasets.validation import checked_files
+
+    for file, fields in called.items():
+        with suppress(RagEvalError):  # a name that is no part of a row
+            (checked,) = checked_files([Path(file)], map=fields)
+            if sum(issue.severity == "error" for issue in checked.issues) < errors:
+                return " ".join(f"--map {quote(f'{part}={field}')}" for part, field in fields.items())
+    return ""
 
 
 def _print_json(checked: Iterator[CheckedFile]) -> Counter[str]:

@@ -39,10 +39,10 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.evaluation.jobs import Job, prepared
 from rag_evaluation_framework.evaluation.manifest import read_manifest
-from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.targets import Address, shown_target, target_of
 from rag_evaluation_framework.extensions import Registry, parse_specification
+from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.files.project_root import (
     CONFIGURATIONS,
     configuration_file,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -26,7 +24,6 @@ from rag_evaluation_framework.errors import (
     Problems,
     RagEvalError,
     UsageError,
-    refused,
 )
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
@@ -348,21 +345,6 @@ def context_warnings(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         if plan.located is not None and (doubt := plan.located.doubt(plan.scorers)):
             yield f"{plan.name}: {doubt}"
-
-
-def check_writable(folders: Iterable[Path]) -> None:
-    """Raise :class:`StorageError` for a folder that cannot be written into; it need not exist yet."""
-    for folder in folders:
-        there = folder
-        while not there.exists() and there != there.parent:
-            there = there.parent
-        try:
-            if not there.is_dir():
-                raise NotADirectoryError(20, os.strerror(20))
-            with tempfile.TemporaryFile(dir=there):
-                pass
-        except OSError as error:
-            raise refused("write", folder, error) from error
 
 
 def refuse_secrets(plan: Plan, secrets: Secrets) -> None:

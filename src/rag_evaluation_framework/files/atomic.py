@@ -19,13 +19,22 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, UsageError, invalid, refused
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    StorageError,
+    UsageError,
+    invalid,
+    is_disk_full,
+    refused,
+)
 from rag_evaluation_framework.files.access import read_bytes
 
 # A file on its way: written beside its target under a temporary name, then moved into place at once.
@@ -145,6 +154,29 @@ def target_of(path: str | Path) -> tuple[Path, os.stat_result | None]:
 def exists_already(path: Path) -> UsageError:
     """Build the error for a file that must be new and is not."""
     return UsageError(f"expected no file at {path}, got one that exists already")
+
+
+def check_writable(folders: Iterable[Path], *, option: str | None = None) -> None:
+    """Raise :class:`StorageError` for a folder that cannot be written into; it need not exist yet.
+
+    ``option`` names another folder, where one can be chosen.
+    """
+    for folder in folders:
+        there = folder
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        try:
+            if not there.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            with tempfile.TemporaryFile(dir=there):
+                pass
+        except OSError as error:
+            refusal = refused("write", folder, error)
+            if option is None or is_disk_full(refusal):
+                raise refusal from error
+            reason = (error.strerror or str(error)).lower()
+            told = f"{folder} cannot be written ({reason}). Choose another folder with {option}."
+            raise StorageError(told) from error
 
 
 def sync_folder(folder: Path) -> None:

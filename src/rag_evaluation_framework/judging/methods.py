@@ -24,6 +24,7 @@ from rag_evaluation_framework.extensions import (
     built,
     parse_specification,
 )
+from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
 from rag_evaluation_framework.records.documents import Corpus
@@ -334,6 +335,8 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
 
 
 def _remembered(model: Any, settings: JudgeSettings) -> ChatModel:
+    if settings.cache is not None:
+        check_writable([Path(settings.cache)], option="--judge-cache")
     remembered: ChatModel = model if settings.cache is None else _PARTS.get("memory")(model, settings.cache)
     return remembered
 
