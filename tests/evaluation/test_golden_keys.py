@@ -36,8 +36,10 @@ def test_an_expected_entity_that_the_reference_lacks_is_named_with_its_place(tmp
         tmp_path / "factual_qa.json",
         fact("Where is it?", "In Rome, by the river.", "Rome", "river"),
         fact("Who is it?", "Anna Bell, the mayor.", "Anna", "baker"),
+        fact("Who was it?", " ", "Anna", "baker"),
     )
-    (issue,) = key_issues(FACTUAL.read(path))
+    issue, blank = key_issues(FACTUAL.read(path))
+    assert blank.expected == "a ground_truth that has 'Anna', 'baker'"
     assert (issue.code, issue.severity) == ("key-fails-own-test", "warning")
     assert issue.path == "[1].metrics.expected_entities"
     assert path.read_text(encoding="utf-8").splitlines()[issue.line - 1].strip().startswith('"expected')  # type: ignore[operator]

@@ -46,15 +46,15 @@ def key_issues(golden_set: Dataset) -> Iterator[Issue]:
 
 def _own_test(sample: Sample) -> Iterator[Issue]:
     match sample.expectation:
-        case Entities():
+        case Entities(names=names):
             score = _score("entity_coverage", sample, sample.reference)
             if score.value is not None and score.value < 1:
-                missing = ", ".join(map(shown, score.details["missing"]))
+                missing = ", ".join(map(shown, score.details.get("missing", names)))
                 yield _issue(score, f"a ground_truth that has {missing}", sample, "metrics.expected_entities")
-        case Milestones():
+        case Milestones(steps=steps):
             score = _score("milestone_recall", sample, sample.reference)
             if score.value is not None and score.value < 1:
-                missing = ", ".join(map(shown, score.details["missing"]))
+                missing = ", ".join(map(shown, score.details.get("missing", steps)))
                 yield _issue(score, f"a ground_truth that tells {missing}", sample, "timeline_milestones")
         case Relation():
             yield from _relation(sample, sample.expectation)
