@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, DETAILS, FILE, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.configuration import is_given
+from rag_evaluation_framework.cli.help_pages import LongCommand
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    DETAILS,
+    FILE,
+    OF_THE_JUDGE,
+    RUNS_DIR,
+    SEED,
+    scoring_of,
+    scoring_options,
+)
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
@@ -23,11 +34,20 @@ Examples:
   rag-eval compare main 003 --fail-on worse   with a branch's latest, in CI
   rag-eval compare old.results.json new.results.json --slice tag
   rag-eval compare 001 002 003 -m faithfulness --json
+  rag-eval compare 001 002 -m faithfulness --judge-model gpt-4o-mini --judge-budget 200
   rag-eval compare --ab data/config/ab_testing_config.config.yaml"""
+# A judge that only the configuration names is not asked: to compare what is stored costs nothing.
+_ASKS_A_JUDGE = ("judge_models", "judge_budget", "precision")
 _SLICES = ("tag", "category", "difficulty", "query_type", "document")
 
 
-@click.command("compare", epilog=EXAMPLES)
+_COMMON = (
+    *("metrics", "slice_by", "everything", "details", "force", "fail_on", "as_markdown", "experiment"),
+    *("judge_models", "judge_budget", "runs_dir", "seed", "as_json"),
+)
+
+
+@click.command("compare", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[BASE [CANDIDATE]...]")
 @click.option(
     "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric; may be repeated."
@@ -52,6 +72,7 @@ _SLICES = ("tag", "category", "difficulty", "query_type", "document")
 @RUNS_DIR
 @SEED
 @AS_JSON
+@scoring_options
 def command(
     runs: tuple[str, ...],
     metrics: tuple[str, ...],
@@ -65,12 +86,16 @@ def command(
     runs_dir: Path,
     seed: int,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
 
     A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
     branch. With one name, the latest run is compared with it; with none, the latest with the run before. A
     sweep is represented by its best combination; alone, all its combinations are compared.
+
+    With --judge-model, two runs are compared by what the judge says of pairs of their answers; with
+    --judge-budget, of as many as that buys, drawn where words tell least about the difference.
 
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be
     compared.
@@ -82,8 +107,12 @@ def command(
             raise UsageError(f"--ab: expected the runs in {experiment}, got {' '.join(runs)}")
         return _experiment(experiment, runs_dir, as_json=as_json)
     systems = _systems(runs, runs_dir)
-    _check_metrics(metrics, systems)
-    comparison = compare_evaluations(systems, metrics=metrics, force=force, seed=seed)
+    if given["judge_models"] and any(map(is_given, _ASKS_A_JUDGE)):
+        comparison = _judged(systems, metrics, scoring_of(given), seed=seed, silent=as_json)
+    else:
+        _refuse_options_of_a_judge()
+        _check_metrics(metrics, systems)
+        comparison = compare_evaluations(systems, metrics=metrics, force=force, seed=seed)
     _print(
         comparison,
         as_json=as_json,
@@ -94,6 +123,40 @@ def command(
         runs=runs_dir,
     )
     return 1 if fail_on == comparison.verdict else 0
+
+
+def _refuse_options_of_a_judge() -> None:
+    for name in (*OF_THE_JUDGE, "max_cost", "embedder", "support", "corpus"):
+        if is_given(name):
+            raise UsageError(f"--{name.replace('_', '-')}: expected with --judge-model, got it alone")
+
+
+def _judged(
+    systems: dict[str, Evaluation],
+    metrics: tuple[str, ...],
+    scoring: dict[str, Any],
+    *,
+    seed: int,
+    silent: bool,
+) -> Comparison:
+    """Compare two runs by what a judge says of pairs of their answers."""
+    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.evaluation.judged_pairs import compare_judged
+    from rag_evaluation_framework.judging.methods import opened_methods
+
+    if not metrics:
+        raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
+    with (
+        opened_methods(
+            scoring["judge"],
+            scoring["embedder"],
+            scoring["documents"],
+            support=scoring["support"],
+            spending=scoring["spending"],
+        ) as methods,
+        progress_told(methods, silent=silent) as progress,
+    ):
+        return compare_judged(systems, metrics, methods, seed=seed, on_progress=progress)
 
 
 def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:

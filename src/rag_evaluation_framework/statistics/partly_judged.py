@@ -8,6 +8,9 @@ stands in for a verdict. What the cheap scores do not tell apart is drawn as a p
 
 Within a stratum samples are taken in the order of a number that only the seed and their id decide. So a draw
 can be made again from the verdicts so far, and two runs over the same samples judge mostly the same ones.
+
+Two runs may be judged together: then pairs of answers are drawn, by the cheap scores of both, and what counts
+is how far apart the verdicts on a pair are.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ FEWEST_TO_TELL = 20
 # Set on simulated populations: with more strata, or less drawn alike, the mean moves where the cheap score is
 # useless.
 _MOST_STRATA = 5
+# Of pairs, each run is cut in two: four strata. Chosen out of two, three and five with the labelled sets of
+# benchmarks/judge_budget.py in view.
+_CUTS_OF_PAIRS = 2
 _DRAWN_ALIKE = 0.4
 _ALIKE_SHARE = 0.3
 _FEWEST_SAMPLES = 0.02
@@ -89,10 +95,19 @@ class PartlyJudgedDifference:
 class Draw:
     """Which samples are judged, out of those with these ids and cheap scores (NaN where there is none)."""
 
-    def __init__(self, ids: Sequence[str], cheap: Sequence[float] | Floats, *, seed: int = 0) -> None:
-        if len(ids) != len(cheap):
-            raise UsageError(f"expected a cheap score for each of {len(ids)} ids, got {len(cheap)}")
-        self.strata = strata_of(cheap)
+    def __init__(
+        self,
+        ids: Sequence[str],
+        cheap: Sequence[float] | Floats,
+        *,
+        beside: Sequence[float] | Floats | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Draw samples; or pairs of answers, where ``beside`` has the cheap scores of the other run."""
+        for scores in (cheap, cheap if beside is None else beside):
+            if len(ids) != len(scores):
+                raise UsageError(f"expected a cheap score for each of {len(ids)} ids, got {len(scores)}")
+        self.strata = strata_of(cheap) if beside is None else strata_of_pairs(cheap, beside)
         self.sizes: Ints = np.bincount(self.strata, minlength=1)
         places = np.argsort(np.array([_number(seed, each) for each in ids], dtype=np.uint64), kind="stable")
         self._rank: Ints = np.argsort(places)
@@ -225,6 +240,28 @@ def mean_difference(
     return PartlyJudgedDifference(value=value, interval=interval, p_value=p_value, n_both=pairs)
 
 
+def pair_difference(
+    pairs: Judging, *, same: int = 0, confidence: float = 0.95
+) -> PartlyJudgedDifference | None:
+    """Estimate how far apart two runs are from pairs that were drawn; ``None`` without verdicts.
+
+    The verdicts of ``pairs`` are differences, the second run's less the first's. The answers of ``same`` more
+    samples are alike in both runs, so that their difference is known to be 0.
+    """
+    found = pairs.mean(is_share=False, confidence=confidence)
+    if found is None:
+        return None
+    share = pairs.total / (pairs.total + same)
+    interval, p_value = found.interval, None
+    if interval is not None:
+        interval = Interval(share * interval.low, share * interval.high, confidence, interval.method)
+        if pairs.variance:
+            p_value = t_two_sided(found.value / math.sqrt(pairs.variance), pairs.degrees)
+    return PartlyJudgedDifference(
+        value=share * found.value, interval=interval, p_value=p_value, n_both=pairs.n_judged
+    )
+
+
 def looks(budget: int | None, total: int) -> list[int]:
     """Return how many samples are drawn before the verdicts are looked at, each time.
 
@@ -241,8 +278,21 @@ def looks(budget: int | None, total: int) -> list[int]:
     return found
 
 
-def strata_of(cheap: Sequence[float] | Floats) -> Ints:
-    """Return the stratum of each sample, from 0 on, in the order of the cheap scores.
+def strata_of_pairs(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> Ints:
+    """Return the stratum of each pair, by what cheap methods give to the answers of either run.
+
+    Each run is cut in two, low and high, and a pair is in one of four strata: where both are low or both
+    high, verdicts seldom differ. Small strata join one that is like them in one of the runs.
+    """
+    before, after = (strata_of(each, most=_CUTS_OF_PAIRS) for each in (first, second))
+    columns = int(after.max(initial=0)) + 1
+    # Numbered to and fro, so that neighbours differ in one run only.
+    numbers = before * columns + np.where(before % 2, columns - 1 - after, after)
+    return _merged(numbers, least=_fewest(len(numbers)))
+
+
+def strata_of(cheap: Sequence[float] | Floats, *, most: int = _MOST_STRATA) -> Ints:
+    """Return the stratum of each sample, from 0 on, in the order of the cheap scores; at most so many.
 
     Cuts are where the square roots of frequencies add up to equal parts; equal scores stay together, small
     strata join a neighbour. Samples without a score have a stratum of their own.
@@ -252,7 +302,6 @@ def strata_of(cheap: Sequence[float] | Floats) -> Ints:
     scores = np.asarray(cheap, dtype=np.float64)
     known = ~np.isnan(scores)
     found: Ints = np.zeros(len(scores), dtype=np.int64)
-    most = _MOST_STRATA
     low, high = (scores[known].min(), scores[known].max()) if known.any() else (0.0, 0.0)
     if high > low:
         cells = np.minimum(((scores[known] - low) / (high - low) * _CELLS).astype(np.int64), _CELLS - 1)
@@ -260,7 +309,11 @@ def strata_of(cheap: Sequence[float] | Floats) -> Ints:
         middles = (np.cumsum(roots) - roots / 2.0) / roots.sum()
         found[known] = np.minimum((middles * most).astype(np.int64), most - 1)[cells]
     found[~known] = most
-    return _merged(found, least=max(2, math.ceil(_FEWEST_SAMPLES * len(scores))))
+    return _merged(found, least=_fewest(len(scores)))
+
+
+def _fewest(samples: int) -> int:
+    return max(2, math.ceil(_FEWEST_SAMPLES * samples))
 
 
 def _merged(strata: Ints, *, least: int) -> Ints:
