@@ -47,8 +47,8 @@ def table(*columns: str, rows: Iterable[Iterable[str]]) -> str:
 
 COMMANDS_HEAD = """# Commands
 
-Every command with all of its options. `rag-eval COMMAND --help` shows the common ones, `--help-all`
-these. [Errors and exit codes](errors.md) says how a command ends."""
+Every command with all its options. `rag-eval COMMAND --help` shows the common ones, `--help-all`
+all of them. [Errors and exit codes](errors.md) says how a command ends."""
 
 
 def commands_page() -> str:
@@ -110,10 +110,10 @@ def issue_codes() -> set[str]:
 
 SCHEMAS_HEAD = """# Files and their fields
 
-What `rag-eval validate` holds each kind of file to, from the schemas that the package ships. `rag-eval
+What `rag-eval validate` checks in each kind of file, from the schemas in the package. `rag-eval
 schema NAME` prints one as JSON Schema 2020-12, for an editor. A field in **bold** is required; `[]` is
-each member of a list, `.*` each value of an object. Other fields are kept. [Results](results.md) have a
-page of their own."""
+each member of a list, `.*` each value of an object. Other fields are kept. [Results](results.md) have their
+own page."""
 
 RESULTS_HEAD = """# Results
 
@@ -183,7 +183,7 @@ COMPONENTS_HEAD = """# Components and extras
 A component is written as its name with the settings that differ from those shown:
 `recursive(chunk_size=200, overlap=50)`. The same text works on the command line, in YAML and in Python,
 and is what results record; `…` stands for a setting that must be given. `rag-eval list chunkers` and so
-on print the same, with those of installed [plug-ins](../how-to/plugins.md)."""
+on print the same, including installed [plug-ins](../how-to/plugins.md)."""
 
 KINDS = {
     "Chunkers": components.CHUNKERS,
@@ -199,7 +199,7 @@ KINDS = {
 
 EXTRAS_HEAD = """## Extras
 
-What belongs to one format or vendor is installed only on request: `pip install
+Packages for a single format or vendor are installed only on request: `pip install
 'rag-evaluation-framework[chroma,parquet]'`. A command that needs one names it."""
 
 
@@ -227,8 +227,8 @@ def extras() -> dict[str, list[str]]:
 
 PYTHON_HEAD = """# Python names
 
-Every name of the first part can be imported from `rag_evaluation_framework` and is loaded when it is
-first used; so can `__version__`. `help(name)` tells the rest."""
+Every name in the first part can be imported from `rag_evaluation_framework` and is loaded when it is
+first used; so can `__version__`. `help(name)` says more."""
 
 # Where a name's home speaks of something else than its users do, in the order in which people come.
 ROOMS = {

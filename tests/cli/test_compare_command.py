@@ -173,7 +173,7 @@ def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
     assert forced.code == 0
     assert "none new, 1 gone" in forced.out
     assert "gone: line 1" in forced.out
-    assert "warning: compared all the same" in forced.out
+    assert "warning: compared anyway" in forced.out
 
 
 def test_several_candidates_are_compared_with_the_first(project: Path, compare: Any) -> None:

@@ -227,7 +227,7 @@ def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
         ended = evaluate(*options, targets[more[0]], *more[1:])
         told = " ".join(ended.out.split())
         assert begins in told
-        assert "by this method (rag-eval list methods); take a lower bound" in told
+        assert "by this method (rag-eval list methods); use a lower threshold" in told
     # What is met here can be reached here, and a bound that right answers reach needs no word.
     assert "more than words" not in evaluate(*options, targets["right"]).out
     (project / "agent.yaml").write_text(manifest.replace("0.97", "0.9"))

@@ -353,7 +353,7 @@ def test_a_model_that_fails_every_sample_for_good_is_to_be_begun_anew(evaluate: 
     with running_chat(lambda _: failing(400, "no such parameter")) as server:
         ended = evaluate("--model", "small", "--dataset-type", "summaries", "--base-url", server.url)
     assert ended.code == 3
-    assert "begin anew, without --resume" in ended.out
+    assert "start again, without --resume" in ended.out
 
 
 def test_a_model_that_the_endpoint_does_not_have_does_not_stop_the_others(

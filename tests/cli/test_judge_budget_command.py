@@ -141,7 +141,7 @@ def test_replies_that_have_to_be_repaired_never_pass_the_budget() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("--judge-budget", "9"), "expected --judge-model beside the other options of a judge"),
+        (("--judge-budget", "9"), "expected --judge-model with the other options of a judge"),
         (("--precision", "0"), "0.0 is not in the range"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_judge_that_talks_nonsense_fails_the_score_and_never_makes_one_up(proj
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--votes", "3"), "expected --judge-model beside the other options of a judge"),
+        (("--votes", "3"), "expected --judge-model with the other options of a judge"),
         (("--judge-model", "cohere(model=x)"), 'there is no judge "cohere"'),
         (
             ("--judge-model", "openai(model=x, price_inpt=1, base_url='http://localhost:1')"),

@@ -77,7 +77,7 @@ BAD_REPLIES = {
     "null": (ChatReply(content=None), "not-json", "expected a JSON value, got none"),
     "cut-off": ('{"label": "ye', "truncated", "the reply ends inside a JSON value"),
     "two": (written() + written(label="no"), "ambiguous", "expected one JSON value, got 2 different ones"),
-    "key-twice": ('{"BAIT": 1, "BAIT": 2}', "not-json", "a key stands twice in one JSON object"),
+    "key-twice": ('{"BAIT": 1, "BAIT": 2}', "not-json", "a key occurs twice in one JSON object"),
     "surrogate": ('{"BAIT": "\\ud800"}', "not-json", "a string has half a surrogate pair in it"),
     "range": ('{"BAIT": 1e999}', "not-json", "a number is out of range"),
     "syntax": ('{"label" "BAIT"}', "not-json", "it is not quite JSON"),

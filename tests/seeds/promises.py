@@ -22,11 +22,12 @@ from rag_evaluation_framework.files import yaml_documents
 FOLDER = Path(__file__).parent
 HEAD = """# What the seeds promise, and how it is kept
 
-Printed by `make docs` from the tables in `tests/seeds/`, of which every line is run by the tests. *As
-written*: to the letter. *As settled*: the seeds leave it open or contradict each other, or the specification
-(SPEC) decided otherwise, for the reason given. *Due*: an open issue delivers it; its test is expected to fail
-until then. Each seed is also followed from top to bottom, in an empty folder, by a script in
-`tests/seeds/scripts/`; what it prints is kept beside it."""
+The seeds are the five documents that this project started from. This page is printed by `make docs` from the
+tables in `tests/seeds/`; the tests run every line. *As written*: kept to the letter. *As settled*: the seeds
+leave it open or contradict each other, or the specification (SPEC) decided otherwise, for the reason given.
+*Due*: an open issue will deliver it; its test is expected to fail until then. A script in
+`tests/seeds/scripts/` also follows each seed from top to bottom, in an empty folder; its output is kept
+beside it."""
 
 
 @dataclass(frozen=True, slots=True)

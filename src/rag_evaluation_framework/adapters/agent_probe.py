@@ -112,7 +112,7 @@ class Probe:
         """Say what to try where something was not found."""
         if self.failure is not None and self.wants_model:
             named = f", one of {', '.join(self.models)}" if self.models else ""
-            return [f"the agent wants to be told the model: --model NAME{named}"]
+            return [f"the agent needs a model: --model NAME{named}"]
         if self.failure is not None and len(self.tried) > 1 and self.failure.kind in _PATH_IS_WRONG:
             return [f"no shape was answered; say where it listens and what it takes: --path /ask {_BODY}"]
         if self.failure is not None and self.status in _REDIRECTS:
@@ -128,7 +128,7 @@ class Probe:
         if self.answer and (count := self.answer.unread_contexts):
             hints.append(
                 f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}; "
-                "say where the text stands: --contexts-path 'sources[*].FIELD'"
+                "say where the text is: --contexts-path 'sources[*].FIELD'"
             )
         if self.answer and (count := self.answer.unread_citations):
             hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")

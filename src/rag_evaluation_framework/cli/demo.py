@@ -39,7 +39,7 @@ _MARK = "# Made by rag-eval demo, and replaced by rag-eval demo --force.\n*\n"
 def command(folder: Path, force: bool) -> None:
     """Tell one story offline, with the example's documents, questions and agent copied to DIR (demo).
 
-    Questions are made from the documents, chunkers are compared, an agent fails its gate, is mended and
+    Questions are made from the documents, chunkers are compared, an agent fails its gate, is fixed and
     passes, and the two runs are compared as a page. Each step shows the command that repeats it and the first
     lines of what that says; all of it is kept in DIR.
     """
@@ -53,7 +53,7 @@ def command(folder: Path, force: bool) -> None:
     story.step("Which chunker?", "retrieval documents --store exact")
     story.step("May the agent ship?", "evaluate --target ferry_agent:faulty", code=1)
     story.say_faults(_FAULTY)
-    story.step("The agent is mended", "evaluate --target ferry_agent:fixed")
+    story.step("The agent is fixed", "evaluate --target ferry_agent:fixed")
     story.step("Did it help?", f"compare {_FAULTY} {_FIXED}")
     story.say_undecided(_FAULTY, _FIXED)
     story.step("Look at it", f"report {_FAULTY} {_FIXED} -o report.html", shows="nothing")

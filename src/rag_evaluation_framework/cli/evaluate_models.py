@@ -591,7 +591,7 @@ def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> Non
     for model, evaluation in whole.parts.items():
         if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
             continue
-        advice = "put it right and begin anew, without --resume"
+        advice = "fix it and start again, without --resume"
         if RunFolder.open(evaluation.folder).counts.reaskable:
             advice = f"continue with --resume {evaluation.head.run_id}"
         screen.say(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}; {advice}", hang=2)

@@ -31,7 +31,7 @@ _FIRST = "evals/first.jsonl"
 _TAKEN = 10
 _ANY_QUESTION = "What can you help me with?"
 _PURPOSES = {
-    "agent.yaml": "what to ask, to measure and to demand",
+    "agent.yaml": "what to ask, measure and require",
     _FIRST: "{questions}: read {them}, correct {them}, add your own",
     "test_rag.py": "the same as a pytest test",
     ".github/workflows/rag-eval.yml": "the same on every pull request",
@@ -261,7 +261,7 @@ def _manifest(begun: _Begun) -> str:
     }
     api = encode({"api": dict(begun.api or {})}) if begun.api else "api: {}  # url: http://localhost:4000\n"
     parts = [
-        "# What to ask, to measure and to demand; `rag-eval evaluate` reads this file.\n",
+        "# What to ask, measure and require; `rag-eval evaluate` reads this file.\n",
         "spec:\n",
         "  # Raise the thresholds once you know the figures; `rag-eval list metrics` lists what there is.\n",
         _indented(encode({"evaluation": evaluation})),

@@ -38,7 +38,7 @@ _HOLDS = (
 
 
 class Beir:
-    """The dialect of BEIR folders."""
+    """BEIR folders: corpus.jsonl, queries.jsonl and qrels."""
 
     name = NAME
     suffixes = SIGNATURES[name].suffixes

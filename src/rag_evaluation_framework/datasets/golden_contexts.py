@@ -406,7 +406,7 @@ class _Search:
         elif self.sources.unnamed:
             found = f"none, and no such place in {counted(len(self.sources.unnamed), 'document')}"
         else:
-            found = "only a scene: cannot tell where it stands"
+            found = "only a scene: cannot tell where it is"
         yield self._issue("context-without-file", "a file", found, "file", "warning")
 
     def _scenes(self, source: SourceText) -> list[Span]:
@@ -429,7 +429,7 @@ class _Search:
             found = f"it in line {_lines(source, elsewhere)}" if elsewhere else "nothing like it"
             yield self._issue("snippet-not-found", f"{shown(context.snippet)} {where}", found, "snippet")
         elif len(places) > 1:
-            expected = f"a snippet that stands once {where}"
+            expected = f"a snippet that occurs once {where}"
             found = f"one in lines {_lines(source, places)}"
             yield self._issue("snippet-ambiguous", expected, found, "snippet", "warning")
 

@@ -13,7 +13,7 @@
     │   └── quality/
     └── config/               *.config.yaml
 
-    agent.yaml                what to ask, to measure and to demand
+    agent.yaml                what to ask, measure and require
     evals/first.jsonl         the first questions
     test_rag.py               the same as a pytest test
     .github/workflows/        the same on every pull request

@@ -131,7 +131,7 @@ def _result(row: Any, number: int) -> Mapping[Any, Any]:
 
 @dataclass(slots=True)
 class PlainRows:
-    """Files of rows whose parts stand where ``reading`` says, or are guessed: an ``extensions.Dialect``."""
+    """Rows with field names of your own: which field holds what is guessed, or given by --map."""
 
     reading: RowReading | None = None
     name: str = field(default=ROWS, init=False)

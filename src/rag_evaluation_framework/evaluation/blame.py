@@ -378,7 +378,7 @@ def _wrong(wanted: ExpectedPoints, lacking: Sequence[Point], contradicted: Seque
     if lacking and wanted.points:
         parts.append(f"the answer lacks {len(lacking)} of {len(wanted.points)} {wanted.what}")
     elif lacking:
-        parts.append("nothing that the answer claims stands in the relevant text")
+        parts.append("nothing that the answer claims is in the relevant text")
     told_wrongly = sum(point in contradicted for point in wanted.points)
     claims = len(contradicted) - told_wrongly
     if told_wrongly and wanted.are_enough:
@@ -394,7 +394,7 @@ def _wrong(wanted: ExpectedPoints, lacking: Sequence[Point], contradicted: Seque
 def _right(wanted: ExpectedPoints) -> str:
     number = len(wanted.points)
     if not number:
-        return "what the answer claims stands in the relevant text"
+        return "what the answer claims is in the relevant text"
     return f"the answer has {number} of {number} {wanted.what}"
 
 

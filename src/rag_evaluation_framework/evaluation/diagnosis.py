@@ -123,7 +123,7 @@ def diagnosis(*, ask: bool = True, details: bool = False) -> Iterator[Finding]:
     yield _right("rag-eval", f"rag-eval {__version__}, Python {platform.python_version()}, {system}")
     root = project_root()
     if root is None:
-        yield _note("project", "none here: commands work all the same; rag-eval init starts one")
+        yield _note("project", "none here: commands work anyway; rag-eval init starts one")
     yield from _agent(ask=ask)
     yield from _disk()
     yield from _judge()

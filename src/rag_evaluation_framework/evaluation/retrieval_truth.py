@@ -195,7 +195,7 @@ def _anchored(
     if start >= 0 and document.content.find(text, start + 1) < 0:
         return CharacterSpan(document.id, start, start + len(text)), True
     where = "several places" if start >= 0 else "no place"
-    expected = f"text that stands in one place of {document.id!r}, which is not as it was"
+    expected = f"text that occurs in one place of {document.id!r}, which is not as it was"
     return Issue("span-lost", expected, f"{shown(text)} in {where}")
 
 

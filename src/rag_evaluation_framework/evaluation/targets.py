@@ -577,7 +577,7 @@ class RecordedAnswers:
             return found[0]
         if found:
             lines = ", ".join(str(each.line) for each in found[:5])
-            raise TargetError("ambiguous-answer", f"{self.name}: the question stands on lines {lines}")
+            raise TargetError("ambiguous-answer", f"{self.name}: the question is on lines {lines}")
         raise TargetError("no-recorded-answer", f"{self.name}: neither the id nor the question is there")
 
 

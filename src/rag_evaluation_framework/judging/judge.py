@@ -413,5 +413,5 @@ def kinship_warning(judge_models: Iterable[str], target_model: str) -> str | Non
         return None
     return (
         f"judge {' and '.join(kin)} is of the same family as {target_model}, which it judges: such judges "
-        f"favour their kin; take one of another family, or check it against people's labels"
+        f"favour models like themselves; use one of another family, or check it against people's labels"
     )

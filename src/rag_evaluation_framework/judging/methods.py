@@ -303,7 +303,7 @@ def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSet
     if declared is not None or given.get("models"):
         return replace(declared or JudgeSettings(), **given)
     if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision")):
-        raise UsageError("expected --judge-model beside the other options of a judge, got none")
+        raise UsageError("expected --judge-model with the other options of a judge, got none")
     return None
 
 
@@ -527,6 +527,6 @@ def beyond_reach(demand: Bound, method: str | None) -> str | None:
     judged = " or a judge (--judge-model MODEL)" if "judge" in parse_metric(name).metric.methods else ""
     return (
         f"{demand.metric} {demand.operator} {bound:g} is more than words can show: right answers score "
-        f"{low if low == high else f'{low} to {high}'} by this method (rag-eval list methods); take a "
-        f"{'lower' if demand.operator == '>=' else 'higher'} bound{judged}"
+        f"{low if low == high else f'{low} to {high}'} by this method (rag-eval list methods); use a "
+        f"{'lower' if demand.operator == '>=' else 'higher'} threshold{judged}"
     )

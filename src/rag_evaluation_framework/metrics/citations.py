@@ -457,7 +457,7 @@ OVERALL_WEIGHTS: Mapping[str, float] = {
 
 @metric("citation_recall", reads=CITATIONS, shows=("supported",))
 def citation_recall(supported: Sequence[bool]) -> float | None:
-    """What share of the answer's sentences is borne out by what they cite.
+    """What share of the answer's sentences is supported by what they cite.
 
     Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
     cites can be opened and, taken together, supports it. Of citations beside the answer, those that can be
@@ -472,12 +472,12 @@ def citation_recall(supported: Sequence[bool]) -> float | None:
 
 @metric("citation_precision", reads=CITATIONS, shows=("relevant",))
 def citation_precision(relevant: Sequence[bool]) -> float:
-    """What share of the answer's citations is of use to the sentence they stand at.
+    """What share of the answer's citations helps to support its sentence.
 
     Formula: relevant citations / citations, the same place in one sentence counted once. A citation is
     relevant when its sentence is supported by all that it cites, unless the citation does not support the
-    sentence alone and the others do without it. What cannot be opened, or stands in a sentence that claims
-    nothing, is not relevant.
+    sentence alone and the others do without it. A citation that cannot be opened, or is in a sentence that
+    claims nothing, is not relevant.
 
     Empty: 0 for an answer that claims something and cites nothing.
 
@@ -519,7 +519,7 @@ def citation_completeness(cited: Sequence[bool]) -> float | None:
 
 @metric("citation_correctness", reads=CITATIONS, shows=("correct",))
 def citation_correctness(correct: Sequence[bool]) -> float | None:
-    """What share of the citations supports a claim that they stand at.
+    """What share of the citations supports a claim of its sentence.
 
     Formula: correct citations / citations, the same place in one sentence counted once. A citation is
     correct when it alone supports a claim of its sentence; where the citations come beside the answer, any
@@ -538,7 +538,7 @@ def citation_validity(opened: Sequence[bool]) -> float | None:
 
     Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
     when there is one document of its name and the characters are inside it (inside the page where it has
-    one), or a context of its number; and when the words that it quotes stand there.
+    one), or a context of its number; and when the words that it quotes are there.
 
     Empty: no value when nothing is cited; such a sample is skipped.
 
@@ -587,7 +587,7 @@ def factual_consistency(consistent: Sequence[bool]) -> float | None:
 
 @metric("hallucination_rate", reads=CITATIONS, higher_is_better=False, shows=("consistent",))
 def hallucination_rate(consistent: Sequence[bool]) -> float | None:
-    """What share of the answer's claims the sources do not bear out.
+    """What share of the answer's claims the sources do not support.
 
     Formula: (claims − consistent claims) / claims, with the sources of factual_consistency; 1 −
     factual_consistency.

@@ -25,8 +25,8 @@ def faithfulness(by_contexts: Sequence[bool]) -> float | None:
 
     Formula: supported claims / claims of the answer.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value for an answer that claims nothing, such as one that refuses, does not know or asks back;
+    such a sample is skipped.
 
     Source: Es et al., "RAGAS", EACL 2024; Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -39,8 +39,8 @@ def hallucination(by_contexts: Sequence[bool]) -> float | None:
 
     Formula: claims that are not supported / claims of the answer = 1 − faithfulness.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value for an answer that claims nothing, such as one that refuses, does not know or asks back;
+    such a sample is skipped.
 
     Source: the hallucination rate of answer-quality annotations; claims as in faithfulness.
     """
@@ -60,8 +60,8 @@ def claim_precision(agreed: Sequence[float]) -> float | None:
     Formula: correct claims / claims of the answer; by words, the mean share of a claim's words that the
     reference has, those of the question left out.
 
-    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back,
-    and the reference "Yes"; such a sample is skipped.
+    Empty: no value where answer or reference claims nothing, such as an answer that refuses, does not know or
+    asks back, or the reference "Yes"; such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -93,7 +93,7 @@ def claim_f1(agreed: Sequence[float], recalled: Sequence[float]) -> float | None
     counts.
 
     Empty: no value for a reference that claims nothing; such a sample is skipped. An answer that claims
-    nothing, as those that are empty, refuse, do not know or ask back, has 0.
+    nothing, such as one that is empty, refuses, does not know or asks back, has 0.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -105,13 +105,13 @@ def claim_f1(agreed: Sequence[float], recalled: Sequence[float]) -> float | None
 
 @metric("claim_hallucination", reads=CLAIMS, higher_is_better=False, unless=("unclaimed",))
 def claim_hallucination(by_reference: Sequence[bool], by_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims neither the contexts nor the reference bear out.
+    """What share of the answer's claims neither the contexts nor the reference support.
 
     Formula: claims neither supported nor correct / claims. With faithfulness and self_knowledge it adds up
     to 1.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value for an answer that claims nothing, such as one that refuses, does not know or asks back;
+    such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024, where it is called hallucination.
     """
@@ -125,8 +125,8 @@ def self_knowledge(by_reference: Sequence[bool], by_contexts: Sequence[bool]) ->
     Formula: claims that are correct and not supported / claims. With faithfulness and claim_hallucination
     it adds up to 1.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value for an answer that claims nothing, such as one that refuses, does not know or asks back;
+    such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -137,7 +137,7 @@ def self_knowledge(by_reference: Sequence[bool], by_contexts: Sequence[bool]) ->
 def context_utilization(
     reference_by_answer: Sequence[bool], reference_by_contexts: Sequence[bool]
 ) -> float | None:
-    """What share of the reference's claims that stand in the contexts the answer makes.
+    """Of the reference's claims that the contexts contain, what share the answer makes.
 
     Formula: claims of the reference both retrieved and recalled / claims of the reference retrieved.
 
@@ -152,13 +152,13 @@ def context_utilization(
     "noise_sensitivity", reads=CLAIMS, higher_is_better=False, unless=("unclaimed", "reference_unclaimed")
 )
 def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is wrong and taken from a context that is relevant otherwise.
+    """What share of the answer's claims is wrong and taken from an otherwise relevant context.
 
     Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
     context is relevant when it supports a claim of the reference.
 
-    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back,
-    and the reference "Yes"; such a sample is skipped.
+    Empty: no value where answer or reference claims nothing, such as an answer that refuses, does not know or
+    asks back, or the reference "Yes"; such a sample is skipped.
 
     Source: ragas, noise sensitivity in its "relevant" mode; Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -169,7 +169,7 @@ def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence
     "answer_correctness", reads=CLAIMS, version=2, shows=("by_reference",), unless=("reference_unclaimed",)
 )
 def answer_correctness(correctness: float) -> float:
-    """How right and complete the answer is, held against the reference.
+    """How right and complete the answer is, compared with the reference.
 
     Formula: by words, recall^(1 − w) × precision^w, over stems, Chinese pairs and values of numbers. Recall
     is the share of the reference's words that the answer says, those of the question at a quarter; precision
@@ -179,7 +179,7 @@ def answer_correctness(correctness: float) -> float:
     it does not make. Of several references the best counts.
 
     Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
-    nothing, as those that are empty, refuse, do not know or ask back, recalls nothing.
+    nothing, such as one that is empty, refuses, does not know or asks back, recalls nothing.
 
     Source: ours by words; by a judge ragas, answer correctness with its default weights.
     """
@@ -213,7 +213,7 @@ def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, b
 
 @metric("context_precision", reads=CLAIMS, shows=("relevant_contexts",), unless=("unsought",))
 def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
-    """Whether the useful contexts stand before the useless ones.
+    """Whether the useful contexts come before the useless ones.
 
     Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
     context is useful when it supports a claim of the reference, or of the answer where the reference makes
@@ -235,7 +235,7 @@ def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
 
 @metric("context_recall", reads=CLAIMS, shows=("truth_by_contexts",))
 def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
-    """What share of what the reference contexts say stands in the contexts.
+    """How much of what the reference contexts say is in the contexts.
 
     Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
 
@@ -249,7 +249,7 @@ def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
 
 @metric("context_claim_recall", reads=CLAIMS, shows=("reference_by_contexts",))
 def context_claim_recall(reference_by_contexts: Sequence[bool]) -> float | None:
-    """What share of the reference's claims stands in the contexts.
+    """What share of the reference's claims is in the contexts.
 
     Formula: claims of the reference that the contexts support / claims of the reference.
 
@@ -266,14 +266,14 @@ def context_claim_recall(reference_by_contexts: Sequence[bool]) -> float | None:
 
 @metric("grounded_fraction", reads=CLAIMS, version=2, shows=("new_words",))
 def grounded_fraction(words: int, new_words: int) -> float | None:
-    """What share of the answer's content words and numbers stands in the contexts or the question.
+    """What share of the answer's content words and numbers is in the contexts or the question.
 
     Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
     their value; citations, a list of sources and courtesies do not count.
 
     Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
 
-    Source: the simplest screen for additions; what it is worth is told in the page on offline scoring.
+    Source: the simplest screen for additions; the page on offline scoring says how good it is.
     """
     if not 0 <= new_words <= words:
         raise UsageError(f"expected from 0 to {words} new words, got {new_words}")
@@ -289,7 +289,7 @@ def grounded_fraction(words: int, new_words: int) -> float | None:
     shows=("new_words",),
 )
 def unsupported_tokens(words: int, new_words: int) -> float | None:
-    """How many content words and numbers of the answer stand neither in the contexts nor in the question.
+    """How many content words and numbers of the answer are neither in the contexts nor in the question.
 
     Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
     their value; citations, a list of sources and courtesies do not count.
@@ -327,7 +327,7 @@ def rubric(grades: Mapping[str, float], weights: Mapping[str, float]) -> float:
 def rubric_pass(
     grades: Mapping[str, float], weights: Mapping[str, float], *, pass_at: float = 0.65, floor: float = 0.4
 ) -> float:
-    """Whether an answer passes a rubric: good enough as a whole, and in no criterion too bad.
+    """Whether an answer passes a rubric: good enough as a whole, and not too bad in any criterion.
 
     Formula: 1 if rubric ≥ 0.65 and every grade ≥ 0.4, else 0; a rubric file may set both bounds.
 
@@ -362,7 +362,7 @@ def relevance_grade(context_grades: Sequence[float], *, k: int | None = None) ->
 
 @metric("judged_ndcg", reads=RELEVANCE, shows=("context_grades",))
 def judged_ndcg(context_grades: Sequence[float], *, k: int | None = None) -> float | None:
-    """Whether the contexts that a judge grades higher stand before the others.
+    """Whether the contexts that a judge grades higher come before the others.
 
     Formula: DCG / ideal DCG with the gain grade / log2(rank + 1), over the first k. The ideal is the best
     order of what was retrieved: what was not retrieved has no grade. 0 where every grade is 0.
@@ -386,7 +386,7 @@ def _gain(grades: Sequence[float]) -> float:
 
 @metric("nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def nugget_recall(held: Sequence[float]) -> float | None:
-    """What share of the nuggets the answer holds, those it holds in part counted half.
+    """What share of the nuggets the answer contains, partly contained ones counted half.
 
     Formula: (supported + 0.5 × partly supported nuggets) / nuggets, vital and okay alike ("all, lenient").
 
@@ -399,7 +399,7 @@ def nugget_recall(held: Sequence[float]) -> float | None:
 
 @metric("nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def nugget_recall_strict(held: Sequence[float]) -> float | None:
-    """What share of the nuggets the answer holds in full.
+    """What share of the nuggets the answer contains in full.
 
     Formula: supported nuggets / nuggets, vital and okay alike ("all, strict").
 
@@ -412,7 +412,7 @@ def nugget_recall_strict(held: Sequence[float]) -> float | None:
 
 @metric("vital_nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def vital_nugget_recall(held: Sequence[float], vital: Sequence[bool]) -> float | None:
-    """What share of the vital nuggets the answer holds, those it holds in part counted half.
+    """What share of the vital nuggets the answer contains, partly contained ones counted half.
 
     Formula: (supported + 0.5 × partly supported vital nuggets) / vital nuggets ("vital, lenient").
 
@@ -425,7 +425,7 @@ def vital_nugget_recall(held: Sequence[float], vital: Sequence[bool]) -> float |
 
 @metric("vital_nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def vital_nugget_recall_strict(held: Sequence[float], vital: Sequence[bool]) -> float | None:
-    """What share of the vital nuggets the answer holds in full.
+    """What share of the vital nuggets the answer contains in full.
 
     Formula: supported vital nuggets / vital nuggets ("vital, strict"): what systems are ranked by in TREC.
 

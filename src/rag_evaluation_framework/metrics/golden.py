@@ -95,7 +95,7 @@ def milestone_order(places: Sequence[int | None]) -> float:
 
 @metric("hop_coverage", reads=GOLDEN, shows=("found_places",))
 def hop_coverage(found_places: int, hops: int) -> float:
-    """How many of the places that must be put together the system retrieved.
+    """How many of the places that must be combined the system retrieved.
 
     Formula: min(places, hops) / hops. Where the sample has golden snippets, a place is one of those that a
     retrieved context holds, at least half of it; else it is a retrieved context that tells one of the steps,

@@ -94,7 +94,8 @@ def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
 @metric("precision_strict", reads=RANKING, aliases=("P",))
 def precision_strict(judged: JudgedRankings, *, k: int | None = None) -> Floats:
-    """The share of the first k ranks that hold a relevant document; a short list is not excused.
+    """The share of the first k ranks that hold a relevant document; the missing ranks of a short list count
+    as misses.
 
     Formula: relevant in the first k / k; without k, relevant retrieved / retrieved
 
@@ -222,7 +223,7 @@ def r_precision(judged: JudgedRankings) -> Floats:
 
 @metric("bpref", reads=RANKING, aliases=("Bpref", "BPref"))
 def bpref(judged: JudgedRankings) -> Floats:
-    """How rarely judged non-relevant documents stand above relevant ones; unjudged ones are passed over.
+    """How rarely judged non-relevant documents rank above relevant ones; unjudged ones are ignored.
 
     Formula: 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R), where n counts the
     judged non-relevant documents above it, N all judged non-relevant ones and R the relevant ones

@@ -113,12 +113,13 @@ def needless(steps: Sequence[Step]) -> dict[str, str]:
 
 @metric("needless_steps", reads=STEPS, higher_is_better=False, shows=("steps",))
 def needless_steps(steps: Sequence[Step]) -> float | None:
-    """How many of the retrievals and calls of tools are needless: they repeat one, or find nothing new.
+    """How many of the retrievals and tool calls are needless: they repeat an earlier one, or find nothing
+    new.
 
-    Formula: (those that ask the same of the same as one before that did not fail + retrievals that return no
-    document which none before had returned) / retrievals and calls of tools.
+    Formula: (those that repeat an earlier one that did not fail + retrievals that return no new document) /
+    retrievals and tool calls.
 
-    Empty: no value for a trace without a retrieval or a call of a tool; such a sample is skipped.
+    Empty: no value for a trace without a retrieval or a tool call; such a sample is skipped.
 
     Source: the spans of retrievers and tools in a trace.
     """
@@ -143,7 +144,7 @@ def failed_steps(steps: Sequence[Step]) -> float | None:
 def tool_called(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> float:
     """How many of the tools that should be called are called.
 
-    Formula: expected calls that one of their own is found for, by name / expected calls.
+    Formula: expected calls that are matched, by name, to a call of their own / expected calls.
 
     Empty: where no tools are expected there is nothing to call; such a sample is skipped.
 

@@ -190,7 +190,7 @@ def checked_references(reference: str | Sequence[str]) -> list[str]:
 
 @metric("string_match", reads=TEXTS)
 def string_match(answer: str, reference: str | Sequence[str], *, alternatives: bool = False) -> float:
-    """Whether the expected text stands in the answer.
+    """Whether the expected text is in the answer.
 
     Formula: 1 if the reference is a substring of the answer, both after NFKC, case folding and with
     single spaces, else 0. With ``alternatives``, "A/B" in the reference means either.
@@ -225,7 +225,7 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
     """How many tokens answer and reference share, as an F-measure.
 
     Formula: 2 × shared / (tokens of the answer + tokens of the reference); a token shared several times
-    counts as often as it stands in both. Texts as in exact_match; Chinese and kana by the character.
+    counts as often as it occurs in both. Texts as in exact_match; Chinese and kana by the character.
 
     Empty: 0 for an empty answer; an empty reference is an error.
 

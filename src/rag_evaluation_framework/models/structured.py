@@ -56,7 +56,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 # In words of our own: what a reply holds is not repeated to the model.
 _REFUSALS = {
-    "duplicate-key": "a key stands twice in one JSON object",
+    "duplicate-key": "a key occurs twice in one JSON object",
     "lone-surrogate": "a string has half a surrogate pair in it",
     "non-finite-number": "a number is out of range",
     "number-too-long": "a number has too many digits",

@@ -54,7 +54,7 @@ class Turn:
     content: str | None = None
     reference: str | None = None
     needs: tuple[str, ...] = ()
-    """What the turn cannot be answered without, such as ``previous_turn_resolution``."""
+    """What is needed from earlier turns to answer this one, such as ``previous_turn_resolution``."""
     expectation: Refusal | None = None
     """Set where the assistant should decline instead of saying something."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)

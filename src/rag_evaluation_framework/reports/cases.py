@@ -159,7 +159,7 @@ def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
             return f"{word}; {near}"
         if is_listed or len(came) != 1:
             return f"{word}: {_invented(row)}"
-        return f"{word}: {came[0]}, the text retrieved, says nothing of it"
+        return f"{word}: {came[0]}, the text retrieved, does not say so"
     if blame.kind == "refused_wrongly" and (where := (found or came)[:2]):
         return f"{word}: {listed(where)} {'has' if len(where) == 1 else 'have'} it"
     if blame.kind == "answered_wrongly" or not blame.evidence:

@@ -229,7 +229,7 @@ def show_comparison(
     if comparison.warnings:
         screen.gap()
     for warning in comparison.warnings:
-        screen.say(Styled("warning: ", DOUBT), f"compared all the same: {warning}", hang=9)
+        screen.say(Styled("warning: ", DOUBT), f"compared anyway: {warning}", hang=9)
     screen.gap()
     screen.steps(_way_on(comparison, names, everything=everything, runs=runs))
 

@@ -54,7 +54,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         "sentence": f"{rest or word}.",
         "leads": [
             *(trait_sentence(trait) for trait in traits[:2]),
-            *(f"Compared all the same: {warning}" for warning in comparison.warnings),
+            *(f"Compared anyway: {warning}" for warning in comparison.warnings),
         ],
         "decided_by": "" if by_thresholds else "No threshold decides: an answer moves with its first metric.",
         "good": "passed" if by_thresholds else "no lower",

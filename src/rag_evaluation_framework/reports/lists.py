@@ -278,9 +278,9 @@ def metric_list_markdown(metrics: Sequence[Metric]) -> str:
 
 _PAGE_HEAD = """# Metrics
 
-Printed from the declarations by `make docs`. A name with its parameters reads back into the metric:
-`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* are the fields of a sample or
-of a response without which there is nothing to score; *empty* says what an empty case gives. In a
+Printed from the declarations by `make docs`. Metrics are named with their parameters:
+`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* lists the fields that a sample
+or a response must have; *empty* says what an empty case gives. In a
 conversation, metrics of answers, texts, refusals and safety are means over its turns
 ([scoring](../explanation/scoring.md))."""
 

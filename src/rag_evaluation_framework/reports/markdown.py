@@ -236,7 +236,7 @@ def _comparison(comparison: Comparison) -> str:
             parts.append(_table(["", "question", escaped(old), escaped(new)], rows))
         lines = [sorts_sentence(changes), *left_out_sentences(changes)]
         parts.append("\n".join(f"- {escaped(line, 1000)}" for line in lines))
-    parts += [f"> **Warning:** compared all the same: {escaped(each, 1000)}" for each in comparison.warnings]
+    parts += [f"> **Warning:** compared anyway: {escaped(each, 1000)}" for each in comparison.warnings]
     if comparison.metrics:
         parts.append(_compared_metrics(comparison, names))
     return "\n\n".join(parts) + "\n"

@@ -433,7 +433,7 @@ def _comparison(comparison: Comparison) -> Html:
             pieces += _notes(list(left_out_sentences(changes))[:3])
             pieces.append(_slopes(changes, names))
             pieces += _changed(changes, names)
-    pieces += _notes([f"compared all the same: {each}" for each in comparison.warnings])
+    pieces += _notes([f"compared anyway: {each}" for each in comparison.warnings])
     several = len(comparison.contenders) > 1
     headers = [("metric", None), ("before", "number"), ("now", "number"), ("difference", "number")]
     rows = [list(_metric_cells(each, comparison, names, several)) for each in comparison.metrics[:_FIGURES]]

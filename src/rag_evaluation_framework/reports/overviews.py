@@ -295,7 +295,7 @@ def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
     failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
     told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]
     told += [] if card.cost_per_call is None else [f"{money(card.cost_per_call)} each"]
-    told += [f"replies of no use: {failed}"] if failed else []
+    told += [f"unusable replies: {failed}"] if failed else []
     screen.say(", ".join(told), hang=2)
     versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
     screen.say(f"kept as {path} for the prompts {versions}", hang=2)
@@ -468,7 +468,7 @@ def _because(reason: str, count: int, drafts: Drafts) -> str:
 def _flagged(drafts: Drafts) -> str:
     told = (f"{count:,} {_because(flag, count, drafts)}" for flag, count in drafts.flagged().items())
     kept = ", ".join(told)
-    return f"{kept}; kept all the same" if kept else ""
+    return f"{kept}; kept anyway" if kept else ""
 
 
 def _asked_for(summary: GenerationSummary) -> int:

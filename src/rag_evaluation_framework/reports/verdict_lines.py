@@ -291,7 +291,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
             yield "--on-undecided fail stops every build in doubt", ""
     elif verdict.word == "not evaluated":
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
-        waiving = f"say {' '.join(f'--waive {name}' for name in names)}" if names else ""
+        waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
         if moved is not None and BASELINE in names:
             yield f"leave out --sample-size, or {waiving}", ""
         elif waiving:

@@ -506,7 +506,7 @@ class _Column:
             self._values.append(score.value)
         else:
             self._values.append(np.nan)
-            self._reasons[score.status, _in_few_words(score.reason or "no reason told")] += 1
+            self._reasons[score.status, _in_few_words(score.reason or "no reason given")] += 1
 
     @property
     def is_higher_better(self) -> bool:

@@ -101,7 +101,7 @@ REASONS: Mapping[str, str] = {
     "no-excerpt": "no passage with it",
     "empty-excerpt": "a passage without a word",
     "excerpt-not-found": "a passage that is not in the document",
-    "ambiguous-excerpt": "a passage that stands in several places",
+    "ambiguous-excerpt": "a passage that occurs in several places",
     "overlong-excerpt": "a passage that is most of a long text",
     "unknown-chunk-id": "cites a chunk that was not shown; the id alone is dropped",
     "no-chunk": "cites no chunk that was shown",

@@ -220,7 +220,7 @@ def _run(
         except ModelError as error:
             if is_temporary or not folder.counts.reaskable:
                 raise
-            way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
+            way_on = f"once that is fixed, a resume of run {folder.head.run_id} asks again"
             raise ModelError(error.kind, f"{error.message}; {way_on}") from error
 
 
