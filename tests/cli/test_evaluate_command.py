@@ -492,7 +492,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert annotations[0] == (
         "::error file=agent.yaml,title=rag-eval gate failed::4 of 24 answers: 4 short of string_match"
     )
-    answer = r"::error file=evals/rag\.jsonl,line=\d+,title=short of string_match::q\d+: string_match 0, "
+    answer = r"::error file=evals/rag\.jsonl,line=\d+,title=short of string_match::q\d+: string_match 0.00, "
     assert all(re.match(answer, line) for line in annotations[1:])
     assert len(annotations) == 5
     # Under a gate that passes, what falls short is neither a failure nor a warning.

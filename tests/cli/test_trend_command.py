@@ -61,7 +61,7 @@ def test_it_exits_with_0_unless_worse_is_to_fail(stored: Path, to_the_end: Comma
     steady = to_the_end(main, "trend", "--fail-on", "worse", "--dataset", "another")
     assert (steady.code, steady.out.splitlines()[0]) == (
         0,
-        "Too few runs to tell: 0 comparable runs before it, at least 8 are needed",
+        "Too few to tell: 0 comparable runs before it, at least 8 are needed",
     )
     found = json.loads(to_the_end(main, "trend", "--json").out)
     assert [(each["metric"], each["verdict"]) for each in found["trends"]] == [("token_f1", "regression")]

@@ -18,6 +18,7 @@ from rag_evaluation_framework.reports.screen import (
     figure,
     interval_text,
     listed,
+    measure,
     money,
     part_of,
     shortened,
@@ -57,6 +58,20 @@ def test_figures_have_the_digits_that_tell_something(
     value: float | None, ends: tuple[float, float] | None, bound: float | None, written: str
 ) -> None:
     assert figure(value, interval(*ends) if ends else None, bound=bound) == written
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "written"),
+    [
+        ("latency", 141.26, "141.3 ms"),
+        ("step_time(kind=tool)", 2.0, "2.00 ms"),
+        ("cost", 0.0004, "$0.0004"),
+        ("latency", None, "–"),
+        ("hit@1", 1.0, "1.00"),
+    ],
+)
+def test_what_has_a_unit_is_written_with_it(metric: str, value: float | None, written: str) -> None:
+    assert measure(metric, value) == written
 
 
 def test_intervals_differences_times_and_money() -> None:

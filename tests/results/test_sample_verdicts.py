@@ -133,7 +133,7 @@ def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_l
 def test_the_scores_that_miss_their_bounds_are_told() -> None:
     assert missed_bounds(result(similarity=0.25, hallucination=1 / 3), BOUNDS) == (
         "similarity 0.25, not >= 0.8",
-        "hallucination 0.333333, not <= 0.1",
+        "hallucination 0.33, not <= 0.1",
     )
     assert missed_bounds(result(similarity=0.8, hallucination="broke"), BOUNDS) == ()
     assert missed_bounds(FAILED_REQUEST, BOUNDS) == ()

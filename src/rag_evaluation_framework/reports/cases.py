@@ -26,8 +26,8 @@ from rag_evaluation_framework.reports.screen import (
     NOTHING,
     Screen,
     Styled,
-    figure,
     listed,
+    measure,
     number_word,
     one_line,
     shortened,
@@ -571,7 +571,8 @@ def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:
         if score.value is not None:
             is_missed = bound is not None and not bound.is_met_by(score.value)
             needs = f" (needs {bound.operator} {bound.bound:g})" if bound is not None and is_missed else ""
-            yield f"{score.metric} {figure(score.value, bound=bound.bound if bound else None)}{needs}"
+            value = measure(score.metric, score.value, bound=bound.bound if bound else None)
+            yield f"{score.metric} {value}{needs}"
         elif score.status == "failed":
             yield f"{score.metric} {NOTHING} (failed: {one_line(score.reason or '', 200)})"
 

@@ -22,11 +22,13 @@ from rag_evaluation_framework.reports.screen import (
     Piece,
     Screen,
     Styled,
+    aligned,
     by,
     cells,
     difference,
     figure,
     listed,
+    measure,
     number_word,
     one_line,
     probability_text,
@@ -90,7 +92,8 @@ def _moved(changes: AnswerChanges) -> str:
 
 def _metric_moved(each: MetricComparison) -> str:
     verb = "rose" if each.difference > 0 else "fell"
-    return f"{each.metric} {verb} from {figure(each.baseline_mean)} to {figure(each.contender_mean)}"
+    before, now = (measure(each.metric, mean) for mean in (each.baseline_mean, each.contender_mean))
+    return f"{each.metric} {verb} from {before} to {now}"
 
 
 def _steady(metrics: Sequence[MetricComparison]) -> str:
@@ -289,9 +292,9 @@ def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str],
             [
                 each.metric,
                 names[each.contender] if several else "",
-                figure(each.baseline_mean),
-                figure(each.contender_mean),
-                difference(each.difference, each.interval),
+                measure(each.metric, each.baseline_mean),
+                measure(each.metric, each.contender_mean),
+                aligned(difference(each.difference, each.interval)),
                 f"{each.wins:,}",
                 f"{each.ties:,}",
                 f"{each.losses:,}",
@@ -394,7 +397,7 @@ def _show_slices(
                     metric,
                     figure(before),
                     figure(now),
-                    difference(now - before),
+                    aligned(difference(now - before)),
                     f"{n:,}",
                 ]
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -386,9 +386,40 @@ def _settings(component: Any, skipped: int) -> dict[str, str]:
 def _told_of(component: Any) -> str:
     """Return what a component says of itself: a dialect its endings and fields, others their first words."""
     if endings := getattr(component, "suffixes", None):
-        holds = ", ".join(sorted(getattr(component, "holds", ())))
+        held: Iterable[str] = getattr(component, "holds", ())
+        holds = ", ".join(word for name, word in _HELD.items() if name in held)
         return f"{', '.join(endings)}{f'; holds {holds}' if holds else ''}"
     return " ".join((inspect.getdoc(component) or "").partition("\n\n")[0].replace("``", "").split())
+
+
+# What a format has a place for, in words and in the order in which people ask for it.
+_HELD = {
+    "id": "ids",
+    "question": "questions",
+    "turns": "conversations",
+    "reference": "expected answers",
+    "references": "several expected answers",
+    "expectation.refusal": "questions to decline",
+    "expectation.entities": "names to be given",
+    "expectation.relation": "relations",
+    "expectation.milestones": "steps of events",
+    "relevant_documents": "relevant documents",
+    "grades": "grades of relevance",
+    "relevant_spans": "relevant passages",
+    "relevant_chunk_ids": "relevant chunks",
+    "reference_contexts": "texts that should be retrieved",
+    "recorded.answer": "answers",
+    "recorded.contexts": "retrieved texts",
+    "recorded.sources": "their sources",
+    "recorded.retrieved": "retrieved ids",
+    "recorded.prompt": "prompts",
+    "dataset.documents": "documents",
+    "tags": "tags",
+    "category": "categories",
+    "difficulty": "difficulty",
+    "query_type": "kinds of question",
+    "metadata": "metadata",
+}
 
 
 def _default(value: Any) -> str:

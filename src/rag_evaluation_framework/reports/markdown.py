@@ -18,7 +18,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     trait_sentence,
 )
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.screen import by, difference, figure, interval_text, one_line
+from rag_evaluation_framework.reports.screen import by, difference, interval_text, measure, one_line
 from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import (
     check_of,
@@ -165,7 +165,7 @@ def _figure_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]], st
         for each in shown_figures(part):
             check = check_of(evaluation, part, each.metric)
             needs, status = (getattr(cell, "text", cell) for cell in needs_cells(check))
-            value = figure(each.value, each.interval, bound=check.bound if check else None)
+            value = measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
             interval = interval_text(each.interval, each.value)
             told = f"{needs}, {status}" if needs else ""
             rows.append([*([escaped(name)] if several else []), escaped(each.metric), value, interval])
@@ -191,8 +191,8 @@ def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], 
             [
                 *([escaped(each.dataset)] if several else []),
                 escaped(each.metric),
-                figure(each.before),
-                figure(each.now),
+                measure(each.metric, each.before),
+                measure(each.metric, each.now),
                 difference(each.difference, each.interval),
                 each.finding,
                 escaped(f"{needs}, {status}" if needs else ""),
@@ -200,7 +200,8 @@ def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], 
                 "" if made is None else by(made.method),
             ]
         )
-        said.append(f"{each.metric} {figure(each.before)} → {figure(each.now)}, {each.finding}")
+        before, now = measure(each.metric, each.before), measure(each.metric, each.now)
+        said.append(f"{each.metric} {before} → {now}, {each.finding}")
     headers = ["metric", "before", "now", "difference", "verdict", "needs", "answers", "by"]
     return [*(["dataset"] if several else []), *headers], rows, "; ".join(said)
 
@@ -244,15 +245,16 @@ def _comparison(comparison: Comparison) -> str:
 
 def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
     told = [
-        f"{each.metric} {figure(each.baseline_mean)} → {figure(each.contender_mean)}, {metric_word(each)}"
+        f"{each.metric} {measure(each.metric, each.baseline_mean)} → "
+        f"{measure(each.metric, each.contender_mean)}, {metric_word(each)}"
         for each in comparison.metrics
     ]
     rows = [
         [
             escaped(each.metric),
             escaped(names[each.contender]),
-            figure(each.baseline_mean),
-            figure(each.contender_mean),
+            measure(each.metric, each.baseline_mean),
+            measure(each.metric, each.contender_mean),
             difference(each.difference, each.interval),
             f"{each.wins} / {each.ties} / {each.losses}",
             metric_word(each),

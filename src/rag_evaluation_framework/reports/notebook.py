@@ -49,6 +49,7 @@ from rag_evaluation_framework.reports.screen import (
     figure,
     interval_text,
     listed,
+    measure,
     one_line,
     right,
 )
@@ -164,7 +165,7 @@ def _evaluation_text(evaluation: Evaluation) -> str:
     rows = []
     for name, part, each in found[:_LINES]:
         check = check_of(evaluation, part, each.metric)
-        value = figure(each.value, each.interval, bound=check.bound if check else None)
+        value = measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
         rows.append([name, value, interval_text(each.interval, each.value), needs_cells(check)[1]])
     _add_rows(screen, [Column(flexible=True), right(""), "", ""], rows, more=len(found) - len(rows))
     screen.say(".failed() .worst(3) .to_pandas() .report(path) print(…)")
@@ -184,7 +185,7 @@ def _comparison_text(comparison: Comparison) -> str:
     rows = [
         [
             each.metric,
-            f"{figure(each.baseline_mean)} → {figure(each.contender_mean)}",
+            f"{measure(each.metric, each.baseline_mean)} → {measure(each.metric, each.contender_mean)}",
             difference(each.difference, each.interval),
             metric_word(each),
         ]
@@ -213,7 +214,7 @@ def _add_rows(
 def _row_text(row: Row) -> str:
     passes = {True: "passes", False: "does not pass", None: ""}[row.passes]
     reason = why(row)
-    scores = ", ".join(f"{each.metric} {figure(each.value)}" for each in row.scores[:6])
+    scores = ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
         short_text("; ".join(filter(None, [passes, reason])), 98),
         "" if row.expected is None else f"expected {short_text(row.expected)}",
@@ -309,7 +310,7 @@ def _figure_cells(evaluation: Evaluation, name: str, part: Evaluation, each: Fig
     check = check_of(evaluation, part, each.metric)
     bound = None if check is None else check.bound
     value, interval = each.value, each.interval
-    written, ends = figure(value, interval, bound=bound), interval_text(interval, value)
+    written, ends = measure(each.metric, value, interval, bound=bound), interval_text(interval, value)
     needs, status = needs_cells(check)
     status = status.text if isinstance(status, Styled) else status
     yield _cell(short_text(name))
@@ -385,7 +386,7 @@ def _case(row: Row, *, is_asked: bool) -> Html:
         lines.append(labelled("got", people_text(got)))
         if (reason := why(row, each.blame, is_listed=True)) is not None:
             lines.append(labelled("why", reason))
-    if scores := ", ".join(f"{each.metric} {figure(each.value)}" for each in row.scores[:8]):
+    if scores := ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:8]):
         lines.append(labelled("scores", scores))
     trace = None if row.sample is None else row.sample.trace
     steps = [] if trace is None else trace.html()
@@ -447,8 +448,8 @@ def _metric_cells(
     word = metric_word(each)
     told = difference(each.difference, each.interval)
     yield _cell(f"{each.metric}, {names[each.contender]}" if several else each.metric)
-    yield _cell(figure(each.baseline_mean), "number")
-    yield _cell(figure(each.contender_mean), "number")
+    yield _cell(measure(each.metric, each.baseline_mean), "number")
+    yield _cell(measure(each.metric, each.contender_mean), "number")
     yield _cell(told, "number")
     colour = {"worse": "bad", "better": "good"}.get(word)
     bar: str | Html = ""

@@ -405,6 +405,20 @@ def figure(value: float | None, interval: Interval | None = None, *, bound: floa
     return _unsigned_zero(f"{value:,.{digits}f}")
 
 
+_TIMES = ("latency", "step_time")
+
+
+def measure(
+    metric: str, value: float | None, interval: Interval | None = None, *, bound: float | None = None
+) -> str:
+    """Write a value of a metric as :func:`figure` does, with the unit of one that has a unit."""
+    name = without_parameters(metric)
+    if name == "cost" and bound is None:
+        return money(value)
+    written = figure(value, interval, bound=bound)
+    return f"{written} ms" if name in _TIMES and value is not None else written
+
+
 def _side(value: float, bound: float) -> int:
     return (value > bound) - (value < bound)
 

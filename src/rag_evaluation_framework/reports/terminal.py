@@ -50,6 +50,7 @@ from rag_evaluation_framework.reports.screen import (
     interval_text,
     listed,
     meaning,
+    measure,
     one_line,
     part_of,
     probability_text,
@@ -283,7 +284,7 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
                 [
                     (name if not place else "") if several else "",
                     each.metric,
-                    figure(each.value, each.interval, bound=check.bound if check else None),
+                    measure(each.metric, each.value, each.interval, bound=check.bound if check else None),
                     screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else "",
                     interval_text(each.interval, each.value),
                     *needs_cells(check),
@@ -321,8 +322,8 @@ def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> 
             [
                 *([each.dataset] if several else []),
                 each.metric,
-                figure(each.before),
-                figure(each.now),
+                measure(each.metric, each.before),
+                measure(each.metric, each.now),
                 aligned(difference(each.difference, each.interval)),
                 Styled(each.finding, STYLES.get(each.finding, "")),
                 *needs_cells(check_of(evaluation, part, each.metric)),
@@ -391,7 +392,7 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
         mains = {next(iter(part.metrics), "") for part in evaluation.runs}
         if check.metric not in mains and check.bound is not None:
             needs, status = needs_cells(check)
-            value = figure(check.value, bound=check.bound)
+            value = measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
             screen.say(f"{of}{check.metric} {value}, needs {needs}: ", status, indent=2, hang=4)
 

@@ -49,7 +49,7 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
     if steady := by_verdict["steady"]:
         are = counted(len(steady), "metric is", "metrics are")
         return f"Steady: {are} where earlier runs lead to expect"
-    return f"Too few runs to tell: {by_verdict['too few'][0].reason}"
+    return f"Too few to tell: {by_verdict['too few'][0].reason}"
 
 
 def _expected(trend: MetricTrend) -> str:
@@ -99,7 +99,9 @@ def show_trends(
     if any(each.low is not None for each in trends):
         screen.say("Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2)
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
-        screen.say(f"too few: {reason}", indent=2)
+        if reason not in rest:  # which the headline has said
+            names = [each.metric for each in trends if each.reason == reason]
+            screen.say(f"{listed(names)}: {reason}", indent=2, hang=4)
     if excluded := max(each.n_excluded for each in trends):
         those = counted(excluded, "earlier run does", "earlier runs do")
         screen.say(f"{those} not count: other data, another method, or too few samples", indent=2)

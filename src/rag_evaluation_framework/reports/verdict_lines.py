@@ -27,7 +27,7 @@ from rag_evaluation_framework.reports.cases import (
     sample_name,
     shortcomings,
 )
-from rag_evaluation_framework.reports.screen import figure, listed, number_word, one_line, part_of
+from rag_evaluation_framework.reports.screen import listed, measure, number_word, one_line, part_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
@@ -168,7 +168,7 @@ def _missed(check: Check) -> str:
     of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
     needs = "" if check.bound is None else f", needs {check.operator} {check.bound:g}"
     held = "" if check.held == "mean" else f" ({check.held})"
-    return f"{of}{check.metric} is {figure(check.value, bound=check.bound)}{needs}{held}"
+    return f"{of}{check.metric} is {measure(check.metric, check.value, bound=check.bound)}{needs}{held}"
 
 
 def _open_reasons(verdict: Verdict) -> Iterator[str]:
@@ -193,7 +193,10 @@ def _moved(moved: Regressions) -> str:
         return f"{worse:,} of {paired} got worse, {better or 'none':} better"
     fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
     if fell:
-        told = ", ".join(f"{each.metric} from {figure(each.before)} to {figure(each.now)}" for each in fell)
+        told = ", ".join(
+            f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
+            for each in fell
+        )
         return f"none of {paired} got worse, but {told} fell"
     return f"none of {paired} got worse and {better or 'none':} got better"
 

@@ -304,12 +304,18 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
 
 
 def missed_bounds(result: SampleResult, bounds: Sequence[Threshold]) -> tuple[str, ...]:
-    """Say which scores miss their bounds: ``over_refusal 1, not <= 0.2``."""
+    """Say which scores miss their bounds: ``over_refusal 1.00, not <= 0.2``."""
     return tuple(
-        f"{bound.metric} {value:.6g}, not {bound.operator} {bound.bound:g}"
+        f"{bound.metric} {_decimals(value, bound)}, not {bound.operator} {bound.bound:g}"
         for value, bound in _values(result, bounds)
         if not bound.is_met_by(value)
     )
+
+
+def _decimals(value: float, bound: Threshold) -> str:
+    """Write a value with two decimals, or as many as it takes to show that it misses its bound."""
+    written = (f"{value:.{digits}f}" for digits in range(2, 9))
+    return next((each for each in written if not bound.is_met_by(float(each))), f"{value:.6g}")
 
 
 def has_error(result: SampleResult) -> bool:
