@@ -107,6 +107,15 @@ def test_a_dataset_recorded_under_a_name_too_long_for_a_file_is_not_there(base: 
     assert str(refused.exception).endswith("give it with --dataset FILE")
 
 
+@pytest.mark.parametrize("bound", ["0.u", "nan", "1e999", "٣"])
+def test_a_bound_that_is_no_number_is_no_threshold(base: Path, tmp_path: Path, bound: str) -> None:
+    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written["configuration"]["thresholds"] = ["token_f1 >= 0.5", f"rouge >= {bound}", "rouge <= -2.5e-05"]
+    (tmp_path / "odd.results.json").write_text(json.dumps(written))
+    held = load(tmp_path / "odd.results.json")
+    assert [str(each) for each in held.thresholds] == ["token_f1 >= 0.5", "rouge <= -2.5e-05"]
+
+
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [

@@ -114,12 +114,15 @@ def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) ->
     return None
 
 
-_THRESHOLD = re.compile(r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) (?P<bound>\S+)\Z")
+_THRESHOLD = re.compile(
+    r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) "
+    r"(?P<bound>-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]{1,2})?)\Z"
+)
 _OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
 
 
 def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...]:
-    """Return the thresholds that the configuration of a run's head has as texts."""
+    """Return the thresholds that the configuration of a run's head has as texts; other texts are none."""
     written = configuration.get("thresholds")
     found = (_THRESHOLD.match(str(each)) for each in (written if isinstance(written, list | tuple) else ()))
     return tuple(
