@@ -3,7 +3,7 @@
 ::
 
     RagEvalError                 everything this package raises on purpose
-    ├── InputError               data that does not hold what it must: carries every Issue found
+    ├── InputError               data that is not as it must be: carries every Issue found
     │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
     ├── UsageError               a call, a name or an option that makes no sense
     │   ├── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
@@ -12,10 +12,10 @@
     ├── MissingResultsError      no results of this id in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
     ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
-    ├── WorkerError              a process that worked for this one ended before its work was done
+    ├── WorkerError              a worker process ended before its work was done
     ├── TargetError              the system under test gave no answer: kind, and whether to try again
     └── ModelError               a judge or generator gave nothing that can be used: kind
-        └── ModelOutageError     its endpoint is down, or turns everyone away
+        └── ModelOutageError     its endpoint is down, or refuses access
 
 Low code raises with the field alone; the reader that knows the file and line adds them once, with
 :meth:`InputError.located`.
@@ -166,7 +166,7 @@ class RagEvalError(Exception):
 
 
 class InputError(RagEvalError, ValueError):
-    """Data that does not hold what it must. ``issues`` has every problem found, in reading order."""
+    """Data that is not as it must be. ``issues`` has every problem found, in reading order."""
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues: tuple[Issue, ...] = tuple(issues)

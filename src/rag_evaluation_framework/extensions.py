@@ -53,7 +53,7 @@ class PositionAwareChunker(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors, one row a text, in order."""
+    """Turns texts into vectors, one row per text, in order."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
@@ -112,7 +112,7 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Orders candidates anew for a query and keeps the best k."""
+    """Reorders candidates for a query and keeps the best k."""
 
     @abstractmethod
     def rerank(

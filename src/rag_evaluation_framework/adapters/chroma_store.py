@@ -139,7 +139,7 @@ def existing_collection(
     path: str | None = None,
     embedder: Embedder | None = None,
 ) -> ExistingIndex:
-    """Return a collection of a server or a folder as an index that is searched and never written to.
+    """Return a collection on a server or in a folder as an index that is searched and never written to.
 
     Questions are embedded as the collection embeds its texts or, where that is not kept with it, by
     ``embedder``.

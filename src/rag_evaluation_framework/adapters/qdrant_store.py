@@ -106,7 +106,7 @@ def existing_collection(
     path: str | None = None,
     vector: str | None = None,
 ) -> ExistingIndex:
-    """Return a collection of a server or a folder as an index that is searched and never written to.
+    """Return a collection on a server or in a folder as an index that is searched and never written to.
 
     ``embedder`` is the one that its vectors were made with, ``vector`` the name of a named vector. The text
     of a point is in its payload as ``page_content``, ``text`` or ``content``.

@@ -34,7 +34,8 @@ Examples:
   rag-eval compare main 003 --fail-on worse   with a branch's latest, in CI
   rag-eval compare old.results.json new.results.json --slice tag
   rag-eval compare 001 002 003 -m faithfulness --json
-  rag-eval compare 001 002 -m faithfulness --judge-model gpt-4o-mini --judge-budget 200
+  rag-eval compare 001 002 -m faithfulness --judge-model gpt-4o-mini \\
+    --judge-budget 200
   rag-eval compare --ab data/config/ab_testing_config.config.yaml"""
 # A judge that only the configuration names is not asked: to compare what is stored costs nothing.
 _ASKS_A_JUDGE = ("judge_models", "judge_budget", "precision")

@@ -19,10 +19,10 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command("completion", epilog=EXAMPLES)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print the script with which SHELL completes commands, options and their values.
+    """Print the script that lets SHELL complete commands, options and their values.
 
     Write it where the shell looks for such scripts, as below, and open a new shell. Bash has to be 4.4 or
-    newer; the one of macOS is not.
+    newer; macOS comes with an older one.
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 

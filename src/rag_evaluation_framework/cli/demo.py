@@ -37,7 +37,7 @@ _MARK = "# Made by rag-eval demo, and replaced by rag-eval demo --force.\n*\n"
 )
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier demo.")
 def command(folder: Path, force: bool) -> None:
-    """Tell one story offline, with the example's documents, questions and agent copied to DIR (demo).
+    """Show everything offline, with the example's documents, questions and agent copied to DIR (demo).
 
     Questions are made from the documents, chunkers are compared, an agent fails its gate, is fixed and
     passes, and the two runs are compared as a page. Each step shows the command that repeats it and the first

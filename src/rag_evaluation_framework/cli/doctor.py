@@ -33,7 +33,7 @@ def command(offline: bool, details: bool, as_json: bool) -> int:
     """Say what is installed, and what is wrong with the project around this folder.
 
     Looks at agent.yaml and its datasets, whether its agent answers (it is asked one question), whether runs
-    can be written and how much room there is, the judge's key, extras, every file of data/config and every
+    can be written and how much space there is, the judge's key, extras, every file of data/config and every
     dataset. Changes nothing.
 
     Exit code 0: sound; 2: something is wrong with files, settings or permissions; 3: only the agent does not

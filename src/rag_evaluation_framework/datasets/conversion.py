@@ -65,7 +65,8 @@ def convert(
     lossy: bool = False,
     map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Conversion:
-    """Read ``source``, write ``target``; the dialects are told from content and name unless they are given.
+    """Read ``source``, write ``target``; the formats are recognised by content and name unless they are
+    given.
 
     Which field of plain rows holds what is guessed, or said by ``map``.
 

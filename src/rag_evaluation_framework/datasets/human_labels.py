@@ -43,7 +43,7 @@ _SHOWN_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """What one person says of one answer; ``answer_text`` is ``None`` where it is not told which answer.
+    """What one person says of one answer; ``answer_text`` is ``None`` if the answer is not given.
 
     ``is_named`` tells whether the annotator gave that name, and ``place`` where a file has the label.
     """

@@ -184,7 +184,7 @@ def read_dataset(
     format: str | None = None,  # noqa: A002
     map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Dataset:
-    """Read a whole file or folder of any dialect, or plain rows; all problems are in one ``InputError``."""
+    """Read a whole file or folder of any format, or plain rows; all problems are in one ``InputError``."""
     return recognise(path, format=format, map=map).read(Path(path))
 
 

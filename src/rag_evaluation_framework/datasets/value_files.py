@@ -181,7 +181,7 @@ _METRIC = f"{_METRICS}."
 
 
 def read_results(path: str | Path) -> dict[str, Any]:
-    """Read results of any of the four formats; whether they fit the schema is for validation to say."""
+    """Read results in any of the four formats, without checking the schema."""
     with open_reading(path) as stream:
         parquet = stream.read(len(parquet_tables.MAGIC)) == parquet_tables.MAGIC
     if parquet or plain_name(path).endswith(".csv"):
@@ -195,7 +195,7 @@ def read_results(path: str | Path) -> dict[str, Any]:
 
 
 def write_results(results: Mapping[str, Any], path: str | Path) -> None:
-    """Write results atomically, in the format that the name asks for; JSON where it does not say."""
+    """Write results atomically, in the format of the file name; JSON if it has none."""
     name = plain_name(path)
     if name.endswith(".parquet"):
         parquet_tables.write_rows(path, results_rows(results))

@@ -73,7 +73,7 @@ _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshol
 
 
 class CitationEvaluator:
-    """Evaluates citations; the settings of ``config`` are listed at the top of this module.
+    """Evaluates citations; the module lists the settings of ``config``.
 
     >>> evaluator = CitationEvaluator({})
     >>> results = evaluator.evaluate_answer_citations(

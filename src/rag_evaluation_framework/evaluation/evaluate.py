@@ -59,7 +59,8 @@ def evaluate(
     options: Options | None = None,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
-    """Ask the target every sample (or read the answers rows hold), score, gate, and return what came of it.
+    """Put every sample to the target (or read the answers in the rows), score, decide the gate, return the
+    result.
 
     ``data`` is a path, an id of the catalogue, a manifest, a folder of golden sets, a list of dictionaries or
     samples, a dataset, or an evaluation to score again. ``target`` is an address, ``module:function``, a

@@ -203,7 +203,7 @@ class Verdict:
 
 
 class Judge:
-    """One model or several; every verdict is bound to its prompt's schema or is a :class:`ModelError`.
+    """One model or several; every verdict follows its prompt's schema or is a :class:`ModelError`.
 
     Every model is asked ``votes`` times. The verdict is the label of more than half of all votes, or the
     median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. A model that is down

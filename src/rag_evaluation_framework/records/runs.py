@@ -168,7 +168,7 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How an evaluation goes about it; times are in seconds, ``None`` means no limit.
+    """How an evaluation is run; times are in seconds, ``None`` means no limit.
 
     ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
     adapts to how it copes. ``max_attempts`` counts the attempts that reached the target; a sample has

@@ -16,7 +16,7 @@ _LISTED = 8
 
 
 def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> str:
-    """Render the lines to print, one annotation each; there are errors where the exit code is not 0."""
+    """Render GitHub annotations, one per line; they are errors if the exit code is not 0."""
     verdict, file, moved = verdict_of(evaluation), str(manifest), evaluation.regressions
     lines = [annotation("warning", warning, file=file) for warning in evaluation.warnings]
     level = "error" if verdict.exit_code else "warning" if verdict.word == "undecided" else "notice"

@@ -25,7 +25,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(evaluation: Evaluation) -> str:
-    """Render the whole document."""
+    """Render an evaluation as JUnit XML."""
     verdict = verdict_of(evaluation)
     suites = []
     if verdict.enabled or verdict.exit_code:

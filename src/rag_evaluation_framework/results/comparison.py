@@ -128,7 +128,7 @@ class MovedSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
-    """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
+    """One or more runs against a baseline, paired by sample. ``warnings`` are overruled objections.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
     ``unshared_metrics`` those for which only one side has scores; ``answers`` has for each contender which

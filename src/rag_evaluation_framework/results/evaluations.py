@@ -234,7 +234,7 @@ def _no_rows() -> Iterable[Row]:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Evaluation:
-    """What came of an evaluation; see the module for what is where.
+    """The result of an evaluation; the module says what is where.
 
     ``metrics`` are in the order in which they were asked for; ``pass_rate`` is the last, where samples pass
     or fail. ``thresholds`` are those that hold here, ``left_out`` those that do not because the run was

@@ -32,7 +32,7 @@ Confidence = Literal["mean", "lower-bound"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What is demanded of an evaluation. A gate that is off shows its checks and fails nothing.
+    """What is required of an evaluation. A gate that is off shows its checks and fails nothing.
 
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
     be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than

@@ -250,7 +250,7 @@ class Regressions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Every check, and the rules that were broken whatever the checks say.
+    """Every check, and the rules that were broken regardless of the checks.
 
     A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed, for
     undecided unless that is to fail, and for off; 1 for failed and not evaluated; 3 for a run that is not

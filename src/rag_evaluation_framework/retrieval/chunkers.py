@@ -390,7 +390,7 @@ def _separators(separators: str | Sequence[str]) -> tuple[tuple[str, ...], Side]
 
 
 class FixedTokenChunker(SpanChunker):
-    """Cuts a text after every so many tokens; ``overlap`` tokens are repeated in the next chunk.
+    """Cuts a text every ``tokens`` tokens; ``overlap`` tokens are repeated in the next chunk.
 
     The default tokenizer is ``cl100k`` where the extra ``tokens`` is installed, else ``words``: about nine of
     its tokens are ten of ``cl100k`` in English. The chunker's name says which. A chunk never ends inside a

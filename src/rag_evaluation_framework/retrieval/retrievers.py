@@ -146,7 +146,7 @@ def _place(chunk: PositionAwareChunk) -> Place:
 
 
 class FusedRetriever:
-    """Asks several, each by a name of its own, and fuses their rankings.
+    """Asks several retrievers, each under its own name, and fuses their rankings.
 
     ``FusedRetriever(lexical=BM25Retriever(), dense=DenseRetriever(embedder))``. Each is asked for ``depth``
     chunks, or for k where that is more.
@@ -209,7 +209,7 @@ _TEXTS_REMEMBERED = 1 << 14
 
 
 class LexicalReranker:
-    """Orders by the words that are shared. Of equal sums, the one with the better words is first."""
+    """Orders by shared words. If sums are equal, the one with the better words comes first."""
 
     def __init__(self, constant: float = RERANKING_CONSTANT) -> None:
         if not 0 <= constant < float("inf"):
