@@ -129,7 +129,10 @@ def test_runs_of_the_same_name_in_two_folders_are_told_apart(files: Path) -> Non
     assert done.returncode == 0
     assert "other/a.run" in done.stdout
     twice = rag_eval("rank", "qrels", "a.run", "a.run", folder=files)
-    assert (twice.returncode, twice.stderr) == (2, "rag-eval: the same run file is given twice\n")
+    assert (twice.returncode, twice.stderr) == (
+        2,
+        "rag-eval: the same run file is given twice; give each once\n",
+    )
 
 
 def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     GLOB,
     TARGET,
+    Amount,
     given_again,
     new_screen,
     show,
@@ -116,15 +117,13 @@ _OPTIONS: tuple[Any, ...] = (
     click.option(
         "--percentile",
         "percentiles",
-        type=click.FloatRange(0, 100, min_open=True, max_open=True),
+        type=Amount(0, 100, min_open=True, max_open=True),
         multiple=True,
         default=(50, 95, 99),
         metavar="N",
         help="Percentile of the latencies to show; may be repeated.",
     ),
-    click.option(
-        "--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds allowed for one answer."
-    ),
+    click.option("--timeout", type=Amount(0.1, 3600), default=30.0, help="Seconds allowed for one answer."),
     click.option(
         "--sample-size", type=click.IntRange(1), metavar="N", help="Ask only N questions, drawn at random."
     ),

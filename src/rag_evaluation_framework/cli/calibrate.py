@@ -17,6 +17,7 @@ from rag_evaluation_framework.cli.options import (
     RESAMPLES,
     RUNS_DIR,
     SEED,
+    Amount,
     metrics_option,
     new_screen,
     show,
@@ -87,7 +88,7 @@ _COMMON = (
     "-FIELD reverses the field. May be repeated.",
 )
 @click.option(
-    "--positive-at", type=float, metavar="X", help="Labels of at least X count as yes.  [default: 0.5]"
+    "--positive-at", type=Amount(), metavar="X", help="Labels of at least X count as yes.  [default: 0.5]"
 )
 @click.option(
     "--threshold",

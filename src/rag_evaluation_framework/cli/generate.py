@@ -26,6 +26,7 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    Amount,
     concurrency,
     mend_journals,
     new_screen,
@@ -139,8 +140,8 @@ _COMMON = (
 @BASE_URL
 @KEY_ENV
 @ALLOW_HOST
-@click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens.")
-@click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens.")
+@click.option("--price-input", type=Amount(0), metavar="USD", help="US dollars for a million input tokens.")
+@click.option("--price-output", type=Amount(0), metavar="USD", help="US dollars for a million output tokens.")
 @MAX_COST
 @concurrency(type=click.IntRange(1, 256))
 @RUNS_DIR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -31,6 +32,16 @@ CONTEXT: dict[str, Any] = {
     "show_default": True,
 }
 """The settings of every program."""
+
+
+class Amount(click.FloatRange):
+    """A number that may have decimals; what is not a number, or has no end, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid number", param, ctx)
+        return number
 
 
 def completed_as_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -76,7 +87,7 @@ GLOB = click.option(
 
 CONFIDENCE = click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.9999),
+    type=Amount(0.5, 0.9999),
     default=0.95,
     help="Confidence level of the intervals.",
 )
@@ -98,7 +109,7 @@ SEED = click.option(
 
 TIMEOUT = click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 3600),
+    type=Amount(0.1, 3600),
     default=60.0,
     help="Seconds allowed for one request, or for all turns of a conversation together.",
 )
@@ -230,7 +241,7 @@ LIMITS: tuple[Option[Any], ...] = (
     TIMEOUT,
     click.option(
         "--run-timeout",
-        type=click.FloatRange(0.1),
+        type=Amount(0.1),
         help="Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
     ),
     concurrency(),
@@ -257,12 +268,12 @@ LIMITS: tuple[Option[Any], ...] = (
 GATE: tuple[Option[Any], ...] = (
     click.option(
         "--price-input",
-        type=click.FloatRange(0),
+        type=Amount(0),
         help="US dollars for a million input tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
         "--price-output",
-        type=click.FloatRange(0),
+        type=Amount(0),
         help="US dollars for a million output tokens of the target, for a dry run and --max-cost.",
     ),
     click.option(
@@ -279,7 +290,7 @@ GATE: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--min-scored",
-        type=click.FloatRange(0, 1),
+        type=Amount(0, 1),
         metavar="SHARE",
         help="Share of the samples a metric applies to that must be scored for its threshold to be "
         "evaluated.  [default: 0.9]",
@@ -304,7 +315,7 @@ GATE: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--max-drop",
-        type=click.FloatRange(0),
+        type=Amount(0),
         metavar="D",
         help="Fail unless every drop from the baseline is shown (95 %) to be below D.",
     ),
@@ -336,7 +347,7 @@ OUTPUT: tuple[Option[Any], ...] = (
 
 MAX_COST: Option[Any] = click.option(
     "--max-cost",
-    type=click.FloatRange(0, min_open=True),
+    type=Amount(0, min_open=True),
     metavar="USD",
     help="Most US dollars to spend in total; no call is made that could exceed it. Needs prices.",
 )
@@ -384,7 +395,7 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--judge-timeout",
-        type=click.FloatRange(0.1, 3600),
+        type=Amount(0.1, 3600),
         default=60.0,
         metavar="SECONDS",
         help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
@@ -399,7 +410,7 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--precision",
-        type=click.FloatRange(0, 1, min_open=True),
+        type=Amount(0, 1, min_open=True),
         metavar="HALF",
         help="Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
         "or the budget is used up.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, new_screen, show
+from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, Amount, new_screen, show
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
@@ -86,9 +86,7 @@ _COMMON = (
 @click.option("--citations-path", metavar="PATH", help="Where the reply has its citations.")
 @click.option("--usage-path", metavar="PATH", help="Where the reply has its token counts.")
 @click.option("--thread-path", metavar="PATH", help="Where the reply names its conversation.")
-@click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), default=60.0, help="Seconds to wait for each reply."
-)
+@click.option("--timeout", type=Amount(0.1, 3600), default=60.0, help="Seconds to wait for each reply.")
 @click.option(
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),

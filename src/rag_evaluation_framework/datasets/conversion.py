@@ -76,7 +76,7 @@ def convert(
     """
     source, target = Path(source), Path(target)
     if target.exists() and source.resolve() == target.resolve():
-        raise UsageError(f"{target} is the file to be read; write to another")
+        raise UsageError(f"{target} is the file to be read; give another name to write to")
     kind = None if map else _document_kind(source, from_)
     if kind is not None:
         return _converted_document(source, target, kind=kind, to=to)

@@ -580,7 +580,10 @@ def imported_object(place: str) -> Any:
     try:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
-        raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
+        told = f"target {shown(place)}: cannot import {module_name} ({in_full(error)})"
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name.partition(".")[0]:
+            told += f"\n  Expected {error.name}.py in this folder, or an installed package of that name."
+        raise UsageError(told) from None
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
     if found is None or isinstance(found, str):

@@ -49,7 +49,7 @@ def named(runs: Sequence[Path]) -> dict[str, Path]:
         return dict(zip(stems, runs, strict=True))
     names = [str(run) for run in runs]
     if len(set(names)) < len(names):
-        raise UsageError("the same run file is given twice")
+        raise UsageError("the same run file is given twice; give each once")
     return dict(zip(names, runs, strict=True))
 
 

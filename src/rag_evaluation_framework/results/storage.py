@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.recognition import DIALECTS
-from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.schemas import schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
@@ -382,6 +382,10 @@ def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: 
 def readable_results(path: Path) -> dict[str, Any]:
     """Read a results file whose fields are what they must be; it may lack some, as other tools' files do."""
     document = read_results(path)
+    if document.keys().isdisjoint(schema("results")["properties"]):
+        found = f"only {shown(next(iter(document)))}" if document else "an empty object"
+        expected = "the results of a run (evaluation_id, summary, query_results …)"
+        raise InputError([Issue("no-results", expected, found, file=str(path))])
     issues = [
         issue
         for issue in schema_issues("results", document)
