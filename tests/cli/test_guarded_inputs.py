@@ -1,7 +1,7 @@
 """No command waits for a pipe, reads a device, or lets a file of any kind eat the memory; each says why.
 
-Every way in which a command is given a file is tried with everything that may lie there, in one process of its
-own whose memory is watched. Every command is given wrong files, wrong options and what does not go together:
+Every way in which a command is given a file is tried with everything that may lie there, in one process
+whose memory is watched. Every command is given wrong files, wrong options and what does not go together:
 exit code 2, one to three lines that say what to do, and no traceback.
 """
 

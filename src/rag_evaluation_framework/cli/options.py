@@ -43,6 +43,9 @@ class Amount(click.FloatRange):
             self.fail(f"{value!r} is not a valid number", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 def completed_as_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Let the shell complete the name of a file, where an argument may be something else too."""
