@@ -399,7 +399,7 @@ def _right(wanted: ExpectedPoints) -> str:
 
 
 def _evidence(points: Iterable[Point]) -> tuple[BlameEvidence, ...]:
-    return tuple(BlameEvidence(point.text, point.passage) for point in points)
+    return tuple(BlameEvidence(point.text, point.shown_by) for point in points)
 
 
 def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:

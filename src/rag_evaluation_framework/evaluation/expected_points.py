@@ -14,11 +14,13 @@ each may hold the answer. Documents are looked up by their names on both sides.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.judging.relations import RelationReading, read_relation
@@ -42,10 +44,17 @@ class Point:
     text: str
     label: Label
     passage: str | None = None
+    find: Callable[[], str | None] | None = None
+    """Who finds the passage where it is to be shown."""
 
     @property
     def is_said(self) -> bool:
         return self.label == "supported"
+
+    @property
+    def shown_by(self) -> str | None:
+        """The passage that shows it."""
+        return self.passage if self.find is None else self.find()
 
 
 class ExpectedPoints(ABC):
@@ -132,18 +141,31 @@ class _Claims(ExpectedPoints):
     def __init__(self, reference: str, sample: Sample, answer: str, support: SupportMethod) -> None:
         self._sample, self._support = sample, support
         self._claims = {claim.text: claim for claim in statements_of(reference)}
-        super().__init__(self._found(list(self._claims.values()), [answer]))
+        self._points: dict[tuple[str, ...], dict[str, Point]] = {}
+        super().__init__(self._found(list(self._claims.values()), (answer,)))
 
     @property
     def lacking(self) -> int:
         return sum(not point.is_said for point in self.points)
 
     def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
-        found = self._found([self._claims[point.text] for point in points], texts)
+        found = self._found([self._claims[point.text] for point in points], tuple(texts))
         return [point for point in found if not point.is_said]
 
-    def _found(self, claims: Sequence[Claim], texts: Sequence[str]) -> Iterator[Point]:
-        return map(point_of, supported_by(claims, texts, self._sample, self._support))
+    def _found(self, claims: Sequence[Claim], texts: tuple[str, ...]) -> list[Point]:
+        """Return whether texts bear claims out; each is held against the same texts once."""
+        known = self._points.setdefault(texts, {})
+        unknown = [claim for claim in claims if claim.text not in known]
+        support, question = self._support, self._sample.question
+        if isinstance(support, LexicalSupport):
+            flags = support.are_supported(unknown, texts, question=question) if unknown else []
+            for claim, flag in zip(unknown, flags, strict=True):
+                find = partial(support.closest, claim, texts, question=question)
+                known[claim.text] = Point(claim.text, "supported" if flag else "unsupported", find=find)
+        else:
+            for verdict in supported_by(unknown, texts, self._sample, support):
+                known[verdict.claim.text] = point_of(verdict)
+        return [known[claim.text] for claim in claims]
 
 
 class _Names(ExpectedPoints):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import and_
@@ -15,7 +15,7 @@ from rag_evaluation_framework.records.scores import Evidence
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import Quantity, quantities
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
-from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.sentences import kept_sentence_spans, sentence_spans
 from rag_evaluation_framework.text.tokens import (
     Token,
     Words,
@@ -33,58 +33,51 @@ from rag_evaluation_framework.text.vocabulary import DENIAL
 # Which units of the evidence have a key: the bytes of a number, so that units are compared all at once. The
 # sum of such numbers has in each byte how many of the keys that unit has.
 
-# Units of one block have their bytes in one number. Of a long text there are several blocks, for the numbers
-# of all its keys together would grow with the square of its length.
+# Units of one block are found in one small number: to change the numbers of a long text for each of its units
+# would take time that grows with the square of its length.
 _BLOCK = 32
 _ENOUGH_PAIRED = 16
 _MOST_SUMMED = 255  # how many keys a byte counts
-
-Block = Mapping[str, int]
-
-
-def key_blocks(units: Iterable[Iterable[Words]]) -> tuple[Block, ...]:
-    """Return the places of the keys of a text from the words of its units, in reading order.
-
-    >>> from rag_evaluation_framework.text.tokens import words_in
-    >>> key_blocks([words_in("Rome is old."), words_in("Rome has a port.")])
-    ({'rome': 257, 'old': 1, 'port': 256},)
-    """
-    blocks: list[dict[str, int]] = []
-    for number, words in enumerate(units):
-        place = number % _BLOCK
-        if place == 0:
-            block: dict[str, int] = {}
-            blocks.append(block)
-        unit = 1 << 8 * place
-        for key in keys_of(words):
-            block[key] = block.get(key, 0) | unit
-    return tuple(blocks)
 
 
 class KeyPlaces(dict[str, int]):
     """The places of keys in several texts, whose units are counted on; 0 for a key that stands nowhere.
 
-    Of each text the number of its units is given, and its blocks. They are put together for a key when it is
-    first asked for.
+    Of each text the keys of its units are given. Those that are asked for are looked for together.
+
+    >>> places = KeyPlaces([[frozenset({"rome", "old"}), frozenset({"rome", "port"})]])
+    >>> [places[key] for key in ("rome", "old", "port", "ship")]
+    [257, 1, 256, 0]
     """
 
-    def __init__(self, texts: Iterable[tuple[int, Sequence[Block]]]) -> None:
+    def __init__(self, texts: Iterable[Sequence[frozenset[str]]]) -> None:
         self.firsts = [0]
         """The place of the first unit of each text, and how many there are."""
-        self._blocks: list[tuple[int, Block]] = []
-        for count, blocks in texts:
-            first = self.firsts[-1]
-            self._blocks += [(8 * (first + number * _BLOCK), block) for number, block in enumerate(blocks)]
-            self.firsts.append(first + count)
+        self._units: list[frozenset[str]] = []
+        for units in texts:
+            self._units += units
+            self.firsts.append(len(self._units))
         self._most: dict[frozenset[str], tuple[int, int]] = {}
 
     def __missing__(self, key: str) -> int:
-        places = 0
-        for first, block in self._blocks:
-            if key in block:
-                places |= block[key] << first
-        self[key] = places
-        return places
+        self.look_up({key})
+        return self[key]
+
+    def look_up(self, keys: Iterable[str]) -> None:
+        """Find the places of keys, as those of all claims of an answer."""
+        sought = {key for key in keys if key not in self}
+        if not sought:
+            return
+        self.update(dict.fromkeys(sought, 0))
+        for first in range(0, len(self._units), _BLOCK):
+            found: dict[str, int] = {}
+            place = 1
+            for unit in self._units[first : first + _BLOCK]:
+                for key in sought & unit:
+                    found[key] = found.get(key, 0) | place
+                place <<= 8
+            for key, places in found.items():
+                self[key] |= places << 8 * first
 
     def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         """Return how many of the keys two units have together at most, and the units with most alone.
@@ -108,6 +101,18 @@ class KeyPlaces(dict[str, int]):
         if count == found:
             return count, units
         return self._most_of_two(held, counts, found), units
+
+    def most_alone(self, keys: frozenset[str]) -> int:
+        """Return how many of the keys one unit has at most."""
+        return max(self.counts(list(map(self.__getitem__, keys))), default=0)
+
+    def closest(self, keys: frozenset[str]) -> int:
+        """Return the units with most of the keys, as :meth:`with_most` does."""
+        if keys in self._most:
+            return self._most[keys][1]
+        counts = self.counts(list(map(self.__getitem__, keys)))
+        count = max(counts, default=0)
+        return _places(counts, count) if count else 0
 
     def _most_of_two(self, held: Sequence[int], counts: Sequence[int], found: int) -> int:
         """Look for two units with most together: for the one with more, from the highest count down.
@@ -196,16 +201,35 @@ class Record(NamedTuple):
     """Of each thing that it denies or leaves open."""
 
 
-class EvidenceText(NamedTuple):
-    """One evidence text."""
+class EvidenceText:
+    """One evidence text: its units, the keys of each, the forms of all its words."""
 
-    text: str
-    units: tuple[Unit, ...]
-    blocks: tuple[Block, ...]
-    """Which units have a key."""
-    forms: frozenset[str]
-    numbers: frozenset[Number]
-    record: Record | None
+    __slots__ = ("_numbers", "_numbers_in", "forms", "keys", "record", "text", "units")
+
+    def __init__(
+        self,
+        text: str,
+        units: Sequence[Unit],
+        words: Sequence[Sequence[Words]],
+        *,
+        numbers_in: Sequence[str] | None = None,
+        record: Record | None = None,
+    ) -> None:
+        self.text, self.units, self.record = text, units, record
+        self.keys = [frozenset(keys_of(each)) for each in words]
+        self.forms = frozenset(forms_of(chain.from_iterable(words)))
+        self._numbers: frozenset[Number] | None = None
+        self._numbers_in = numbers_in
+
+    @property
+    def numbers(self) -> frozenset[Number]:
+        """Its numbers, which are read where a claim has one."""
+        if self._numbers is None:
+            if self._numbers_in is None:
+                self._numbers = number_set(self.text, self.forms)
+            else:
+                self._numbers = frozenset[Number]().union(*map(number_set, self._numbers_in))
+        return self._numbers
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
@@ -214,21 +238,19 @@ def evidence_text(text: str) -> EvidenceText:
     facts = facts_of(text) if is_structured(text) else None
     if facts:
         return _of_record(text, facts)
-    units = tuple(sentence_spans(text)) if facts is None else ()
-    words = words_of_parts(text, units)
-    forms = frozenset(forms_of(chain.from_iterable(words)))
-    blocks = key_blocks(words)
-    return EvidenceText(text, units, blocks, forms, number_set(text, forms), None)
+    units = kept_sentence_spans(text) if facts is None else []
+    return EvidenceText(text, units, words_of_parts(text, units))
 
 
 def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
     pieces = list(_fact_pieces(facts))
-    words = [words_in(said) + words_in(around) for _, _, around, said in pieces]
-    forms = frozenset(forms_of(chain.from_iterable(words)))
-    blocks = key_blocks(words)
-    numbers = frozenset[Number]().union(*(number_set(said) for _, _, _, said in pieces))
-    units = tuple((start, end) for start, end, _, _ in pieces)
-    return EvidenceText(text, units, blocks, forms, numbers, _withheld(facts))
+    return EvidenceText(
+        text,
+        [(start, end) for start, end, _, _ in pieces],
+        [words_in(said) + words_in(around) for _, _, around, said in pieces],
+        numbers_in=[said for _, _, _, said in pieces],
+        record=_withheld(facts),
+    )
 
 
 def _withheld(facts: Iterable[Fact]) -> Record:
@@ -321,9 +343,6 @@ class ClaimFeatures(NamedTuple):
     """Whether it says something that a record denies or leaves open."""
 
 
-_NO_FEATURES = ClaimFeatures((), (), 0, 0, 0, (), (), False, 0, 0, None, 0.0, False, False)
-
-
 class _Said(NamedTuple):
     """What a claim says, in reading order."""
 
@@ -380,9 +399,8 @@ class EvidenceBody:
         self._question = _asked(question)
         self._records = [text.record for text in texts if text.record is not None]
         self._denied = _NONE.union(*(record.denied for record in self._records))
-        self._forms = _NONE.union(*(text.forms for text in texts))
-        self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
-        self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
+        self._forms = [text.forms for text in texts]
+        self._places = KeyPlaces(text.keys for text in texts)
         # Where every word of a matter stands somewhere else in the evidence, a claim may be speaking of that.
         self._withheld = [
             matter
@@ -393,6 +411,10 @@ class EvidenceBody:
         self._closest: dict[int, HeldUnit] = {}
         self._found: dict[str, ClaimFeatures] = {}
 
+    def look_up(self, claims: Iterable[str]) -> None:
+        """Find the words of claims that will be compared, all at once."""
+        self._places.look_up(chain.from_iterable([_said(claim).distinct for claim in claims]))
+
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence, once."""
         found = self._found.get(claim)
@@ -400,26 +422,51 @@ class EvidenceBody:
             found = self._found[claim] = self._features(claim)
         return found
 
-    def features_at_best(self, claim: str) -> ClaimFeatures | None:
-        """Return features in which nothing is more lacking than it is, and something may be less.
+    def bounds(self, claim: str) -> Iterator[ClaimFeatures]:
+        """Yield features in which nothing lacks more than it does, then such in which nothing lacks less.
 
-        They are found at a fraction of the cost. ``None`` where that is not so: of records, of Chinese.
+        They are found at a fraction of the cost: all units, then one, stand for the two with most together,
+        and no new word, then every one, for a name. Both are exact where that is known already, of records,
+        and of Chinese.
         """
         said = _said(claim)
-        if self._records or not said.distinct or said.has_han:
-            return None
-        places, asked = self._places, self._question
-        held = list(map(places.__getitem__, said.keys))
-        sought = said.distinct - asked.keys
-        unknown = sum([not places[key] for key in sought])
-        return _NO_FEATURES._replace(
-            keys=said.keys,
-            words=len(said.forms),
-            new_forms=len(said.distinct_forms - self._forms - asked.forms),
-            pairs=len(held) - 1,
-            parted_pairs=list(map(and_, held, held[1:])).count(0),
-            covered=1.0 - unknown / len(said.distinct),
+        if claim in self._found or self._records or said.has_han or not said.distinct:
+            yield self.features(claim)
+            yield self.features(claim)
+            return
+        places, keys, forms = self._places, said.keys, said.forms
+        asked = self._question if self._has_news(said) else _NOTHING_ASKED
+        held = list(map(places.__getitem__, keys))
+        sought, every = said.distinct - asked.keys, len(said.distinct)
+        unknown = {key for key in sought if not places[key]} if 0 in held else _NONE
+        new_forms = self._new_forms(said, asked)
+        parted = list(map(and_, held, held[1:])).count(0)
+        lacking = sum(map(forms.count, new_forms)) if new_forms else 0
+        pairs, words = len(held) - 1, len(forms)
+        least = 1.0 - len(unknown) / every
+        yield ClaimFeatures(
+            keys, (), 0, words, lacking, (), (), False, pairs, parted, None, least, False, False
         )
+        names = sum(map(keys.count, unknown)) if unknown else 0
+        numbers = said.numbers
+        new = self._new_numbers(said, asked) if numbers else ()
+        has_figure = bool(new) and any(_DIGIT.search(claim, each.start, each.end) for each in new)
+        alone = places.most_alone(sought) if sought else 0
+        most = 1.0 - (len(sought) - alone) / every
+        yield ClaimFeatures(
+            keys, (), names, words, lacking, numbers, new, has_figure, pairs, parted, None, most, False, False
+        )
+
+    def closest(self, claim: str) -> Evidence | None:
+        """Return the unit of evidence with most of what the question does not have."""
+        found, said = self._found.get(claim), _said(claim)
+        if found is None and (self._records or said.has_han):
+            found = self.features(claim)
+        if found is not None:
+            return None if found.closest is None else self.evidence(found.closest)
+        asked = self._question if self._has_news(said) else _NOTHING_ASKED
+        units = self._places.closest(said.distinct - asked.keys or said.distinct) if said.distinct else 0
+        return self.evidence(self._first(units)) if units else None
 
     def _features(self, claim: str) -> ClaimFeatures:
         said, places = _said(claim), self._places
@@ -451,7 +498,7 @@ class EvidenceBody:
             covered = 1.0 - len(new_numbers) / len(numbers)
         else:
             covered = float(self._has_words(claim, forms))
-        new_forms = said.distinct_forms - self._forms - asked.forms
+        new_forms = self._new_forms(said, asked)
         return ClaimFeatures(
             keys,
             new,
@@ -469,12 +516,23 @@ class EvidenceBody:
             is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
 
+    def _new_forms(self, said: _Said, asked: _Asked) -> frozenset[str]:
+        new = said.distinct_forms - asked.forms
+        for forms in self._forms:
+            if not new:
+                break
+            new -= forms
+        return new
+
     def _new_numbers(self, said: _Said, asked: _Asked) -> list[Quantity]:
         return [
             each
             for each, read in zip(said.numbers, said.readings, strict=True)
-            if self._numbers.isdisjoint(read) and asked.numbers.isdisjoint(read)
+            if asked.numbers.isdisjoint(read) and not self._has_number(read)
         ]
+
+    def _has_number(self, read: frozenset[Number]) -> bool:
+        return any(not text.numbers.isdisjoint(read) for text in self.texts)
 
     def _is_of_record(self, closest: int) -> bool:
         if not closest:
@@ -491,12 +549,12 @@ class EvidenceBody:
         for key in said.keys:
             if places[key] and key not in asked.keys:
                 return True
-        return any(not self._numbers.isdisjoint(read - asked.numbers) for read in said.readings)
+        return any(self._has_number(read - asked.numbers) for read in said.readings)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
         """Tell whether the evidence has the very words of a claim, or the characters of one without words."""
         if forms:
-            return self._forms.issuperset(forms)
+            return _NONE.union(*self._forms).issuperset(forms)
         said = _MARKS.sub("", comparable(claim))
         return any(said in comparable(text.text) for text in self.texts)
 

@@ -19,7 +19,7 @@ from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.scripts import CLOSERS, HAN, ONE_TO_TEN
-from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.sentences import kept_sentence_spans
 from rag_evaluation_framework.text.tokens import words_in, words_one_by_one
 from rag_evaluation_framework.text.vocabulary import COURTESIES, LIGHT_VERBS, NEGATIONS, PARTICLES
 
@@ -189,7 +189,7 @@ def _outside_code(text: str) -> Iterator[tuple[int, int]]:
 
 def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
     part = text[first:last]
-    spans = sentence_spans(part)
+    spans = kept_sentence_spans(part)
     for number, (start, end) in enumerate(spans):
         lead = _LEAD.match(part, start, end)
         is_bare = lead is None or lead.end() == start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -37,7 +37,6 @@ _FEATURES = (
 
 
 _OF_WHAT_LACKS = tuple(name for name in _FEATURES if name not in ("length", "of_record"))
-_NO_WEIGHTS = (0.0,) * len(_FEATURES)
 
 
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
@@ -46,18 +45,21 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
 
 
 def _values(features: ClaimFeatures) -> tuple[float, ...]:
-    new_numbers = len(features.new_numbers)
+    keys, _, names, words, new_forms, numbers, new, _, pairs, parted, _, covered, *of_record = features
     return (
-        features.new_forms / (features.words + 3),
-        math.log1p(features.new_names),
-        math.log1p(new_numbers),
-        new_numbers / (len(features.numbers) + 1),
-        features.parted_pairs / (features.pairs + 2),
-        1.0 - features.covered,
-        math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
-        float(features.is_of_record),
-        float(features.is_withheld),
+        new_forms / (words + 3),
+        math.log1p(names) if names else 0.0,
+        math.log1p(len(new)) if new else 0.0,
+        len(new) / (len(numbers) + 1),
+        parted / (pairs + 2),
+        1.0 - covered,
+        _LENGTHS[len(keys)] if len(keys) < _LONGEST_CLAIM else _LENGTHS[_LONGEST_CLAIM],
+        *map(float, of_record),  # and withheld
     )
+
+
+_LENGTHS = [math.log1p(length) / 3 for length in range(_LONGEST_CLAIM + 1)]
+_NEW_FIGURE, _WITHHELD = map(ClaimFeatures._fields.index, ("has_new_figure", "is_withheld"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,18 @@ class SupportModel:
     answer_slope: float
     answer_bias: float
 
-    def claim_odds(self, features: ClaimFeatures) -> float:
-        """Return the log-odds that a claim is not supported."""
+    @property
+    def row(self) -> tuple[float, ...]:
+        """The weights in the order of the features."""
+        return tuple([self.weights.get(name, 0.0) for name in _FEATURES])
+
+    def claim_odds(self, features: ClaimFeatures, row: Sequence[float] = ()) -> float:
+        """Return the log-odds that a claim is not supported; ``row`` has the weights, if at hand."""
         # The sum is exact, so that a feature without a weight changes nothing, nor does their order.
-        weights = map(self.weights.get, _FEATURES, _NO_WEIGHTS)
-        odds = self.bias + math.fsum(map(mul, weights, _values(features)))
-        is_lacking = features.has_new_figure or features.is_withheld
-        return _bounded(max(odds, self.least_odds) if is_lacking else odds)
+        odds = self.bias + math.fsum(map(mul, row or self.row, _values(features)))
+        if features[_NEW_FIGURE] or features[_WITHHELD]:
+            odds = max(odds, self.least_odds)
+        return _bounded(odds) if odds * odds > _FURTHEST * _FURTHEST else odds
 
     def pooled_odds(self, odds: Sequence[float]) -> float:
         """Pool the odds of an answer's claims: ``log Σ exp(odds) − exponent · log n``.
@@ -138,6 +145,7 @@ class LexicalSupport:
 
     def __init__(self, model: SupportModel | None = None) -> None:
         self._model = model or shipped_model()
+        self._row = self._model.row
         self._is_bounded = all(self._model.weights.get(name, 0.0) >= 0 for name in _OF_WHAT_LACKS)
 
     def decide(
@@ -147,22 +155,43 @@ class LexicalSupport:
 
         Words of the question count as given beside something that the evidence has.
         """
-        body = _body(tuple(evidence), question)
-        return [self._verdict(claim, body) for claim in claims]
+        body, told = _body(tuple(evidence), question), list(map(_told, claims))
+        body.look_up(told)
+        return [self._verdict(*each, body) for each in zip(claims, map(body.features, told), strict=True)]
 
     def supports_any(self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = "") -> bool:
         """Tell whether the evidence supports one of the claims at least; the others are not looked at."""
-        body, least = _body(tuple(evidence), question), self._model.threshold
-        for told in map(_told, claims):
-            at_best = body.features_at_best(told) if self._is_bounded else None
-            if at_best is not None and self._probability(at_best) < least - _ROUNDING:
-                continue
-            if self._probability(body.features(told)) >= least:
-                return True
-        return False
+        return any(self._each_supported(claims, evidence, question))
 
-    def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
-        features = body.features(_told(claim))
+    def are_supported(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[bool]:
+        """Tell whether the evidence supports each claim, as :meth:`decide` does, without what shows it."""
+        return list(self._each_supported(claims, evidence, question))
+
+    def closest(self, claim: Claim, evidence: Sequence[str], *, question: str = "") -> str | None:
+        """Return the passage that :meth:`decide` holds a claim against."""
+        found = _body(tuple(evidence), question).closest(_told(claim))
+        return None if found is None else found.text
+
+    def _each_supported(
+        self, claims: Sequence[Claim], evidence: Sequence[str], question: str
+    ) -> Iterator[bool]:
+        """Decide by bounds where they tell: most claims are far from the threshold."""
+        body, least, told = _body(tuple(evidence), question), self._model.threshold, list(map(_told, claims))
+        body.look_up(told)
+        for text in told:
+            if self._is_bounded:
+                bounds = body.bounds(text)
+                if self._probability(next(bounds)) < least - _ROUNDING:
+                    yield False
+                    continue
+                if self._probability(next(bounds)) >= least + _ROUNDING:
+                    yield True
+                    continue
+            yield self._probability(body.features(text)) >= least
+
+    def _verdict(self, claim: Claim, features: ClaimFeatures, body: EvidenceBody) -> ClaimVerdict:
         supported = self._probability(features)
         return ClaimVerdict(
             claim=claim,
@@ -173,7 +202,7 @@ class LexicalSupport:
         )
 
     def _probability(self, features: ClaimFeatures) -> float:
-        return 1.0 - probability(self._model.claim_odds(features))
+        return 1.0 - probability(self._model.claim_odds(features, self._row))
 
 
 def _told(claim: Claim) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import product
 
 from rag_evaluation_framework.text.scripts import CLOSERS, EMOJI, HAN, ONE_TO_TEN
@@ -148,8 +149,9 @@ _CANDIDATE = re.compile(
 )
 
 # With what a candidate begins; but no full stop before what shows that nothing ends: 3.5, example.com. The
-# group is there at a full stop as most sentences have it: after three small letters, before a capital.
-_IF_IT_ENDS = r"(?:(?<=[a-z]{3}\.)(?=[ \n][A-Z])()|(?<!\.)|(?![a-z0-9,]))"
+# group is there at a full stop as most sentences have it: after three small letters, before a capital or an
+# item of a list.
+_IF_IT_ENDS = r"(?:(?<=[a-z]{3}\.)(?=(?: |\n\n?)[A-Z]|\n\* )()|(?<!\.)|(?![a-z0-9,]))"
 _STOPS = re.compile(rf"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃]{_IF_IT_ENDS}")
 _TYPED_STOPS = re.compile(rf"[.!?\n#|`~<\[]{_IF_IT_ENDS}")
 
@@ -200,6 +202,7 @@ _LOOK_BACK, _LONGEST_ASIDE, _LONGEST_COUNTED = 40, 60, 1000
 _SHORTEST_ABOUT = 3
 # A Chinese line no longer than this was not broken because it was full: a heading, an item, a message.
 _SHORT_LINE = 18
+_KEPT = 64
 
 
 def sentence_spans(text: str) -> SpanList:
@@ -217,8 +220,11 @@ def sentence_spans(text: str) -> SpanList:
         if stop < at:
             continue  # within what was read
         if found.lastindex and text[stop - 3 : stop] not in _ENDS_OF_ABBREVIATED:
-            _append(spans, text, begin, stop + 1)
-            begin = at = stop + 2
+            if text[begin].isspace():
+                _append(spans, text, begin, stop + 1)
+            else:
+                spans.append((begin, stop + 1))
+            begin = at = stop + 3 if text[stop + 2] == "\n" else stop + 2
             continue
         if text[stop] == ".":
             if stop == last:
@@ -231,6 +237,10 @@ def sentence_spans(text: str) -> SpanList:
             begin, at = _after(match, spans, begin), match.end()
     _append(spans, text, begin, len(text))
     return spans
+
+
+kept_sentence_spans = lru_cache(maxsize=_KEPT)(sentence_spans)
+"""Returns the same list for the same text, not to be changed: what was said of late is read again."""
 
 
 def _after(match: re.Match[str], spans: SpanList, begin: int) -> int:
