@@ -88,9 +88,10 @@ class MissingFields:
     def _way_out(self, need: str) -> str:
         if need == "contexts":
             return "; --allow-missing scores by the contexts that the system returns"
-        if need == "reference_contexts" and self._referenced and self._metrics[need] == ["context_recall"]:
-            return "; what the reference says is looked for in the contexts by -m context_claim_recall"
         some_have_it = self._lacking[need].count < self._seen
+        recalled = need == "reference_contexts" and self._metrics[need] == ["context_recall"]
+        if recalled and self._referenced and not some_have_it:
+            return "; -m context_claim_recall looks for the reference's claims in the contexts instead"
         why = "; rag-eval validate says why" if need == LOCATED else ""
         return f"{why}; --allow-missing scores the others" if some_have_it else why
 
