@@ -3,9 +3,10 @@
 Labels by people stand in for the judge, and words for the cheap method. Of each set so many samples are drawn
 and judged, 2,000 times; the intervals are held against the mean of all labels, and their width against that
 of a plain random sample of the same size by the same kind of interval. Constants were set on simulated
-populations. With the sets in view were chosen: one of two ways to cut strata, which differ little; by how
-much the covariance of two runs judged separately is cut down; and into how many parts each run of a pair is
-cut (two, out of two, three and five). What no draw can beat is told beside: :func:`oracle`.
+populations. With the sets in view were chosen: one of two ways to cut strata, which differ little; into how
+many parts each run of a pair is cut (two, out of two, three and five); and, for runs judged separately, the
+size of the groups of pairs and by how much deviations from means are stretched (one of four ways, on three
+pairs of RAGTruth). What no draw can beat is told beside: :func:`oracle`.
 """
 
 from __future__ import annotations

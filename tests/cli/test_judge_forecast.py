@@ -117,6 +117,20 @@ def test_without_a_price_it_says_so_and_what_to_write() -> None:
     assert "--judge-model 'openai(model=scripted, price_input=…, price_output=…)'" in told
 
 
+def test_a_file_of_answers_is_forecast_too_and_nothing_is_kept() -> None:
+    with running_chat(reply) as server:
+        given = ("score", "rows.jsonl", "-m", "faithfulness", *judge_at(server), "--dry-run")
+        told = " ".join(rag_eval(*given).stdout.split())
+        plan = json.loads(rag_eval(*given, "--json").stdout)
+        assert plan["judgeCostUsd"] == pytest.approx(
+            planned("-m", "faithfulness", *judge_at(server))["judgeCostUsd"]
+        )
+        assert (server.requests, Path("runs").exists()) == ([], False)
+        assert "expected a file of answers, got a run" in str(rag_eval("score", "001", *given[2:]).exception)
+    assert "nothing was asked; this would score 40 answers" in told
+    assert "judge cost: about $" in told
+
+
 def test_a_budget_caps_the_calls_and_the_money() -> None:
     with running_chat(reply) as server:
         whole = planned("-m", "faithfulness", *judge_at(server))

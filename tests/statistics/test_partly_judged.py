@@ -152,6 +152,25 @@ def test_pairs_are_cut_by_both_scores_and_no_label_is_wasted_where_these_say_not
     assert useless.saved >= 0.97
 
 
+def test_runs_of_two_seeds_are_no_pairs_and_intervals_cover_all_the_same() -> None:
+    rng = np.random.default_rng(5)
+    labels = (rng.random(300) < 0.7).astype(float)
+    other = np.where(rng.random(300) < 0.1, 1.0 - labels, labels)  # so the runs are much alike
+    covered = []
+    for number in range(size(120, 1_000)):
+        judged = []
+        for verdicts, seed in ((labels, number), (other, number + 5_000)):
+            draw = Draw(list(map(str, range(300))), np.zeros(300), seed=seed)
+            drawn = np.zeros(300, dtype=bool)
+            drawn[draw.extend(np.full(300, NAN), 60)] = True
+            judged.append(Judging(draw.strata, drawn, np.where(drawn, verdicts, NAN)))
+        found = mean_difference(judged[1], judged[0])
+        assert found is not None
+        assert found.interval is not None
+        covered.append(found.interval.low <= other.mean() - labels.mean() <= found.interval.high)
+    assert np.mean(covered) >= 0.89
+
+
 def test_answers_that_are_alike_in_both_runs_shrink_the_difference_and_its_interval() -> None:
     differences = np.array([1.0, -1.0, 0.0, 1.0] * 10)
     drawn = np.arange(40) < 30

@@ -121,7 +121,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
 def _told(suite: Suite, given: Given) -> int:
     _check(suite, given)
     if given["dry_run"]:
-        _print_plan(suite, given)
+        print_plan(suite, target=suite.shown_target or "", prices=_prices(given), as_json=given["as_json"])
         return 0
     with progress_told(
         suite.methods, silent=given["as_json"], mask=suite.secrets.mask, names=_people_call(suite)
@@ -166,18 +166,18 @@ def _prices(given: Given) -> Prices | None:
     return None if None in amounts else Prices(*amounts)
 
 
-def _print_plan(suite: Suite, given: Given) -> None:
-    """Print what a run would do."""
+def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
+    """Print what a run would do, and what it would cost; without a target nobody but a judge is asked."""
     from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
 
     forecasts = judge_forecasts(suite.plan, suite.target, seed=suite.choice.seed)
     told: dict[str, Any] = {
-        "target": suite.shown_target or "",
-        "prices": _prices(given),
+        "target": target,
+        "prices": prices,
         "forecasts": forecasts,
         "judging": summed(forecasts.values()),
     }
-    if given["as_json"]:
+    if as_json:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, **told)))
     else:
         screen = new_screen(suite.secrets.mask)

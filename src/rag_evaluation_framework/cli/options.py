@@ -64,6 +64,9 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result
 DETAILS = click.option(
     "--details", is_flag=True, help="Also show methods, tests, settings, and what was not scored."
 )
+DRY_RUN: Option[Any] = click.option(
+    "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
+)
 RUNS_DIR = click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -264,9 +267,7 @@ LIMITS: tuple[Option[Any], ...] = (
     ),
     ASK_DAMAGED,
     RUNS_DIR,
-    click.option(
-        "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
-    ),
+    DRY_RUN,
 )
 GATE: tuple[Option[Any], ...] = (
     click.option(

@@ -15,6 +15,7 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     DETAILS,
     DIALECT,
+    DRY_RUN,
     FILE,
     RUNS_DIR,
     SEED,
@@ -106,6 +107,7 @@ _COMMON = (
     metavar="FILE",
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
+@DRY_RUN
 @SEED
 @WORKERS
 @NO_BLAME
@@ -131,8 +133,13 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     given |= scoring_of(given)
     mapped = dict(given.pop("mapped"))
     if answers is not None and _is_data(Path(answers)):
-        evaluation = _score_file(Path(answers), mapped, given)
+        scored = _score_file(Path(answers), mapped, given)
+        if scored is None:
+            return 0
+        evaluation = scored
     else:
+        if given["dry_run"]:
+            raise UsageError("--dry-run: expected a file of answers, got a run")
         if mapped:
             raise UsageError("--map: a run knows its fields; expected a file of answers")
         if chosen := [name for name in _OF_FILES if given[name]]:
@@ -186,8 +193,9 @@ def _check_there(answers: str | None, runs: Path) -> None:
     raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
 
 
-def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation:
-    from rag_evaluation_framework.cli.evaluation_output import keep_results, progress_told
+def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation | None:
+    """Score a file; with a dry run only say what that would take, and return ``None``."""
+    from rag_evaluation_framework.cli.evaluation_output import keep_results, print_plan, progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.records.runs import Options
@@ -219,6 +227,9 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
     with prepared(job) as suite:
         if not given["as_json"]:
             _say_reading(suite)
+        if given["dry_run"]:
+            print_plan(suite, target=None, prices=None, as_json=given["as_json"])
+            return None
         with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
             evaluation = carried_out(suite, progress)
         keep_results(evaluation, given["runs_dir"])

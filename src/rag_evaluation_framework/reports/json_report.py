@@ -85,7 +85,7 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
 def plan_document(
     plan: Plan,
     *,
-    target: str,
+    target: str | None,
     prices: Prices | None,
     forecasts: Mapping[str, JudgeForecast],
     judging: JudgeForecast | None,

@@ -20,45 +20,58 @@ def show_plan(
     screen: Screen,
     plan: Plan,
     *,
-    target: str,
+    target: str | None,
     prices: Prices | None,
     forecasts: Mapping[str, JudgeForecast],
     judging: JudgeForecast | None,
 ) -> None:
-    """Say what a run would do, and what it would cost; ``judging`` is all forecasts together."""
-    usage = plan.usage
-    cost = None if prices is None else prices.cost(usage)
-    screen.say(f"nothing was asked; this would ask {target} {counted(plan.samples, 'question')}", hang=2)
+    """Say what a run would do, and what it would cost; ``judging`` is all forecasts together.
+
+    Without a target the answers are there, and nobody but a judge is asked.
+    """
+    questions = counted(plan.samples, "question" if target is not None else "answer")
+    wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
+    screen.say(f"nothing was asked; {wish}", hang=2)
     screen.gap()
+    _show_datasets(screen, plan, forecasts, is_asked=target is not None)
+    screen.gap()
+    if target is not None:
+        screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
+    for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
+        screen.say(line, hang=2)
+    if target is None and judging is None:
+        screen.say("cost: none; no judge is asked")
+    if target is not None:
+        usage = plan.usage
+        screen.say(
+            f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from "
+            "questions and expected answers; what the agent adds is not known)",
+            hang=2,
+        )
+        cost = None if prices is None else prices.cost(usage)
+        known = "not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}"
+        screen.say(f"cost: {known}")
+    for warning in plan.warnings:
+        screen.say(Styled("warning: ", DOUBT), warning, hang=2)
+
+
+def _show_datasets(
+    screen: Screen, plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool
+) -> None:
     rows: list[list[Piece]] = [
         [
             dataset.name,
             f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
-            f"{dataset.calls:,}",
+            *([f"{dataset.calls:,}"] if is_asked else []),
             _span(forecasts[dataset.name]) if dataset.name in forecasts else "0",
         ]
         for dataset in plan.datasets
     ]
-    columns = [Column("dataset", flexible=True), right("questions"), right("calls")]
-    screen.table([*columns, right("judge calls")], rows)
+    names = ("questions", "calls", "judge calls") if is_asked else ("answers", "judge calls")
+    screen.table([Column("dataset", flexible=True), *map(right, names)], rows)
     for dataset in plan.datasets:
         told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
         screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
-    screen.gap()
-    screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
-    for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
-        screen.say(line, hang=2)
-    screen.say(
-        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
-        "and expected answers; what the agent adds is not known)",
-        hang=2,
-    )
-    screen.say(
-        "cost: "
-        + ("not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}")
-    )
-    for warning in plan.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, hang=2)
 
 
 def _span(forecast: JudgeForecast) -> str:

@@ -51,6 +51,9 @@ _CELLS = 50
 # As many verdicts as the pooled ones are added to each stratum before its spread is told: a few that are all
 # alike do not show that the others are.
 _POOLED_VERDICTS = 2.0
+# Two runs of one seed judge nearly all the samples that they can share; those of two seeds few of them.
+_DRAWN_TOGETHER = 0.7
+_FEWEST_PAIRS = 10
 _GROWTH = 1.3
 _FIRST_LOOK = 100
 
@@ -143,7 +146,7 @@ class Judging:
     """
 
     def __init__(self, strata: Ints, drawn: npt.NDArray[np.bool_], verdicts: Floats) -> None:
-        self.strata, self.verdicts = strata, verdicts
+        self.strata, self.drawn, self.verdicts = strata, drawn, verdicts
         self.judged: npt.NDArray[np.bool_] = drawn & ~np.isnan(verdicts)
         size = int(strata.max(initial=0)) + 1
         sizes, counts = np.bincount(strata, minlength=size), np.bincount(strata[drawn], minlength=size)
@@ -216,20 +219,17 @@ def mean_difference(
     The samples of both are the same, in the same order. What both runs judge of the same samples counts as
     pairs.
 
-    Formula: the variance is the sum of both less twice the covariance, which is estimated from the samples
-    judged in both: ``sum(e1 e2 (1 / max(p1, p2) - 1) / min(p1, p2)) / N^2`` with the deviations e from the
-    means of their strata and the chances p of being drawn, times m / (m + 2) of m pairs.
+    Formula: the difference of the two means. With deviations e1 and e2 from the means of the strata, and
+    chances p < P of being drawn in the run that judges fewer and in the one that judges more, a sample adds
+    ``(e2 - e1)^2 (1 / P - 1) + e^2 (1 / p - 1 / P)`` to N^2 times the variance, where e is that of the run
+    that judges fewer. Pairs tell the sum, each divided by its p; in groups of strata, each with two more
+    pairs that are spread as all are.
     """
     level = (1.0 + require_share(confidence, "confidence")) / 2.0
     if not (first.n_judged and second.n_judged):
         return None
-    both = first.judged & second.judged
-    rare, often = (function(first.rates[both], second.rates[both]) for function in (np.minimum, np.maximum))
-    pairs = int(both.sum())
-    products = first.residuals[both] * second.residuals[both] * (1.0 / often - 1.0) / rare
-    most = math.sqrt(first.variance * second.variance)
-    covariance = float(products.sum()) / max(first.total * second.total, 1.0) * pairs / (pairs + 2.0)
-    variance = first.variance + second.variance - 2.0 * min(max(covariance, -most), most)
+    pairs = int((first.judged & second.judged).sum())
+    variance = _paired_variance(second, first)
     value = second.value - first.value
     if min(first.n_judged, second.n_judged) < FEWEST_TO_TELL or variance <= 0.0:
         return PartlyJudgedDifference(value=value, interval=None, p_value=None, n_both=pairs)
@@ -238,6 +238,48 @@ def mean_difference(
     interval = Interval(value - half, value + half, confidence, "Student's t, stratified and paired")
     p_value = t_two_sided(value / error, degrees)
     return PartlyJudgedDifference(value=value, interval=interval, p_value=p_value, n_both=pairs)
+
+
+def _paired_variance(second: Judging, first: Judging) -> float:
+    """Return the variance of the difference of two means, by what both runs judged.
+
+    Runs that were drawn with other seeds have few pairs, and count as independent.
+    """
+    both = first.judged & second.judged
+    rates = [np.where(each.rates > 0.0, each.rates, each.drawn.mean()) for each in (first, second)]
+    rare, often = np.minimum(*rates), np.maximum(*rates)
+    pairs = int(both.sum())
+    alike = (first.drawn & second.drawn).sum() >= _DRAWN_TOGETHER * rare.sum()
+    if not alike or pairs < FEWEST_TO_TELL:
+        return first.variance + second.variance
+    apart, fewer = second.residuals - first.residuals, rates[0] > rates[1]
+    alone = np.where(fewer, second.residuals, first.residuals)
+    groups = _groups_of_pairs(first.strata, second.strata, both)
+    size = int(groups.max()) + 1
+    shared, only = 1.0 / often - 1.0, 1.0 / rare - 1.0 / often
+    terms = (apart**2 * shared + alone**2 * only)[both] / rare[both]
+    weights = 1.0 / rare[both]
+    differences = (second.verdicts - first.verdicts)[both]
+    mean = float(np.average(differences, weights=weights))
+    spread = float(np.average((differences - mean) ** 2, weights=weights))
+    spread_alone = float(np.average(alone[both] ** 2, weights=weights))
+    told, counts = (np.bincount(groups[both], weights=each, minlength=size) for each in (terms, None))
+    pooled = np.bincount(groups, weights=shared * spread + only * spread_alone, minlength=size)
+    extra = _POOLED_VERDICTS
+    total = ((counts * told + extra * pooled) / (counts + extra)).sum() / (first.total * second.total)
+    # In either run deviations are from the means of the same verdicts, and too small by as much.
+    return float(total) * math.prod(each.n_judged / each.degrees for each in (first, second))
+
+
+def _groups_of_pairs(first: Ints, second: Ints, both: npt.NDArray[np.bool_]) -> Ints:
+    """Return groups of strata that are like each other, each of a tenth of the pairs or more."""
+    numbers = _to_and_fro(first, second)
+    counts = np.bincount(numbers[both], minlength=int(numbers.max()) + 1)
+    least = max(_FEWEST_PAIRS, int(both.sum()) // 10)
+    before = np.cumsum(counts) - counts
+    groups = np.minimum(before // least, max(int(both.sum()) // least - 1, 0))
+    found: Ints = np.unique(groups[numbers], return_inverse=True)[1].astype(np.int64)
+    return found
 
 
 def pair_difference(
@@ -284,11 +326,15 @@ def strata_of_pairs(first: Sequence[float] | Floats, second: Sequence[float] | F
     Each run is cut in two, low and high, and a pair is in one of four strata: where both are low or both
     high, verdicts seldom differ. Small strata join one that is like them in one of the runs.
     """
-    before, after = (strata_of(each, most=_CUTS_OF_PAIRS) for each in (first, second))
-    columns = int(after.max(initial=0)) + 1
-    # Numbered to and fro, so that neighbours differ in one run only.
-    numbers = before * columns + np.where(before % 2, columns - 1 - after, after)
+    numbers = _to_and_fro(*(strata_of(each, most=_CUTS_OF_PAIRS) for each in (first, second)))
     return _merged(numbers, least=_fewest(len(numbers)))
+
+
+def _to_and_fro(first: Ints, second: Ints) -> Ints:
+    """Return a number for each stratum of both, such that neighbours differ in one of them only."""
+    columns = int(second.max(initial=0)) + 1
+    found: Ints = first * columns + np.where(first % 2, columns - 1 - second, second)
+    return found
 
 
 def strata_of(cheap: Sequence[float] | Floats, *, most: int = _MOST_STRATA) -> Ints:
