@@ -79,10 +79,10 @@ def command(
     evaluation = _evaluation(run, runs_dir)
     _check_metric(metric, evaluation)
     of_slice = _slice(slice_by)
-    if evaluation.kind == "systems":
+    if samples:
+        title, rows = "", _named(_best(evaluation), samples)
+    elif evaluation.kind == "systems":
         title, rows = _missed_by_all(evaluation)
-    elif samples:
-        title, rows = "", _named(evaluation, samples)
     elif worst is not None:
         title, rows = _worst(evaluation, worst, metric)
     else:
@@ -171,6 +171,11 @@ def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]
     return [each for name in names for each in called[name]]
 
 
+def _best(evaluation: Evaluation) -> Evaluation:
+    """Return the best combination of a sweep; of anything else, all of it."""
+    return next(iter(evaluation.parts.values())) if evaluation.kind == "systems" else evaluation
+
+
 def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
     """Return the questions that no combination of a sweep finds, with what the best brought instead."""
     from rag_evaluation_framework.reports.sweep_screen import found_by_none
@@ -220,7 +225,7 @@ def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, ev
     is_sweep = evaluation.kind == "systems"  # in which only the best combination is shown
     named = [(row.id, row) for _, row in rows] if is_sweep else named_rows(evaluation, rows)
     for (part, row), (name, _) in islice(zip(rows, named, strict=True), None if everything else _SHOWN):
-        show_whole_case(screen, name, row, thresholds[part], documents=evaluation.documents)
+        show_whole_case(screen, name, row, thresholds.get(part, ()), documents=evaluation.documents)
     if not rows and not title:
         screen.say("nothing to show")
     screen.gap()

@@ -32,6 +32,7 @@ NO_TRACKING = "LANGSMITH_TEST_TRACKING"
 """LangSmith's own variable for tests that leave nothing behind; ``false`` switches experiments off."""
 
 
+_FILE_ENDINGS = (".json", ".jsonl", ".yaml", ".yml", ".csv", ".parquet")
 _ENDINGS = tuple(f"{kind}{packed}" for kind in (".jsonl", ".json") for packed in ("", ".gz", ".zst"))
 
 
@@ -56,6 +57,10 @@ def _local_file(name: str, folder: Path) -> Path:
     found = [path for path in candidates if path.is_file() and _is_inside(path, folder)]
     if len(found) > 1:
         raise UsageError(f"dataset {shown(name)}: expected one file, got {' and '.join(map(str, found))}")
+    if not found and name.endswith(_FILE_ENDINGS):
+        raise MissingDatasetError(
+            f"there is no file {name}.\n  Make questions from documents: rag-eval generate FOLDER -o {name}"
+        )
     if not found:
         raise MissingDatasetError(
             f"there is no file {name}, and no dataset of that name in {folder}.\n"

@@ -86,8 +86,12 @@ def sweep_screen(
     screen.gap()
     if sweep.folder is not None and sweep.outcome.completed:
         screen.say(Styled(f"kept in {sweep.folder}", DIM))
-        command = f"rag-eval show {short_id(sweep.folder)} --missed{in_runs(sweep.folder.parent)}"
-        screen.steps([(command, "each with the passage it needs and what came instead")])
+        run, runs_option = short_id(sweep.folder), in_runs(sweep.folder.parent)
+        if found_by_none(sweep):
+            purpose = "each with the passage it needs and what came instead"
+            screen.steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
+        else:
+            screen.steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +181,9 @@ def _recommendation(
     what = _NEEDED.get(configuration["rank_by"], f"{configuration['rank_by']}")
     of = f"of {what}" if configuration["rank_by"] in _NEEDED else f"by {what}"
     if take == best:
-        undecided = sum(
-            each.finding == "undecided" for name, each in _compared(sweep).items() if name in group
-        )
-        rest = f"; {counted(undecided, 'other')} may be as good" if undecided else ""
+        compared = {name: each.finding for name, each in _compared(sweep).items() if name in group}
+        open_ = sum(finding in ("undecided", "same") for finding in compared.values())
+        rest = f"; {counted(open_, 'other')} may be as good" if open_ else ""
         yield f"It finds the most ({figure(top.value, top.interval)} {of}){rest}."
         return
     test, less = _compared(sweep).get(take), _less(read[take], read[best])
