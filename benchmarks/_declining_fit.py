@@ -10,6 +10,7 @@ cited in WiCE. The set that was opened once, XSTest, RAGTruth and ALCE take no p
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ from rag_evaluation_framework.text.normalisation import folded_with_places
 
 FOLDER = Path(__file__).parent / "data"
 TABLES = Path(__file__).parents[1] / "tests" / "judging" / "answer_classes.yaml"
-WEIGHTS = Path(package.__file__).parent / "data" / "declining_weights.json"
+WEIGHTS = Path(package.__file__).parent / "data" / "declining_weights.json.gz"
 WORK_SETS = tuple(f"refusals_work_{number}.jsonl" for number in (1, 2, 3, 4, 5))
 DECLINED = ("refused", "dont_know")
 
@@ -271,7 +272,8 @@ def main() -> None:
     """Fit the model on everything and write its weights."""
     texts = [*own_sets(), *other_texts()]
     found = fitted(texts)
-    WEIGHTS.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = json.dumps(found, ensure_ascii=False) + "\n"
+    WEIGHTS.write_bytes(gzip.compress(written.encode(), mtime=0))
     print(f"{len(texts)} texts, {len(found['signs'])} signs, {len(found['words'])} words: {WEIGHTS.name}")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from fault_agent import running_server
 
-from command_lines import commands_next, rag_eval, rag_eval_ended
+from command_lines import commands_next, rag_eval, rag_eval_ended, rag_eval_process
 from kept_screens import WIDTHS, check
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework.cli.doctor import show_findings
@@ -117,7 +117,6 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         ("report", ("report", "001", "-o", "page.html")),
         ("list-metric", ("list", "metrics", "faithfulness")),
         ("list-formats", ("list", "formats")),
-        ("list-metrics", ("list", "metrics")),
         ("list-methods", ("list", "methods")),
         ("list-method", ("list", "methods", "toxicity")),
         ("schema", ("schema",)),
@@ -184,6 +183,12 @@ def test_a_project_that_begins_has_its_screen(
     done = rag_eval("init", "desk", "--width", str(width))
     assert done.exception is None
     check("init", width, done.stdout)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_list_of_metrics_has_its_screen(width: int) -> None:
+    # In a process of its own: other tests declare metrics.
+    check("list-metrics", width, rag_eval_process("list", "metrics", "--width", str(width)).stdout)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -3,12 +3,13 @@
 Assistants decline in more ways than "I cannot": a lecture, a joke, an offer of something else, a help line, a
 condition that is not met. Each kind has signs (``data/declining_cues.yaml``), in the answer and in the
 question. A logistic model weighs the signs, where in the answer they stand, how much else the answer says,
-the words themselves and the families of meaning that they belong to (``data/declining_weights.json``;
+the words themselves and the families of meaning that they belong to (``data/declining_weights.json.gz``;
 ``benchmarks/_declining_fit.py`` fits it).
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
@@ -220,8 +221,8 @@ def cues() -> _Cues:
 @cache
 def declining_model() -> DecliningModel:
     """Return the model that ships; it is read once."""
-    data = json.loads(files(__package__).joinpath("data", "declining_weights.json").read_bytes())
-    return DecliningModel(**data)
+    packed = files(__package__).joinpath("data", "declining_weights.json.gz").read_bytes()
+    return DecliningModel(**json.loads(gzip.decompress(packed)))
 
 
 @dataclass(frozen=True, slots=True)
