@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -14,7 +15,9 @@ from shaped_agents import ANSWER, CONTEXT, shaped_agent
 
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import HttpAgent, Response, Sample, Turn
+from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.agent_shapes import ReadAnswer
 from rag_evaluation_framework.files import yaml_documents
 
 Answered = Callable[..., Response]
@@ -302,3 +305,13 @@ def test_agents_of_the_real_fastapi_are_found(
         ran = rag_eval_ended("evaluate", "agent.yaml", "--json", folder=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert json.loads(ran.stdout)["samples"][0]["actual"] == ANSWER
+
+
+def test_where_contexts_may_stand_is_offered_as_an_option() -> None:
+    found = [{"body": "The last boat leaves at noon.", "source": "a.md"}]
+    reply = {"result": {"text": "Noon.", "found": found}}
+    answer = ReadAnswer(text="Noon.")
+    asked = Probe(candidate=Candidate(), address="http://agent", elapsed_ms=1.0, answer=answer)
+    said = "no contexts found; if the reply has any, say where: --contexts-path"
+    assert replace(asked, body=json.dumps(reply)).hints()[0] == f"{said} 'result.found[*].body'"
+    assert replace(asked, body="Noon.").hints()[0] == f"{said} PATH"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -121,7 +122,7 @@ class Probe:
             return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
         found = self.answer.found if self.answer else {}
         hints = [
-            f"no {part} found; if the reply has any, name its place under spec.api.responsePaths.{part}"
+            f"no {part} found; if the reply has any, say where: --{part}-path {self._place_of(part)}"
             for part in ("contexts", "citations", "usage")
             if part not in found and not (part == "contexts" and self.answer and self.answer.unread_contexts)
         ]
@@ -133,6 +134,16 @@ class Probe:
         if self.answer and (count := self.answer.unread_citations):
             hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
         return hints
+
+    def _place_of(self, part: str) -> str:
+        """Return where a part may stand; of contexts, the first list of texts that nobody names so."""
+        if part != "contexts":
+            return "PATH"
+        try:
+            reply = json.loads(self.body)
+        except ValueError:
+            return "PATH"
+        return shlex.quote(next(_lists_of_texts(reply), "PATH"))
 
     @property
     def ends_search(self) -> bool:
@@ -559,3 +570,18 @@ def told(outcome: Probe) -> str:
     status = f"{outcome.status} " if outcome.status else ""
     said = quoted(outcome.body.encode("utf-8"), str) or outcome.failure.message
     return f"{status}{said}"
+
+
+_DEEPEST, _A_TEXT = 6, 20
+
+
+def _lists_of_texts(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
+    """Yield the paths in a reply that lead to the texts of a list: ``result.found[*].body``."""
+    if isinstance(value, list) and path and value:
+        first = value[0]
+        fields = first.items() if isinstance(first, dict) else [("", first)]
+        texts = [name for name, text in fields if isinstance(text, str) and len(text) >= _A_TEXT]
+        yield from (f"{path}[*]{f'.{name}' if name else ''}" for name in texts)
+    elif isinstance(value, dict) and depth < _DEEPEST:
+        for name, below in value.items():
+            yield from _lists_of_texts(below, f"{path}.{name}" if path else name, depth + 1)

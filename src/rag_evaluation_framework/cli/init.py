@@ -285,7 +285,7 @@ def _show_findings(screen: Screen, begun: _Begun) -> None:
     if begun.agent is not None and begun.agent.answer is not None:
         found = begun.agent.answer.found
         parts = [f"{part} in {found[part]}" for part in ("answer", "contexts", "citations") if part in found]
-        parts += [] if "contexts" in found else ["no contexts, so whether it invents is not measured"]
+        parts += [] if "contexts" in found else ["no contexts found, so whether it invents is not measured"]
         seconds = max(begun.agent.elapsed_ms / 1000, 0.1)
         screen.say(f"agent  answers in {seconds:.1f} s; {', '.join(parts)}", hang=7)
     if begun.dataset is not None:

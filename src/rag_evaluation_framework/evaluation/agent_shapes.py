@@ -198,8 +198,8 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 #             may be a text, an object with ``content`` or ``text``, or a list of such parts. The first that
 #             is not empty counts. Then the same within ``output``, ``data`` and ``result``.
 # contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
-#             ``source_documents``, ``documents``, ``chunks``, ``passages``, ``retriever_resources``,
-#             ``sources``: texts, or objects
+#             ``source_documents``, ``source_nodes``, ``documents``, ``docs``, ``chunks``, ``passages``,
+#             ``retriever_resources``, ``sources``: texts, or objects
 #             with ``text``, ``content``, ``page_content``, ``snippet`` or the like. Plain strings under
 #             ``sources`` are names, not contexts. An item without a text is counted; beside others that
 #             have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
@@ -251,7 +251,9 @@ CONTEXT_NAMES = (
     "retrieved_contexts",
     "retrieved_documents",
     "source_documents",
+    "source_nodes",
     "documents",
+    "docs",
     "chunks",
     "passages",
     "retriever_resources",
