@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
@@ -147,6 +148,16 @@ def oracle(first: Population, second: Population, budget: int) -> float:
     spreads = np.array([each.std() for each in parts])
     best = max(float((shares @ spreads) ** 2 / budget - shares @ spreads**2 / len(apart)), 0.0)
     return 1 / (best / float(apart.var()) + 1 / len(apart)) / budget
+
+
+def oracle_by_chance(first: Population, second: Population, budget: int, *, shuffles: int = 50) -> float:
+    """Return the mean of the same bound where labels are shuffled, so that scores tell nothing about them."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(shuffles):
+        places = rng.permutation(len(first.labels))
+        one, other = (Population(each.labels[places], each.cheap) for each in (first, second))
+        found.append(oracle(one, other, budget))
+    return float(np.mean(found))
 
 
 def until_narrow(
@@ -306,9 +317,18 @@ def main() -> None:
                 more = (
                     f"{shown_from(found.width / 2):.3f}",
                     f"{alone.saved:.2f}, holds {alone.covered:.3f}, {alone.bias:+.2f}",
-                    f"{oracle(first, second, budget):.2f}",
+                    f"{oracle(first, second, budget):.2f}, by chance "
+                    f"{oracle_by_chance(first, second, budget):.2f}",
                 )
                 _tell(f"{name}, {' and '.join(systems)}", first, budget, found, *more)
+    if "RAGTruth" in everything:
+        bounds = [
+            [each(*paired("RAGTruth", two), BUDGETS[0]) for each in (oracle, oracle_by_chance)]
+            for two in combinations(sorted({row[0] for row in _rows("RAGTruth")}), 2)
+        ]
+        (low, _), (mean, chance), (high, _) = (f(bounds, axis=0) for f in (np.min, np.mean, np.max))
+        told = f"bound {mean:.2f} ({low:.2f} to {high:.2f}), by chance {chance:.2f}"
+        print(f"\nRAGTruth, {len(bounds)} pairs of systems: {told}")
     print(f"\nuntil ±0.05\n\n{_heading(('set', 'samples', 'judged, mean', 'covered', 'bias, points'))}")
     for name, population in everything.items():
         covered, bias, judged = until_narrow(population, 0.05, draws=draws // 2)

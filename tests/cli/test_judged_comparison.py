@@ -122,6 +122,23 @@ def test_it_stops_where_the_difference_is_told_narrowly_enough_and_without_a_bud
     assert whole["wins"] + whole["ties"] + whole["losses"] == 150
 
 
+def test_pairs_whose_judging_fails_are_told_and_count_as_not_drawn() -> None:
+    truth = scored(0.1, 0.5, count=120)
+
+    def failing(asked: dict[str, Any]) -> ChatReply:
+        claim = read_question(asked).several("claims")[0]
+        return ChatReply(content="Hm.") if " 7 sails" in claim or " 8 sails" in claim else reply(asked)
+
+    with running_chat(failing) as server:
+        judge = ("--judge-model", "x", "--judge-url", server.url)
+        done = rag_eval("compare", "001", "002", *METRIC, *judge, "--json")
+    found = json.loads(done.stdout)
+    assert 1 <= int(found["warnings"][0].split()[-2]) <= 2
+    assert found["warnings"][0].startswith("judging failed for ")
+    interval = found["metrics"][0]["interval"]
+    assert interval["low"] <= truth <= interval["high"]
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError
+from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError, counted
 from rag_evaluation_framework.evaluation.judge_budget import unjudged
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, calls_each, scorers_for
@@ -103,6 +103,7 @@ def compare_judged(
         contenders=(contender,),
         metrics=tuple(corrected_together(compared)),
         moved=tuple(judged.moved()),
+        warnings=(f"judging failed for {counted(judged.failed, 'pair')}",) if judged.failed else (),
         methods={each.name: each.method + ("" if judged.is_whole else PARTLY) for each in scorers},
     )
 
@@ -160,6 +161,8 @@ class _Judged:
         self.draw_of_same = Draw([ids[at] for at in self.same], np.zeros(len(self.same)), seed=seed)
         self.verdicts: Floats = np.full((len(scorers), 2, len(pairs)), np.nan)
         self.drawn = np.zeros(len(pairs), dtype=bool)
+        self.failed = 0
+        """How many pairs were drawn and have no verdict, since judging one of the answers failed."""
 
     @property
     def is_whole(self) -> bool:
@@ -214,7 +217,7 @@ class _Judged:
                 tell(before + number, before + len(places))
 
     def _both(self, place: int) -> Floats | None:
-        """Return the verdicts on both answers, by metric; ``None`` where no call is left for them."""
+        """Return the verdicts on both answers, by metric; ``None`` if judging failed or no call is left."""
         pair = self.pairs[place]
         try:
             both = [
@@ -224,6 +227,9 @@ class _Judged:
         except ModelOutageError as error:
             if error.kind != JUDGE_BUDGET:
                 raise
+            return None
+        if any(score.status == "failed" for scores in both for score in scores):
+            self.failed += 1
             return None
         values = [[np.nan if score.value is None else score.value for score in scores] for scores in both]
         return np.array([values[0], values[-1]]).T
