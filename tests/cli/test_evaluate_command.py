@@ -222,16 +222,16 @@ def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
         for name, text in answers.items()
     }
     options = ("--dataset", "rag-quality", "--tag", "advanced", "--target")
-    begins = "warning: answer_similarity >= 0.97 is more than words can show: right answers score 0."
+    begins = "warning: answer_similarity >= 0.97 is out of reach: right answers score 0."
     for more in (["other", "--dry-run"], ["other"]):
         ended = evaluate(*options, targets[more[0]], *more[1:])
         told = " ".join(ended.out.split())
         assert begins in told
-        assert "by this method (rag-eval list methods); use a lower threshold" in told
+        assert "by words (rag-eval list methods answer_similarity); use a lower threshold" in told
     # What is met here can be reached here, and a bound that right answers reach needs no word.
-    assert "more than words" not in evaluate(*options, targets["right"]).out
+    assert "out of reach" not in evaluate(*options, targets["right"]).out
     (project / "agent.yaml").write_text(manifest.replace("0.97", "0.9"))
-    assert "more than words" not in evaluate(*options, targets["other"], "--dry-run").out
+    assert "out of reach" not in evaluate(*options, targets["other"], "--dry-run").out
 
 
 def test_errors_fail_the_gate_unless_they_are_allowed(evaluate: Command, project: Path) -> None:

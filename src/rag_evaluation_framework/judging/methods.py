@@ -526,7 +526,7 @@ def beyond_reach(demand: Bound, method: str | None) -> str | None:
     low, high = f"{min(figures):.2f}", f"{max(figures):.2f}"
     judged = " or a judge (--judge-model MODEL)" if "judge" in parse_metric(name).metric.methods else ""
     return (
-        f"{demand.metric} {demand.operator} {bound:g} is more than words can show: right answers score "
-        f"{low if low == high else f'{low} to {high}'} by this method (rag-eval list methods); use a "
+        f"{demand.metric} {demand.operator} {bound:g} is out of reach: right answers score "
+        f"{low if low == high else f'{low} to {high}'} by words (rag-eval list methods {name}); use a "
         f"{'lower' if demand.operator == '>=' else 'higher'} threshold{judged}"
     )
