@@ -7,7 +7,7 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.claim_features import KeyPlaces
+from rag_evaluation_framework.judging.key_places import KeyPlaces
 from rag_evaluation_framework.text.tokens import content_keys
 
 WORDS = ("rome", "port", "ship", "wall", "king", "the", "42")

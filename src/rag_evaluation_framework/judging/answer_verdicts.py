@@ -20,7 +20,7 @@ from rag_evaluation_framework.judging.answer_classes import (
     classify_answer,
     classify_by_patterns,
 )
-from rag_evaluation_framework.judging.claim_features import claim_tokens
+from rag_evaluation_framework.judging.claim_features import claim_tokens_beside
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
@@ -321,9 +321,10 @@ class Reading:
                 label="supported" if share >= _MOST else "unsupported",
                 probability=share,
                 new_tokens=tuple(
-                    Claim(claim.text[start:end], claim.start + start, claim.start + end)
-                    for key, start, end in claim_tokens(claim.text)
-                    if key not in known
+                    [
+                        Claim(claim.text[start:end], claim.start + start, claim.start + end)
+                        for _, start, end in claim_tokens_beside(known, claim.text)
+                    ]
                 ),
             )
             for claim, share in zip(claims, shares, strict=True)

@@ -53,9 +53,13 @@ def _values(features: ClaimFeatures) -> tuple[float, ...]:
         len(new) / (len(numbers) + 1),
         parted / (pairs + 2),
         1.0 - covered,
-        _LENGTHS[len(keys)] if len(keys) < _LONGEST_CLAIM else _LENGTHS[_LONGEST_CLAIM],
+        _length(len(keys)),
         *map(float, of_record),  # and withheld
     )
+
+
+def _length(keys: int) -> float:
+    return _LENGTHS[keys] if keys < _LONGEST_CLAIM else _LENGTHS[_LONGEST_CLAIM]
 
 
 _LENGTHS = [math.log1p(length) / 3 for length in range(_LONGEST_CLAIM + 1)]
@@ -146,6 +150,9 @@ class LexicalSupport:
     def __init__(self, model: SupportModel | None = None) -> None:
         self._model = model or shipped_model()
         self._row = self._model.row
+        least = self._model.threshold
+        # Of claims that are supported.
+        self._highest_odds = math.log(1 / least - 1) if probability(-_FURTHEST) < least < 1 else math.inf
         self._is_bounded = all(self._model.weights.get(name, 0.0) >= 0 for name in _OF_WHAT_LACKS)
 
     def decide(
@@ -181,15 +188,20 @@ class LexicalSupport:
         body, least, told = _body(tuple(evidence), question), self._model.threshold, list(map(_told, claims))
         body.look_up(told)
         for text in told:
-            if self._is_bounded:
-                bounds = body.bounds(text)
-                if self._probability(next(bounds)) < least - _ROUNDING:
+            lacking = body.least_lacking(text) if self._is_bounded else None
+            if lacking is not None:
+                if self._lacks_too_much(*lacking):
                     yield False
                     continue
-                if self._probability(next(bounds)) >= least + _ROUNDING:
+                if self._probability(body.features_at_worst(text)) >= least + _ROUNDING:
                     yield True
                     continue
             yield self._probability(body.features(text)) >= least
+
+    def _lacks_too_much(self, forms: float, pairs: float, uncovered: float, keys: int) -> bool:
+        of_forms, _, _, _, of_pairs, of_uncovered, of_length, *_ = self._row
+        odds = self._model.bias + of_forms * forms + of_pairs * pairs + of_uncovered * uncovered
+        return odds + of_length * _length(keys) > self._highest_odds + _ROUNDING
 
     def _verdict(self, claim: Claim, features: ClaimFeatures, body: EvidenceBody) -> ClaimVerdict:
         supported = self._probability(features)

@@ -12,7 +12,7 @@ import json
 import re
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -73,11 +73,14 @@ _REWRITTEN = [(_cue(each), re.compile(each), written) for each, written in _DATA
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = rf"[^\W\d_{HAN}]+"
+_HAS_FIGURE = re.compile("[0-9]")
+_ENDS = ("but", "however", "although", "though", "while", "whereas", "because")
 _TOKEN = re.compile(
     rf"(?P<figure>(?:(?<![\w-])-)?\d+(?:[.:]\d+)*)(?P<percent>\s?%)?|(?P<han>[{HAN}]+)"
-    rf"|(?P<end>[,;:.!?，；：。！？]+|\b(?:but|however|although|though|while|whereas|because)\b)"
+    rf"|(?P<end>[,;:.!?，；：。！？]+|\b(?:{'|'.join(_ENDS)})\b)"
     rf"|{_LETTERS}(?:'{_LETTERS})*"
 )
+_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalpha() and chr(code) != "'"}
 _HAN_PART = re.compile(rf"或者?|还是|[{''.join(STRUCTURE)}不没沒无無未]")
 _HAN_OR = frozenset(("或", "或者", "还是"))
 _DENIAL = re.compile(
@@ -105,6 +108,8 @@ class _Sentence(NamedTuple):
     is_passive: bool
     is_directed: bool
     """Whether it says from where to where, or which is more than which."""
+    keys: frozenset[str]
+    amounts: tuple[tuple[str, float], ...]
 
 
 class Match(NamedTuple):
@@ -130,7 +135,7 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     said, wanted = list(map(_sentence, answer)), list(map(_sentence, reference))
     is_one = len(wanted) == 1
     told = _Told(said, asked, is_one=is_one)
-    known = {word.key for sentence in wanted for word in sentence.words}
+    known = _NONE.union(*[sentence.keys for sentence in wanted])
     found = [told.hits(sentence.words, known) for sentence in wanted]
     recalled, weights = [], []
     for sentence, hits in zip(wanted, found, strict=True):
@@ -171,7 +176,7 @@ class _Asked:
     """What a question says, and whether it asks for what is not so."""
 
     def __init__(self, question: str) -> None:
-        self.keys = frozenset(word.key for word in _sentence(question).words)
+        self.keys = _sentence(question).keys
         self.denies = _DENIAL.search(_even(question)) is not None
 
     def weights(self, words: Sequence[_Word]) -> list[float]:
@@ -190,23 +195,38 @@ class _Told:
         self._sentences, self._asked = sentences, asked
         # In a long text a denial is about anything: of one claim alone it can be told what it denies.
         self._is_strict = is_one and not asked.denies
-        self._by_key: dict[str, list[_Word]] = {}
+        by_key: dict[str, list[_Word]] = {}
         for sentence in sentences:
             for word in sentence.words:
-                self._by_key.setdefault(word.key, []).append(word)
-        self._amounts = {word.amount for words in self._by_key.values() for word in words if word.amount}
-        # By first letter, which near spellings share, and length.
-        self._near: dict[tuple[str, int], list[str]] = {}
+                said = by_key.get(word[0])
+                if said is None:
+                    by_key[word[0]] = [word]
+                else:
+                    said.append(word)
+        self._by_key = by_key
+        self._amounts = {amount for sentence in sentences for amount in sentence.amounts}
+
+    @cached_property
+    def _near(self) -> dict[tuple[str, int], list[str]]:
+        """The keys by first letter, which near spellings share, and length."""
+        near: dict[tuple[str, int], list[str]] = {}
         for key in self._by_key:
             if len(key) >= _SHORTEST_NEAR - 1 and key.isalpha():
-                self._near.setdefault((key[0], len(key)), []).append(key)
+                near.setdefault((key[0], len(key)), []).append(key)
+        return near
 
     def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
         """Return how far the answer says each word; what a number counts, only with the number."""
         found: list[float] = []
+        by_key, is_strict = self._by_key, self._is_strict
         for word in words:
-            hit = self._hit(word, known)
-            found.append(min(hit, found[-1]) if word.is_bound and found and not found[-1] else hit)
+            key, amount, is_bound, _, _ = word
+            said = by_key.get(key)
+            if said is not None and amount is None and not is_strict and not said[0][4]:
+                hit = 1.0  # said in so many words, as most that are said at all
+            else:
+                hit = self._hit(word, known)
+            found.append(min(hit, found[-1]) if is_bound and found and not found[-1] else hit)
         return found
 
     def _hit(self, word: _Word, known: Collection[str]) -> float:
@@ -223,9 +243,13 @@ class _Told:
             return most
         if len(key) < _SHORTEST_NEAR or not key.isalpha():
             return 0.0
-        for length in (len(key) - 1, len(key), len(key) + 1):
-            for other in self._near.get((key[0], length), ()):
-                if not _shortened(key).isdisjoint(_shortened(other)):
+        first, length, near = key[0], len(key), self._near
+        others = [*near.get((first, length - 1), ()), *near.get((first, length), ())]
+        others += near.get((first, length + 1), ())
+        if others:
+            shortened = _shortened(key)
+            for other in others:
+                if not shortened.isdisjoint(_shortened(other)):
                     return _NEAR
         return 0.0
 
@@ -272,10 +296,10 @@ def _precision(
     extra: set[str] = set()
     agreed = []
     for sentence in said:
-        words = [word for word in sentence.words if word.key not in asked.keys]
+        words = [word for word in sentence.words if word[0] not in asked.keys]
         hits = told.hits(words, ())
-        right.update(word.key for word, hit in zip(words, hits, strict=True) if hit)
-        extra.update(word.key for word, hit in zip(words, hits, strict=True) if not hit)
+        for word, hit in zip(words, hits, strict=True):
+            (right if hit else extra).add(word[0])
         agreed.append(sum(hits) / len(hits) if hits else 1.0)
     return tuple(agreed), len(right), len(extra - right)
 
@@ -299,7 +323,9 @@ def _sentence(text: str) -> _Sentence:
     tokens = list(_tokens(even))
     is_passive = _may_have(even, ("by",)) and _PASSIVE.search(even) is not None
     is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
-    return _Sentence(tuple(_words(tokens)), is_passive, is_directed)
+    words = tuple(_plain_words(tokens) or _words(tokens))
+    amounts = tuple([word[1] for word in words if word[1]])
+    return _Sentence(words, is_passive, is_directed, frozenset([word[0] for word in words]), amounts)
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
@@ -338,8 +364,11 @@ class _Token(NamedTuple):
 
 def _tokens(even: str) -> Iterator[_Token]:
     """Yield the words, figures and what joins them; what is denied is, up to the end of its clause."""
-    found = list(_TOKEN.finditer(even))
     denials = [each.start() for each in _DENIAL.finditer(even)] if _may_have(even, _DENIAL_CUES) else []
+    if not denials and even.isascii() and not _HAS_FIGURE.search(even):
+        yield from _typed_words(even)
+        return
+    found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
     denied = {bisect(ends, place) for place in denials}
     for each in found:
@@ -350,6 +379,17 @@ def _tokens(even: str) -> Iterator[_Token]:
             yield from _han_tokens(each[0], is_denied)
         elif kind != "end":
             yield _Token("figure", each["figure"], is_denied, "%" if kind == "percent" else "")
+
+
+def _typed_words(even: str) -> Iterator[_Token]:
+    """Yield the words of a typed text without figures and denials: the same, sooner."""
+    for piece in even.translate(_BETWEEN_WORDS).split():
+        if "'" in piece:
+            for each in _TOKEN.finditer(piece):
+                if each.lastgroup is None:
+                    yield _word_token(each[0], False)
+        elif piece not in _ENDS:
+            yield _word_token(piece, False)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -374,6 +414,19 @@ def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
         if found:
             start = found.end()
             yield _Token("or" if found[0] in _HAN_OR else "joining", found[0], is_denied)
+
+
+def _plain_words(tokens: Sequence[_Token]) -> list[_Word] | None:
+    """Return the words that count where there is neither a figure nor an *or*, as most often."""
+    kinds = {token[0] for token in tokens}
+    if "word" not in kinds or "figure" in kinds or "or" in kinds:
+        return None
+    return [_plain_word(token[1], token[2]) for token in tokens if token[0] == "word"]
+
+
+@lru_cache(maxsize=1 << 14)
+def _plain_word(key: str, is_denied: bool) -> _Word:
+    return _Word(key, None, False, is_denied, _NONE)
 
 
 def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:

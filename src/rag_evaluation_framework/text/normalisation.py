@@ -93,6 +93,8 @@ def comparable(text: str) -> str:
     >>> comparable("Ｋａｅｌ 的 龍夥伴")
     'kael的龙伙伴'
     """
+    if text.isascii():  # where no other mark has to be made plain
+        return folded(text.replace("`", "'"))
     even = folded(text.translate(_PLAIN_MARKS))
     if even.isascii():
         return even

@@ -402,14 +402,20 @@ def even_text(text: str) -> str:
     >>> even_text("二〇二四年五月三日下午三点,Ａ座"), even_text("On 3 May 2024 at 3 p.m., for €200")
     ('2024年5月3日3:00 pm,a座', 'on 3 may 2024 at 3:00 pm., for 200 euro')
     """
-    even, at = _BELOW_ZERO.sub("-", _ROUND_ZERO.sub("〇", comparable(text))), 0
+    even, at = comparable(text), 0
+    is_typed = even.isascii()
+    if not is_typed or "minus " in even:
+        even = _BELOW_ZERO.sub("-", _ROUND_ZERO.sub("〇", even))
     parts: list[str] = []
     for number in quantities(even):
         if number.start >= at and _has_one_reading(number, even):
             space = " " * (number.kind == "time" and even[number.end : number.end + 1].isalnum())
             parts += [even[at : number.start], _figure(number, even), space]
             at = number.end
-    return _SUM.sub(lambda found: f"{found[2]} {_MONEY[found[1]]}", "".join(parts) + even[at:])
+    even = "".join(parts) + even[at:]
+    if is_typed and "$" not in even:
+        return even
+    return _SUM.sub(lambda found: f"{found[2]} {_MONEY[found[1]]}", even)
 
 
 def _has_one_reading(number: Quantity, text: str) -> bool:

@@ -1,0 +1,153 @@
+"""Which units of the evidence have a key, so that units are compared all at once.
+
+The units that have a key are the bytes of a number. The sum of such numbers has in each byte how many of the
+keys that unit has.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+# Units of one block are found in one small number: to change the numbers of a long text for each of its units
+# would take time that grows with the square of its length.
+_BLOCK = 32
+_ENOUGH_PAIRED = 16
+_MOST_SUMMED = 255  # how many keys a byte counts
+
+
+class KeyPlaces(dict[str, int]):
+    """The places of keys in several texts, whose units are counted on; 0 for a key that stands nowhere.
+
+    Of each text the keys of its units are given. Those that are asked for are looked for together.
+
+    >>> places = KeyPlaces([[frozenset({"rome", "old"}), frozenset({"rome", "port"})]])
+    >>> [places[key] for key in ("rome", "old", "port", "ship")]
+    [257, 1, 256, 0]
+    """
+
+    def __init__(self, texts: Iterable[Sequence[frozenset[str]]]) -> None:
+        self.firsts = [0]
+        """The place of the first unit of each text, and how many there are."""
+        self._units: list[frozenset[str]] = []
+        for units in texts:
+            self._units += units
+            self.firsts.append(len(self._units))
+        self._most: dict[frozenset[str], tuple[int, int]] = {}
+
+    def __missing__(self, key: str) -> int:
+        self.look_up({key})
+        return self[key]
+
+    def look_up(self, keys: Iterable[str]) -> None:
+        """Find the places of keys, as those of all claims of an answer."""
+        sought = {key for key in keys if key not in self}
+        if not sought:
+            return
+        self.update(dict.fromkeys(sought, 0))
+        for first in range(0, len(self._units), _BLOCK):
+            found: dict[str, int] = {}
+            place = 1
+            for unit in self._units[first : first + _BLOCK]:
+                for key in sought & unit:
+                    found[key] = found.get(key, 0) | place
+                place <<= 8
+            for key, places in found.items():
+                self[key] |= places << 8 * first
+
+    def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
+        """Return how many of the keys two units have together at most, and the units with most alone.
+
+        What both units have counts once. There is no unit where no key stands anywhere. Claims of one shape
+        have the same keys.
+        """
+        found = self._most.get(keys)
+        if found is None:
+            found = self._most[keys] = self._with_most(keys)
+        return found
+
+    def _with_most(self, keys: frozenset[str]) -> tuple[int, int]:
+        held = list(map(self.__getitem__, keys))
+        counts = self.counts(held)
+        count = max(counts, default=0)
+        if not count:
+            return 0, 0
+        units = _places(counts, count)
+        found = len(held) - held.count(0)
+        if count == found:
+            return count, units
+        return self._most_of_two(held, counts, found), units
+
+    def most_alone(self, keys: frozenset[str]) -> int:
+        """Return how many of the keys one unit has at most."""
+        return max(self.counts(list(map(self.__getitem__, keys))), default=0)
+
+    def closest(self, keys: frozenset[str]) -> int:
+        """Return the units with most of the keys, as :meth:`with_most` does."""
+        if keys in self._most:
+            return self._most[keys][1]
+        counts = self.counts(list(map(self.__getitem__, keys)))
+        count = max(counts, default=0)
+        return _places(counts, count) if count else 0
+
+    def _most_of_two(self, held: Sequence[int], counts: Sequence[int], found: int) -> int:
+        """Look for two units with most together: for the one with more, from the highest count down.
+
+        Where very many units have different keys, those that are far behind are not looked at.
+        """
+        most = looked_at = 0
+        for count in sorted(set(counts), reverse=True):
+            most = max(most, count)
+            # Of two units with more than was found, the one with more has this count or less.
+            highest = min(found, 2 * count)
+            if most >= highest or looked_at >= _ENOUGH_PAIRED:
+                break
+            for alike in _alike(_places(counts, count), held):
+                looked_at += 1
+                others = [each for each in held if not each & alike]
+                most = max(most, count + max(self.counts(others)))
+                if most >= highest:
+                    break
+        return most
+
+    def counts(self, held: Sequence[int]) -> Sequence[int]:
+        """Return how many of some keys every unit has, by the places of each."""
+        size = self.firsts[-1]
+        if len(held) <= _MOST_SUMMED:
+            return sum(held).to_bytes(size, "little")
+        parts = [held[first : first + _MOST_SUMMED] for first in range(0, len(held), _MOST_SUMMED)]
+        return list(map(sum, zip(*map(self.counts, parts), strict=True)))
+
+    def units(self, places: int) -> list[tuple[int, int]]:
+        """Return the units at some places, each by the number of its text and its own in that."""
+        flags = places.to_bytes(self.firsts[-1], "little")
+        return [self.unit(place) for place, is_there in enumerate(flags) if is_there]
+
+    def unit(self, place: int) -> tuple[int, int]:
+        """Return the unit at a place."""
+        text = bisect_right(self.firsts, place) - 1
+        return text, place - self.firsts[text]
+
+
+def _places(counts: Sequence[int], count: int) -> int:
+    """Return the places of the units that have so many."""
+    if isinstance(counts, bytes):
+        return int.from_bytes(counts.translate(_ONLY[count]), "little")
+    return int.from_bytes(bytes([each == count for each in counts]), "little")
+
+
+# By a count: every byte that is this count becomes 1, and every other 0.
+_ONLY = [bytes(count) + b"\1" + bytes(255 - count) for count in range(_MOST_SUMMED + 1)]
+
+
+def _alike(units: int, held: Sequence[int]) -> Iterator[int]:
+    """Yield the units in groups that have the same keys."""
+    if not units & (units - 1):  # one alone, as most often
+        yield units
+        return
+    while units:
+        alike, first = units, units & -units
+        for each in held:
+            alike &= each if each & first else ~each
+        yield alike
+        units ^= alike
