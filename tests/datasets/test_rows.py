@@ -359,6 +359,7 @@ def test_two_files_of_answers_to_the_same_questions_are_compared(
     monkeypatch.chdir(tmp_path)
     for name, answer in (("before", "The first boat leaves at 06:40."), ("after", "It leaves at noon.")):
         row = {"question": "When?", "answer": answer, "contexts": ["The first boat leaves at 06:40."]}
+        row |= {"logged": f"the day {name}"}
         same = {**row, "question": "From where?", "answer": "From the boat."}
         Path(f"{name}.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(same)}\n", encoding="utf-8")
         assert rag_eval_ended("score", f"{name}.jsonl", "-m", "faithfulness").returncode == 0
@@ -371,3 +372,19 @@ def test_two_files_of_answers_to_the_same_questions_are_compared(
 def test_bounds_given_as_metrics_are_refused_with_where_they_belong() -> None:
     with pytest.raises(UsageError, match="goes into gate="):
         evaluate(LOG, metrics={"faithfulness": 0.9})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("least", "code", "word"), [("0.9", 1, "✗ FAILED"), ("0.4", 0, "✓ PASSED")])
+def test_figures_of_rows_can_be_demanded(tmp_path: Path, least: str, code: int, word: str) -> None:
+    row = {"question": "Do you ship it?", "contexts": ["We ship it to Norway."]}
+    rows = [
+        {**row, "answer": answer} for answer in ("We ship it to Norway.", "We ship it to Mars and Venus.")
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    done = rag_eval_ended("score", "log.jsonl", "--threshold", f"faithfulness={least}", folder=tmp_path)
+    assert (done.returncode, f"\n{word}  1 of 2 answers" in done.stdout) == (code, True), done
+    again = rag_eval_ended("score", "001", "-m", "rouge", "--threshold", "rouge=1", folder=tmp_path)
+    assert (again.returncode, again.stderr.startswith("rag-eval: --threshold: a run is scored whole")) == (
+        2,
+        True,
+    )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 INCOMPLETE, INTERRUPTED = 3, 130
-_OF_FILES = ("since", "until", "services", "where", "sample_size")
+_OF_FILES = ("since", "until", "services", "where", "sample_size", "thresholds")
 
 EXAMPLES = """\b
 Examples:
@@ -55,7 +55,7 @@ _COMMON = (
     *(
         "metrics",
         "mapped",
-        "dataset",
+        "thresholds",
         "judge_models",
         "judge_url",
         "sample_size",
@@ -71,6 +71,13 @@ _COMMON = (
 @click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=completed_as_file)
 @metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows allow]")
 @MAP
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="METRIC=NUMBER",
+    help="Of a file: exit with 1 where a figure misses this, e.g. faithfulness=0.9; may be repeated.",
+)
 @click.option(
     "--dataset",
     type=DATASET,
@@ -123,8 +130,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     not changed: what is expected of each sample is read from its dataset, which may have grown since, but
     must still contain the samples of the run as they were.
 
-    Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
-    scoring failed; 130: interrupted.
+    Exit code 0: scored; 1: a --threshold is missed; 2: wrong usage or data; 3: the run is incomplete, or a
+    metric has no score because scoring failed; 130: interrupted.
     """
     from rag_evaluation_framework.files.atomic import check_writable
 
@@ -143,7 +150,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
         if mapped:
             raise UsageError("--map: a run knows its fields; expected a file of answers")
         if chosen := [name for name in _OF_FILES if given[name]]:
-            option = "--" + {"services": "service", "sample_size": "sample"}.get(chosen[0], chosen[0])
+            names = {"services": "service", "sample_size": "sample", "thresholds": "threshold"}
+            option = "--" + names.get(chosen[0], chosen[0])
             raise UsageError(f"{option}: a run is scored whole; expected a file of answers or traces")
         _check_there(answers, given["runs_dir"])
         evaluation = _score_run(answers, given)
@@ -153,6 +161,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     counts = evaluation.counts
     if evaluation.outcome.interrupted:
         return INTERRUPTED
+    if evaluation.is_gated and evaluation.verdict is not None:
+        return evaluation.verdict.exit_code
     return INCOMPLETE if counts.unfinished or not counts.total or evaluation.not_measured else 0
 
 
@@ -223,6 +233,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         ),
         blame=given["blame"],
         spending=given["spending"],
+        demands=_demands(given["thresholds"]),
     )
     with prepared(job) as suite:
         if not given["as_json"]:
@@ -240,6 +251,15 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
             evaluation.render(screen=screen, details=given["details"], reading=False)
             show(screen)
     return evaluation
+
+
+def _demands(thresholds: tuple[str, ...]) -> dict[str, Any]:
+    """Return what is demanded of the figures, which switches the gate on."""
+    if not thresholds:
+        return {}
+    from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
+
+    return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
 def _say_reading(suite: Suite) -> None:

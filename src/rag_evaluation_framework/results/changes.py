@@ -203,8 +203,10 @@ class _Answers:
             self.traits[key] = self.traits.get(key, frozenset()) | frozenset(_traits(row))
             if row.sample is not None:
                 told = (row.sample.question, row.sample.reference)
+                asked = row.sample
+                if is_logged_run(self.evaluation):  # which has answers, times and the like beside it
+                    asked = replace(asked, recorded=None, metadata={}, extra={})
                 # What a results file has of a sample is not all of it.
-                asked = replace(row.sample, recorded=None) if is_logged_run(self.evaluation) else row.sample
                 self.asked[key] = (*told, None if self.evaluation.document else fingerprint(asked))
         for key, standings in several.items():
             self.standings[key] = standings[0] if len(standings) == 1 else standing_together(standings)
