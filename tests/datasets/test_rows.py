@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from html import unescape
@@ -388,3 +389,12 @@ def test_figures_of_rows_can_be_demanded(tmp_path: Path, least: str, code: int, 
         2,
         True,
     )
+
+
+def test_questions_alone_are_told_what_their_answers_could_be_held_against() -> None:
+    with pytest.raises(UsageError, match="no row has an expected answer to hold the answers against") as told:
+        evaluate([{"question": "Who runs the office?"}], target=lambda question: "Anna runs it.")
+    (_, relevancy) = re.findall(r'metrics=\["(\w+)"\]', str(told.value))
+    asked = [{"question": "Who runs the office?"}]
+    result = evaluate(asked, target=lambda question: "Anna runs it.", metrics=[relevancy])
+    assert result.metrics[relevancy].n_scored == 1

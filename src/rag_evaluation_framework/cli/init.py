@@ -144,7 +144,7 @@ def _told_golden(done: Any, *, as_json: bool) -> None:
         for name in names:
             click.echo(f"{what:<7}  {done.folder / name}")
     within = "" if done.folder == Path() else f"cd {done.folder}; "
-    click.echo(f"\nNext: {within}rag-eval golden . --target assistant:answer")
+    click.echo(f"\nnext: {within}rag-eval golden . --target assistant:answer")
 
 
 # What is found out: questions of the documents, the ways of the agent.

@@ -463,12 +463,22 @@ def _unit_asked(place: str, *, in_memory: bool) -> str:
     return f"is {place} in seconds or milliseconds? Say so: {ways}"
 
 
-def nothing_to_score(reading: RowReading | None, dataset: str) -> UsageError:
-    """Say what rows lack that every metric taken by default needs, and what to do."""
+def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool = False) -> UsageError:
+    """Say what rows lack that every metric taken by default needs, and what to do.
+
+    ``is_asked``: a system gives the answers, so that only what they are held against can be missing.
+    """
     name = f"dataset {dataset}" if reading is None else reading.name
     in_memory = reading is not None and reading.in_memory
     metric = 'metrics=["{}"]' if in_memory else "-m {}"
     mapped = 'map={{"{}": FIELD}}' if in_memory else "--map {}=FIELD"
+    if is_asked:
+        where = "" if reading is None else f" Say which field holds it: {mapped.format('reference')}."
+        return UsageError(
+            f"{name}: no row has an expected answer to hold the answers against.{where}\n"
+            f"  Without one: {metric.format('faithfulness')} holds them against the contexts that the system "
+            f"returns, {metric.format('answer_relevancy')} against the question"
+        )
     if reading is not None and "answer" not in reading.fields:
         return UsageError(
             f"{name}: no row has an answer, so there is nothing to score.\n"

@@ -505,7 +505,7 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
         metrics = job.default_metrics or _borne_by(entry, job.target)
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None:
-        raise nothing_to_score(entry.reading, entry.name)
+        raise nothing_to_score(entry.reading, entry.name, is_asked=job.target is not None)
     if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
         raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
     datasets = (replace(entry, metrics=metrics),)

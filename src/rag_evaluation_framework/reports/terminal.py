@@ -403,7 +403,7 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
 def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
     """Say what should have a score and has none: it failed, or the data lacks what it needs."""
     for name, part in evaluation.named_runs.items():
-        of = f"{name}: " if len(evaluation.parts) > 1 else ""
+        of = f"{KINDS_OF_GOLDEN.get(name, name)}: " if len(evaluation.parts) > 1 else ""
         metrics: dict[Unscored, list[str]] = {}
         for metric, found in part.metrics.items():
             if metric == PASS_RATE:
