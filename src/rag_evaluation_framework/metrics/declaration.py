@@ -402,23 +402,36 @@ def _parsed(text: str) -> BoundMetric:
 # What other tools call a thing, as compared: without case, marks and "metric"; and what comes nearest here.
 _ELSEWHERE = {
     "factualcorrectness": "claim_f1",
-    "contextualrecall": "context_claim_recall",
-    "llmcontextrecall": "context_claim_recall",
+    **dict.fromkeys(("contextrecall", "contextualrecall", "llmcontextrecall"), "context_claim_recall"),
     "nonllmcontextrecall": "context_recall",
-    "contextualprecision": "context_precision",
-    "contextualrelevancy": "context_precision",
-    "contextrelevance": "context_precision",
+    **dict.fromkeys(
+        (
+            *("contextualprecision", "contextualrelevancy", "contextrelevance", "contextrelevancy"),
+            *("llmcontextprecisionwithreference", "llmcontextprecisionwithoutreference"),
+            "nonllmcontextprecisionwithreference",
+        ),
+        "context_precision",
+    ),
     "contextentityrecall": "entity_coverage",
     "responserelevancy": "answer_relevancy",
     "answerrelevance": "answer_relevancy",
     "semanticsimilarity": "answer_similarity",
     "similar": "answer_similarity",
-    "factuality": "answer_correctness",
-    "groundedness": "faithfulness",
-    "contextfaithfulness": "faithfulness",
+    **dict.fromkeys(("factuality", "modelgradedfactuality", "answeraccuracy"), "answer_correctness"),
+    **dict.fromkeys(("groundedness", "responsegroundedness", "contextfaithfulness"), "faithfulness"),
+    "bleuscore": "bleu",
+    **dict.fromkeys(("toolcorrectness", "toolcallaccuracy"), "tool_called"),
     **dict.fromkeys(("equals", "iequals"), "exact_match"),
-    **dict.fromkeys(("contains", "icontains", "containsall", "icontainsall"), "string_match"),
-    **dict.fromkeys(("aspectcritic", "llmrubric", "geval", "modelgradedclosedqa", "rubricsscore"), "rubric"),
+    **dict.fromkeys(
+        ("contains", "icontains", "containsall", "icontainsall", "stringpresence"), "string_match"
+    ),
+    **dict.fromkeys(
+        (
+            *("aspectcritic", "llmrubric", "geval", "modelgradedclosedqa", "rubricsscore"),
+            *("bias", "summarization", "taskcompletion"),
+        ),
+        "rubric",
+    ),
     **dict.fromkeys(("isrefusal", "refusal"), "refusal_recall"),
 }
 
