@@ -108,6 +108,13 @@ def test_the_bill_is_what_was_said_before_within_the_factor_and_nearer_once_repl
         assert more["outputTokens"] == pytest.approx(paid["output_tokens"], rel=0.05)
 
 
+def test_the_factor_holds_too_where_every_word_is_a_token() -> None:
+    with running_chat(lambda asked: ChatReply(content=reply(asked).content)) as server:
+        plan = planned("-m", "faithfulness", *judge_at(server))
+        paid = bill("-m", "faithfulness", *judge_at(server))
+    assert 1 / FACTOR < plan["judgeCostUsd"] / paid["cost_usd"] < FACTOR
+
+
 def test_without_a_price_it_says_so_and_what_to_write() -> None:
     with running_chat(reply) as server:
         given = (*METRICS, *judge_at(server, priced=False))
