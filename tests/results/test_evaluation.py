@@ -62,6 +62,10 @@ def test_columns_keep_the_order_of_the_data_and_know_what_is_absent() -> None:
 def test_rows_can_be_read_again_and_the_worst_come_first() -> None:
     result = evaluation()
     assert [row.id for row in result.rows] == [row.id for row in result.rows] == ["a", "b", "c"]
+    assert (len(result.rows), result.rows[1].id, result.rows[-1].id) == (3, "b", "c")
+    assert [row.id for row in result.rows[:2]] == ["a", "b"]
+    with pytest.raises(IndexError, match="there are 3 rows; got 3"):
+        result.rows[3]
     assert [row.id for row in result.worst(2)] == ["b", "c"]
     assert [row.id for row in result.failed()] == ["b"]
 

@@ -31,6 +31,7 @@ from rag_evaluation_framework.results.kept_data import (
     DOCUMENTS_FILE,
     NO_DOCUMENTS,
     KeptDocuments,
+    Listed,
     read_documents,
     together,
 )
@@ -327,11 +328,11 @@ class Evaluation:
         return f"not one of {counted(self.counts.finished, 'sample')} got an answer{told}"
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Listed[Row]:
         """The finished samples in the order of the data, those of parts one after another."""
-        if self.parts:
-            return (row for part in self.parts.values() for row in part.rows)
-        return iter(self.read_rows())
+        parts = self.parts.values()
+        read = (lambda: (row for part in parts for row in part.rows)) if parts else self.read_rows
+        return Listed(read, self.counts.finished)
 
     @property
     def short_rows(self) -> Iterator[Row]:
@@ -352,9 +353,7 @@ class Evaluation:
         if self.folder is not None and (not found or self.parts_are == "systems"):
             is_kept = any((each / DOCUMENTS_FILE).is_file() for each in (self.folder, self.folder.parent))
             return read_documents(self.folder) if is_kept else NO_DOCUMENTS
-        if not found:
-            return NO_DOCUMENTS
-        return found[0] if len(found) == 1 else together(found)
+        return NO_DOCUMENTS if not found else found[0] if len(found) == 1 else together(found)
 
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
@@ -376,7 +375,7 @@ class Evaluation:
     @property
     def is_gated(self) -> bool:
         """Whether a gate says which answers fail."""
-        return self.verdict is not None and self.verdict.enabled
+        return bool(self.verdict and self.verdict.enabled)
 
     def failed(self) -> list[Row]:
         """Return the rows that do not pass or have an error; without a gate, also those that are wrong."""

@@ -11,11 +11,11 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
@@ -347,3 +347,35 @@ def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
     """Keep what a run's judge has cost."""
     with suppress(StorageError):  # a full disk has been told of before, and the figures stand
         write_bytes_atomically(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
+
+
+# What is kept on the disk, row by row, where people expect a list.
+
+T = TypeVar("T")
+
+
+class Listed(Generic[T]):
+    """What is read anew whenever somebody goes through it, like a list: ``rows[0]``, ``len(rows)``."""
+
+    def __init__(self, read: Callable[[], Iterable[T]], size: int) -> None:
+        self._read, self._size = read, size
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice) or place < 0:
+            return list(self)[place]
+        for each in islice(self, place, None):
+            return each
+        raise IndexError(f"there are {self._size:,} rows; got {place}")
+
+    def __repr__(self) -> str:
+        return f"{counted(self._size, 'row')}: rows[0], for row in rows"
