@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -83,6 +83,8 @@ class AnswerPatterns:
     """To which of the patterns an expression belongs."""
     by_cue: Mapping[str | None, set[Expression]]
     denials: Mapping[Expression, frozenset[str]]
+    of_denials: Set[Expression]
+    """Those that need one of the commonest words that deny."""
     of_pairs: frozenset[str]
     """The first words of the cues that are pairs."""
 
@@ -91,9 +93,16 @@ class AnswerPatterns:
         words, of_pairs, denials = _words_for_cues(text), self.of_pairs, self.denials
         found = {None, *words, *[f"{one} {other}" for one, other in pairwise(words) if one in of_pairs]}
         having = set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found])
+        if _DENIALS.isdisjoint(found):  # as in most answers
+            having -= self.of_denials
         return {each for each in having if each not in denials or not denials[each].isdisjoint(found)}
 
 
+_COMMON_DENIALS = """
+not t no never nothing none neither nor nowhere cannot cant couldnot dont unable impossible lack lacks
+insufficient fail fails unclear unknown unsure uncertain limited little forbidden prohibited incapable
+"""
+_DENIALS = frozenset(_COMMON_DENIALS.split())
 CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
 """What cues are made of: words, question marks, Chinese characters."""
 _BETWEEN_CUES = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "?"}
@@ -137,6 +146,7 @@ def _read_patterns() -> AnswerPatterns:
         places,
         dict(by_cue),
         denials,
+        {expression for expression, denial in denials.items() if denial <= _DENIALS},
         frozenset(cue.partition(" ")[0] for cue in by_cue if cue is not None and " " in cue),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import and_
@@ -118,7 +118,7 @@ def _withheld(facts: Iterable[Fact]) -> Record:
     return Record(frozenset(chain.from_iterable(denied)), matters - {frozenset()})
 
 
-def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Number]:
+def number_set(text: str, forms: Collection[str] | None = None) -> frozenset[Number]:
     """Return the numbers of a text, every reading of each; ``forms`` are its words, where they are known."""
     return frozenset([number for quantity in quantities(text, forms) for number in readings(quantity)])
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.strict_json import encode, read_lines
+from rag_evaluation_framework.files.strict_json import encode, encode_unchecked, read_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
 from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.startup import asdict, dataclass, field
@@ -59,7 +59,11 @@ class BlameSummary:
 
 def blame_line(sample_id: str, blame: Blame) -> bytes:
     """Return the line of a sample."""
-    return encode([sample_id, blame_fields(blame)]) + b"\n"
+    line = [sample_id, blame_fields(blame)]
+    try:
+        return encode_unchecked(line) + b"\n"  # texts and the numbers of turns need no check but this
+    except ValueError:  # half of a surrogate pair, which is said with its place
+        return encode(line) + b"\n"
 
 
 class FoundBlames:

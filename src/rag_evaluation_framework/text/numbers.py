@@ -109,6 +109,7 @@ _IN_WORDS = re.compile(
 )
 _IN_SMALL_WORDS = re.compile(_IN_WORDS.pattern)  # the same for small letters, and faster
 _LETTERS = re.compile(r"[a-z]+")
+_TYPED_DIGIT = re.compile("[0-9]")
 _NO_LETTERS = dict.fromkeys(set(range(128)) - set(map(ord, ascii_lowercase)), " ")
 # "passages 2 and 3", "step 4": names of parts of a text, not numbers of anything.
 _PARTS = ("passage", "context", "source", "document", "step")
@@ -140,7 +141,7 @@ class Quantity(_Quantity, Spanned):
     __slots__ = ()
 
 
-def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
+def quantities(text: str, forms: Collection[str] | None = None) -> list[Quantity]:
     """Return the numbers of a text in reading order; the numbers of passages and steps are none.
 
     ``forms`` are the words of the text in lower case, where the caller has them.
@@ -150,6 +151,8 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     """
     even = typed(text)
     is_typed = even.isascii()
+    if is_typed and forms is not None and _NUMBER_WORDS.isdisjoint(forms) and not _TYPED_DIGIT.search(even):
+        return []  # as most sentences
     small = even.lower()
     found = _in_typed_digits(small) if is_typed else list(_in_digits(text))
     if is_typed and forms is None:
