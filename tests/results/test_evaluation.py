@@ -59,6 +59,16 @@ def test_columns_keep_the_order_of_the_data_and_know_what_is_absent() -> None:
         columns.scored("o")
 
 
+def test_the_interval_of_a_time_does_not_reach_below_zero() -> None:
+    builder = RunTotals()
+    for place, value in enumerate((13.0, 15.6, 49.3)):  # 26.0 ± 50.0 by Student's t
+        scores = (Score.scored("latency", value, method="timing"),)
+        builder.add(SampleResult(sample_id=str(place), response=Response(text="x"), scores=scores))
+    interval = builder.figures()["latency"].interval
+    assert interval is not None
+    assert interval.low == 0.0 < interval.high
+
+
 def test_rows_can_be_read_again_and_the_worst_come_first() -> None:
     result = evaluation()
     assert [row.id for row in result.rows] == [row.id for row in result.rows] == ["a", "b", "c"]

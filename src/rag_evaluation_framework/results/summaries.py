@@ -462,7 +462,7 @@ class RunTotals:
                 else {**intervals, "method": _of_amounts(intervals.get("method", "auto"))}
             )
             made = mean_intervals([values[name] for name in scored], **words)
-            interval_of.update(zip(scored, made, strict=True))
+            interval_of |= {name: _above_zero(name, each) for name, each in zip(scored, made, strict=True)}
         found = {
             name: column.figure(values[name], interval_of.get(name), (directions or {}).get(name))
             for name, column in self._columns.items()
@@ -471,6 +471,16 @@ class RunTotals:
         for name, draws in self._draws(whole).items():
             found[name] = self._columns[name].of_all(found[name], draws, confidence)
         return found
+
+
+_AMOUNTS = ("latency", "tokens", "cost", "step_time", "step_tokens", "step_count", "unsupported_tokens")
+
+
+def _above_zero(name: str, interval: Interval | None) -> Interval | None:
+    """Return the interval of a mean that cannot be below 0 without what lies there."""
+    if interval is None or interval.low >= 0 or without_parameters(name) not in _AMOUNTS:
+        return interval
+    return replace(interval, low=0.0)
 
 
 def _is_share(name: str) -> bool:
