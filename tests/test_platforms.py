@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from rag_evaluation_framework.files import atomic
-from rag_evaluation_framework.files.atomic import recover, replace_together, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import atomic_group, recover, write_bytes_atomically
 from test_architecture import MODULES, PACKAGE, outline
 
 ONLY_POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"}
@@ -106,7 +106,9 @@ def test_where_open_files_cannot_be_renamed_they_are_closed_first(
     if Path("/proc/self/fd").is_dir():
         monkeypatch.setattr(Path, "replace", as_on_windows)
     write_bytes_atomically(tmp_path / "a.json", b"1")
-    replace_together({tmp_path / "a.json": b"2", tmp_path / "b.json": b"3"})
+    with atomic_group((tmp_path / "a.json", tmp_path / "b.json")) as (first, second):
+        first.write(b"2")
+        second.write(b"3")
     assert not opened
     assert ((tmp_path / "a.json").read_bytes(), (tmp_path / "b.json").read_bytes()) == (b"2", b"3")
     # What somebody may be about to rename is left alone; what is old is nobody's.

@@ -35,6 +35,7 @@ _HOMES = {
         "evaluate",
         "evaluate_async",
     ),
+    "evaluation.judged_pairs": ("compare",),
     "evaluation.retrieval_evaluation": (
         "ChunkLevelEvaluation",
         "EvaluationResult",
@@ -108,7 +109,6 @@ _HOMES = {
     ),
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),
-    "results.changes": ("compare",),
     "results.comparison": ("Comparison",),
     "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),

@@ -18,6 +18,7 @@ from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator as CitationEvaluator
 from rag_evaluation_framework.evaluation.evaluate import evaluate as evaluate
 from rag_evaluation_framework.evaluation.evaluate import evaluate_async as evaluate_async
+from rag_evaluation_framework.evaluation.judged_pairs import compare as compare
 from rag_evaluation_framework.evaluation.retrieval_evaluation import ChunkLevelEvaluation as ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.retrieval_evaluation import EvaluationResult as EvaluationResult
 from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation as TokenLevelEvaluation
@@ -75,7 +76,6 @@ from rag_evaluation_framework.records.samples import Turn as Turn
 from rag_evaluation_framework.records.samples import Usage as Usage
 from rag_evaluation_framework.records.scores import Score as Score
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
-from rag_evaluation_framework.results.changes import compare as compare
 from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
 from rag_evaluation_framework.results.gate import Gate as Gate

@@ -12,6 +12,7 @@ from chat_server import ChatReply, ChatServer, running_chat
 from scripted_judge import entries, read_question
 
 from command_lines import rag_eval
+from rag_evaluation_framework import UsageError, compare, load
 
 METRIC = ("-m", "faithfulness")
 
@@ -88,8 +89,14 @@ def test_pairs_are_drawn_within_the_budget_and_the_interval_holds_the_difference
         judged = found["wins"] + found["ties"] + found["losses"]
         again = compared(server, "--judge-budget", "120")  # the same pairs, whose verdicts are remembered
         shown = rag_eval("compare", "001", "002", *METRIC, "--judge-model", "x", "--judge-url", server.url)
+        first, second = (load(run) for run in sorted(Path("runs").glob("eval_run_*")))
+        judge = f"openai(model='scripted', base_url='{server.url}', max_attempts=1)"
+        in_python = compare(first, second, metrics="faithfulness", judge=judge, judge_budget=120)
     assert (asked <= 120, 40 <= judged <= 70) == (True, True)
     assert again == found
+    assert in_python.metrics[0].difference == found["difference"]
+    with pytest.raises(UsageError, match="say by which metrics the judge compares"):
+        compare(first, second, judge=judge)
     assert (found["n"], found["test"]) == (200, f"t, {judged} of 200 pairs judged")
     assert found["interval"]["low"] < truth < found["interval"]["high"] < 0
     assert found["contender_mean"] - found["baseline_mean"] == pytest.approx(found["difference"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,16 @@ from killed_programs import kill_after
 
 from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.errors import StorageError
-from rag_evaluation_framework.files.atomic import atomic_group, atomic_writer, recover, replace_together
+from rag_evaluation_framework.files.atomic import atomic_group, atomic_writer, recover
 
 TEMPORARY = ".rag-eval-0123456789abcdef.tmp"
 RECORD = ".rag-eval-fedcba9876543210.commit"
+
+
+def replace_together(contents: Mapping[Path | str, bytes], *, overwrite: bool = True) -> None:
+    with atomic_group(tuple(contents), overwrite=overwrite) as streams:
+        for stream, data in zip(streams, contents.values(), strict=True):
+            stream.write(data)
 
 
 def names(folder: Path) -> list[str]:
@@ -74,11 +81,13 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     paths = [tmp_path / "qa.jsonl", tmp_path / "sub" / "summaries.jsonl", tmp_path / "manifest.json"]
     replace_together(dict.fromkeys(paths, b"first"))
     program = f"""
-        from rag_evaluation_framework.files.atomic import replace_together
+        from rag_evaluation_framework.files.atomic import atomic_group
         import filelock  # loaded with the first lock; the kill is to come later
         print("ready", flush=True)
         for version in range(10**9):
-            replace_together({{path: b"%09d" % version * 2_000 for path in {list(map(str, paths))!r}}})
+            with atomic_group({list(map(str, paths))!r}) as streams:
+                for stream in streams:
+                    stream.write(b"%09d" % version * 2_000)
     """
     moments = random.Random(11)
     interrupted = 0
@@ -102,7 +111,7 @@ def test_a_kill_after_every_single_step_is_recovered_from(stop_after: int, tmp_p
     # The process kills itself instead of changing the folder for the n-th time.
     program = f"""
         import os, signal, sys
-        from rag_evaluation_framework.files.atomic import replace_together
+        from rag_evaluation_framework.files.atomic import atomic_group
         changes = 0
         def count(event, arguments):
             global changes
@@ -111,7 +120,9 @@ def test_a_kill_after_every_single_step_is_recovered_from(stop_after: int, tmp_p
                     os.kill(os.getpid(), signal.SIGKILL)
                 changes += 1
         sys.addaudithook(count)
-        replace_together({{path: b"new" for path in {list(map(str, paths))!r}}})
+        with atomic_group({list(map(str, paths))!r}) as streams:
+            for stream in streams:
+                stream.write(b"new")
     """
     result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     # Changes: 3 temporaries, pointer (create, rename), record (create, rename), 3 renames, 2 removals.

@@ -18,15 +18,17 @@ from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, Usag
 from rag_evaluation_framework.evaluation.judge_budget import unjudged
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, calls_each, scorers_for
-from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.methods import JudgeBudget, JudgeLike, Methods, capped, opened_methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
+from rag_evaluation_framework.results.changes import by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
     MovedSample,
+    PairedTest,
     compare_systems,
     corrected_together,
 )
@@ -64,6 +66,36 @@ class Pair:
             getattr(self.before, name) == getattr(self.after, name)
             for name in ("text", "contexts", "citations", "hits")
         )
+
+
+def compare(
+    first: Evaluation,
+    *others: Evaluation,
+    metrics: str | Sequence[str] = (),
+    judge: JudgeLike | Mapping[str, Any] | None = None,
+    judge_budget: int | None = None,
+    precision: float | None = None,
+    max_cost: float | None = None,
+    test: PairedTest = "randomisation",
+    force: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations with the first: answer by answer, and tested on every shared metric, corrected.
+
+    Other data or other methods are refused with the reasons, unless it is forced. With a ``judge``, two runs
+    are compared by what it says of pairs of their answers, by ``metrics``: of all pairs, or of those that
+    ``judge_budget`` calls buy, or until the interval of the difference is ± ``precision``.
+    """
+    systems = by_run((first, *others))
+    wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    budget = JudgeBudget(calls=judge_budget, precision=precision) or None
+    if judge is None and budget is None:
+        return compare_evaluations(systems, metrics=wanted, test=test, force=force, seed=seed)
+    if not wanted:
+        raise UsageError("compare: say by which metrics the judge compares: metrics=['faithfulness']")
+    spending = None if max_cost is None else capped(max_cost)
+    with opened_methods(judge, spending=spending, budget=budget) as methods:
+        return compare_judged(systems, wanted, methods, seed=seed)
 
 
 def compare_judged(

@@ -315,13 +315,6 @@ def atomic_group(
         group.close()
 
 
-def replace_together(contents: Mapping[str | Path, bytes], *, overwrite: bool = True) -> None:
-    """Write several whole files at once: all are replaced, or none is."""
-    with atomic_group(tuple(contents), overwrite=overwrite) as streams:
-        for stream, data in zip(streams, contents.values(), strict=True):
-            stream.write(data)
-
-
 def recover(folder: str | Path) -> tuple[Path, ...]:
     """Finish what a killed writer had committed in a folder, and remove what it had not.
 

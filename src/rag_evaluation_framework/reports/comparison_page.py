@@ -18,7 +18,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     trait_sentence,
 )
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, probability_text
-from rag_evaluation_framework.results.changes import compare_evaluations
+from rag_evaluation_framework.results.changes import by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
@@ -32,7 +32,7 @@ _SCALES = (0.1, 0.2, 0.4, 0.6, 1.0)
 
 def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force: bool) -> dict[str, Any]:
     """Return the view of runs compared with the first; the views of single runs begin at ``first_view``."""
-    named = _named(evaluations)
+    named = by_run(evaluations)
     comparison = compare_evaluations(named, force=force, seed=evaluations[0].head.seed)
     short = short_names(list(named))
     word, _, rest = _said(comparison).partition(": ")
@@ -82,16 +82,6 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         ],
     }
     return {"shown": shown, "scripted": scripted}
-
-
-def _named(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
-    named: dict[str, Evaluation] = {}
-    for each in evaluations:
-        name, number = each.head.run_id, 2
-        while name in named:
-            name, number = f"{each.head.run_id} ({number})", number + 1
-        named[name] = each
-    return named
 
 
 def _said(comparison: Comparison) -> str:

@@ -95,7 +95,7 @@ def _calls(plan: Plan, forecast: JudgeForecast) -> str:
 
 
 def _judge_cost(forecast: JudgeForecast) -> Iterator[str]:
-    tokens = f"{forecast.input_tokens:,} tokens in, {forecast.output_tokens:,} out"
+    tokens = f"{counted(forecast.input_tokens, 'token')} in, {forecast.output_tokens:,} out"
     if forecast.cost_usd is None:
         first = forecast.unpriced[0]
         yield f"judge cost: not known, since {first} has no price; about {tokens} ({_assumed(forecast)})"

@@ -19,7 +19,6 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
 from rag_evaluation_framework.results.comparison import (
     Comparison,
-    PairedTest,
     ScoredMetric,
     ScoredRun,
     compare_scored,
@@ -59,26 +58,17 @@ Key = tuple[str, str]
 """A sample: its dataset and its id."""
 
 
-def compare(
-    first: Evaluation,
-    *others: Evaluation,
-    test: PairedTest = "randomisation",
-    force: bool = False,
-    seed: int = 0,
-) -> Comparison:
-    """Compare evaluations with the first: answer by answer, and tested on every shared metric, corrected.
-
-    Other data or other methods are refused with the reasons, unless it is forced.
-    """
-    if not others:
+def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
+    """Return evaluations by the ids of their runs; a second one of an id is numbered."""
+    if len(evaluations) < 2:
         raise UsageError("compare: expected two evaluations or more, got one")
     named: dict[str, Evaluation] = {}
-    for each in (first, *others):
+    for each in evaluations:
         name, number = each.head.run_id, 2
         while name in named:
             name, number = f"{each.head.run_id} ({number})", number + 1
         named[name] = each
-    return compare_evaluations(named, test=test, force=force, seed=seed)
+    return named
 
 
 def compare_evaluations(
