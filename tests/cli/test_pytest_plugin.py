@@ -51,7 +51,7 @@ def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pyte
             "*FAILED  2 of 13 answers: 1 not retrieved, 1 invented",
             "  line 3  What does it cost to take a kayak one way?",
             "*why       not retrieved: freight.md came, fares.md was needed",
-            "  misses hit@1 0, not >= 0.95",
+            "  misses hit@1 0.00, not >= 0.95",
             "rag-eval: *agnt.yaml*",
             "FAILED test_rag.py::test_answer[[]line-6[]]*",
         ]
