@@ -88,7 +88,7 @@ def test_a_token_level_run_is_an_experiment_of_its_dataset(server: LangSmithServ
     runs = {run["extra"]["metadata"]["sample_id"]: run for run in server.runs.values()}
     assert {name: run["reference_example_id"] for name, run in runs.items()} == example_ids
     assert runs["q0"]["inputs"] == {"query": "When do boats leave? 0"}
-    [hit] = next(result.raw_results.rows).response.hits
+    [hit] = result.raw_results.rows[0].response.hits
     spans = [{"doc_id": "boats.md", "start": 0, "end": len(TEXT)}]
     assert runs["q0"]["outputs"] == {"retrieved_chunk_ids": [hit.id], "spans": spans}
     assert {run["session_id"] for run in runs.values()} == {project["id"]}

@@ -81,7 +81,7 @@ def test_init_of_golden_sets_makes_five_commented_files_whose_contexts_are_all_f
     checked = json.loads(run(program, "validate", "evaluation/datasets", "--json").stdout)
     # Nothing is doubtful but the comments: every context is located, every key passes its own test.
     assert {issue["code"] for file in checked["files"] for issue in file["issues"]} == {"json-comment"}
-    suggested = done.stdout.rpartition("Next:")[2].split()
+    suggested = done.stdout.rpartition("next:")[2].split()
     assert suggested == ["rag-eval", "golden", ".", "--target", "assistant:answer"]
     monkeypatch.setattr("sys.path", [*sys.path])
     told = run(program, *suggested[1:])
