@@ -21,6 +21,7 @@ from rag_evaluation_framework import (
     Entities,
     Hit,
     Milestones,
+    Options,
     Refusal,
     Relation,
     Response,
@@ -28,6 +29,7 @@ from rag_evaluation_framework import (
     Score,
     SpanCitation,
     Turn,
+    evaluate,
 )
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import blame
@@ -462,3 +464,15 @@ def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> N
     untold = blame(CONVERSATION, Response(text="海葡萄"), LexicalSupport())
     assert (untold.kind, untold.why) == ("unknown", "the target does not tell its answers turn by turn")
     assert untold.answers == (untold,)
+
+
+def test_an_answer_that_lacks_what_is_expected_failed_even_where_the_cause_is_unknown() -> None:
+    questions = {"What is the capital of France?": "Paris", "What is the capital of Spain?": "Madrid"}
+    rows = [{"input": question, "expected": answer} for question, answer in questions.items()]
+    metrics = ["answer_correctness", "faithfulness"]
+    result = evaluate(
+        rows, target=lambda question: "Madrid.", metrics=metrics, options=Options(allow_missing=True)
+    )
+    (wrong,) = result.failed()
+    assert (wrong.question, wrong.blame and wrong.blame.kind) == ("What is the capital of France?", "unknown")
+    assert "why       wrong, cause unknown: the system did not say what it retrieved" in str(result)

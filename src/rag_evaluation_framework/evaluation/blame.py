@@ -307,7 +307,7 @@ class _Case:
         wrong = _wrong(self.wanted, lacking, contradicted)
         why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
-            return Blame("unknown", why)
+            return Blame("unknown", why, _evidence(contradicted or lacking))
         if not self.truth.is_retrieved:
             absent = self._absent(lacking)
             if absent or not lacking:

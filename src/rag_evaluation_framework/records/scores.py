@@ -164,8 +164,8 @@ class Blame:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it is known that the answer failed."""
-        return PART_OF_KIND[self.kind] != "neither"
+        """Whether it is known that the answer failed; what it lacks may be known where the cause is not."""
+        return PART_OF_KIND[self.kind] != "neither" or (self.kind == "unknown" and bool(self.evidence))
 
     @property
     def answers(self) -> tuple[Blame, ...]:

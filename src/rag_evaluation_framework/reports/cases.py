@@ -162,6 +162,8 @@ def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
         return f"{word}: {came[0]}, the text retrieved, does not say so"
     if blame.kind == "refused_wrongly" and (where := (found or came)[:2]):
         return f"{word}: {listed(where)} {'has' if len(where) == 1 else 'have'} it"
+    if blame.kind == "unknown":
+        return f"wrong, {word}: the system did not say what it retrieved"
     if blame.kind == "answered_wrongly" or not blame.evidence:
         return word
     return f"{word}: {one_line(blame.evidence[0].claim)}"
