@@ -72,7 +72,8 @@ release-check: $(VENV)/.dev ## build wheel and sdist, and try the wheel in an em
 	@$(BIN)/python scripts/check_release.py --pyright
 
 test: $(VENV)/.dev ## install what the tests need and run them all
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@# One more than there are cores: some tests wait for a process, a server or a browser.
+	@$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
 test-vendors: $(VENV)/.vendors $(patsubst %,$(VENV)/fixtures/%/.made,ragas deepeval inspect_ai promptfoo $(SERVERS)) ## the tests that need vendors' heavy packages, which are installed first
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m vendors
