@@ -279,7 +279,9 @@ def test_every_target_can_be_sent_to_another_process(tmp_path: Path, monkeypatch
 def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Path) -> None:
     data = _rows(tmp_path / "rows.jsonl", 12_000)
     at_once = "import rag_evaluation_framework.workers as w; w._LOOK_SECONDS = w._WORTH_SECONDS = 0.0"
-    program = f"{at_once}; from rag_evaluation_framework.cli.main import main; main()"
+    # A parent that ignores Ctrl-C (a shell's background job) hands that down.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heard}; {at_once}; from rag_evaluation_framework.cli.main import main; main()"
     command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness", "--workers", "2"]
     ended = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     process = subprocess.Popen(command, cwd=tmp_path, **ended)  # type: ignore[call-overload]
