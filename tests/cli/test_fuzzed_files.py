@@ -107,6 +107,11 @@ def test_a_dataset_recorded_under_a_name_too_long_for_a_file_is_not_there(base: 
     assert str(refused.exception).endswith("give it with --dataset FILE")
 
 
+def test_judgements_whose_second_column_is_no_text_are_a_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.qrels").write_bytes(b"q1 0 d1 2\nq1 0\xff d2 0\n")
+    assert "bad.qrels:2: expected UTF-8 text" in str(rag_eval("stats", tmp_path / "bad.qrels").exception)
+
+
 @pytest.mark.parametrize("bound", ["0.u", "nan", "1e999", "٣"])
 def test_a_bound_that_is_no_number_is_no_threshold(base: Path, tmp_path: Path, bound: str) -> None:
     written = json.loads((base / "runs" / "old" / "results.json").read_text())

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -106,15 +106,8 @@ class _Story:
         screen.say(text, indent=indent)
         show(screen)
 
-    def step(
-        self,
-        title: str,
-        line: str,
-        *,
-        code: int = 0,
-        shows: Literal["paragraph", "clause", "nothing"] = "paragraph",
-    ) -> None:
-        """Show a title with its command, run that, keep all it says, and show how that begins."""
+    def step(self, title: str, line: str, *, code: int = 0, shows: str = "paragraph") -> None:
+        """Show a title with its command, run it, keep all it says, and show the first paragraph or clause."""
         if self._number:
             click.echo()
         self._number += 1

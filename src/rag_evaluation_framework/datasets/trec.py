@@ -69,11 +69,17 @@ def read_qrels(
 def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
     """Read the second column of TREC judgements, by document by query, where it is not the usual 0."""
     iterations: dict[str, dict[str, str]] = {}
+    problems = FileProblems(str(path))
     with open_reading(path) as stream:
-        for _, fields in Table(str(path), TREC_QRELS, whole_number).rows(stream):
+        for line, fields in Table(str(path), TREC_QRELS, whole_number).rows(stream):
             if fields[1] != b"0":
-                query, iteration, document = (field.decode() for field in fields[:3])
+                try:
+                    query, iteration, document = (field.decode() for field in fields[:3])
+                except UnicodeDecodeError as error:
+                    problems.add(Issue("not-utf8", "UTF-8 text", shown(error.object), line=line))
+                    continue
                 iterations.setdefault(query, {})[document] = iteration
+    problems.raise_if_any()
     return iterations
 
 
