@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,10 +37,12 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_story_fits_25_lines_of_100_and_tells_what_the_runs_say(short: Path) -> None:
-    told = rag_eval_ended("demo", folder=short, environment={**os.environ, "COLUMNS": "200"})
+    check("demo", 80, rag_eval_ended("demo", "--width", "80", folder=short).stdout)
+    told = rag_eval_ended("demo", "--force", "--width", "140", folder=short)
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
-    check("demo", 100, told.stdout)
+    check("demo", 140, told.stdout)
+    assert max(map(len, lines)) <= 100  # it is no wider
     folder = short / "demo"
     kept = {path.name[2:-4]: path.read_text(encoding="utf-8") for path in folder.glob("[1256]-*.txt")}
     kept |= {path.name[0]: path.read_text(encoding="utf-8") for path in folder.glob("[34]-*.txt")}

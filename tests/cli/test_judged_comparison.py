@@ -97,6 +97,8 @@ def test_pairs_are_drawn_within_the_budget_and_the_interval_holds_the_difference
     assert in_python.metrics[0].difference == found["difference"]
     with pytest.raises(UsageError, match="say by which metrics the judge compares"):
         compare(first, second, judge=judge)
+    with pytest.raises(UsageError, match="max_cost: expected with a judge"):
+        compare(first, second, max_cost=1.0)
     assert (found["n"], found["test"]) == (200, f"t, {judged} of 200 pairs judged")
     assert found["interval"]["low"] < truth < found["interval"]["high"] < 0
     assert found["contender_mean"] - found["baseline_mean"] == pytest.approx(found["difference"])

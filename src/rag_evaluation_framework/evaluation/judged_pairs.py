@@ -89,6 +89,8 @@ def compare(
     systems = by_run((first, *others))
     wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     budget = JudgeBudget(calls=judge_budget, precision=precision) or None
+    if judge is None and max_cost is not None:
+        raise UsageError("compare: max_cost: expected with a judge, since nothing else costs anything")
     if judge is None and budget is None:
         return compare_evaluations(systems, metrics=wanted, test=test, force=force, seed=seed)
     if not wanted:
