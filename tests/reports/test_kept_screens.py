@@ -185,6 +185,15 @@ def test_a_project_that_begins_has_its_screen(
     check("init", width, done.stdout)
 
 
+def test_what_is_not_there_is_told_before_what_does_not_fit(
+    ferry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ferry)
+    gone = rag_eval("score", "nope.jsonl", "--threshold", "faithfulness=0.9")
+    assert str(gone.exception) == "there is no file nope.jsonl. Did you mean log.jsonl?"
+    assert "Did you mean faithfulness?" in str(rag_eval("list", "methods", "faithfullness").exception)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_list_of_metrics_has_its_screen(width: int) -> None:
     # In a process of its own: other tests declare metrics.

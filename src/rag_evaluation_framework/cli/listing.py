@@ -77,10 +77,10 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 
     cards = method_cards()
     if names:
-        known = list(dict.fromkeys(name for card in cards for name in (card.name, *card.metrics)))
+        known = {name for card in cards for name in card.metrics}
         for name in names:
-            if name not in known:
-                raise UnknownNameError("offline method", name, known)
+            if name not in known | {card.name for card in cards}:
+                raise UnknownNameError("metric with an offline method", name, sorted(known))
         cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
     if as_json:
         print_json(method_card_rows(cards))

@@ -145,6 +145,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
             return 0
         evaluation = scored
     else:
+        _check_there(answers, given["runs_dir"])
         if given["dry_run"]:
             raise UsageError("--dry-run: expected a file of answers, got a run")
         if mapped:
@@ -153,7 +154,6 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
             names = {"services": "service", "sample_size": "sample", "thresholds": "threshold"}
             option = "--" + names.get(chosen[0], chosen[0])
             raise UsageError(f"{option}: a run is scored whole; expected a file of answers or traces")
-        _check_there(answers, given["runs_dir"])
         evaluation = _score_run(answers, given)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)
