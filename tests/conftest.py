@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import sys
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from postgres_server import postgres
 
@@ -34,11 +37,38 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+# What is collected stays to the end: to search it for garbage again and again is a quarter of the collection.
+gc.disable()
+_FOLDERS = count()
+
+
 def pytest_collection_finish() -> None:
     """Leave the collected tests out of every later search for garbage: a twentieth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send one report a test from a worker, and none of a setting up that went well: a millisecond each."""
+    options = item.config.option
+    if not hasattr(item.config, "workerinput") or options.verbose > 0 or options.durations or options.xmlpath:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own, as pytest's, which goes through all those there are to name the next."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(_FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def _is_installed(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,15 +17,18 @@ def size(usual: int, whole: int) -> int:
     return whole if LONG else usual
 
 
-def loaded_on_use(name: str, *, reason: str) -> ModuleType:
+class _LoadedOnUse(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # pytest asks everything that stands in a module whether it wraps a fixture
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def loaded_on_use(name: str, *, reason: str) -> Any:
     """Return a package that costs a second or more and is loaded by the first test that touches it.
 
     To collect the tests then costs nothing of it. Where it is absent, the module's tests are skipped.
     """
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
+    if importlib.util.find_spec(name) is None:
         pytest.skip(reason, allow_module_level=True)
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return _LoadedOnUse(name)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.chunkers import SEPARATORS
+from sizes import loaded_on_use
 
-splitters = pytest.importorskip("langchain_text_splitters", reason="LangChain's splitters are not installed")
+splitters = loaded_on_use("langchain_text_splitters", reason="LangChain's splitters are not installed")
 
 
 @given(
