@@ -98,7 +98,8 @@ def errors_page() -> str:
 
 def issue_codes() -> set[str]:
     """Return the code of every problem that the source code can report."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
+    trees = [ast.parse(text) for text in texts if re.search(r"\bIssue\b|\bcode\b", text)]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     given = [call.args[:1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Issue"]
     given += [[word.value] for call in calls for word in call.keywords if word.arg == "code"]

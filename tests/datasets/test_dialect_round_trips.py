@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -61,45 +62,42 @@ def test_encoding_a_decoded_record_gives_the_record_unknown_fields_included(
     assert exact(dialect.record(dialect.sample(record))) == exact(record)
 
 
-LAYOUTS = {
-    (dialect, suffix)
-    for dialect, suffixes in {
-        AGENT_SAMPLES: [".jsonl", ".json", ".jsonl.gz", ".jsonl.zst"],
-        RAGAS: [".jsonl", ".json", ".csv", ".csv.gz", ".parquet"],
-        LANGSMITH: [".jsonl", ".json"],
-    }.items()
-    for suffix in suffixes
+LAYOUTS: dict[Dialect, list[str]] = {
+    AGENT_SAMPLES: [".jsonl", ".json", ".jsonl.gz", ".jsonl.zst"],
+    RAGAS: [".jsonl", ".json", ".csv", ".csv.gz", ".parquet"],
+    LANGSMITH: [".jsonl", ".json"],
 }
 
 
-@pytest.mark.parametrize(("dialect", "suffix"), sorted(LAYOUTS, key=str))
+@pytest.mark.parametrize("dialect", LAYOUTS, ids=lambda dialect: dialect.name)
 @few_files
 @given(data=st.data())
 def test_a_file_of_records_read_and_written_in_any_layout_keeps_every_field(
-    dialect: RecordDialect, suffix: str, data: st.DataObject, tmp_path: Path
+    dialect: RecordDialect, data: st.DataObject, tmp_path: Path
 ) -> None:
     records = data.draw(
         st.lists(RECORDS[dialect], max_size=4, unique_by=lambda record: exact(record.get("id")))
     )
-    source, copy, back = tmp_path / "source.jsonl", tmp_path / f"copy{suffix}", tmp_path / "back.jsonl"
+    source, back = tmp_path / "source.jsonl", tmp_path / "back.jsonl"
     source.write_bytes(b"".join(strict_json.encode(record) + b"\n" for record in records))
-    dialect.write(dialect.read(source), copy)
-    dialect.write(dialect.read(copy), back)
-    written = [json.loads(line) for line in back.read_bytes().split(b"\n") if line]
-    assert exact(written) == exact(records)
+    for copy in (tmp_path / f"copy{suffix}" for suffix in LAYOUTS[dialect]):
+        dialect.write(dialect.read(source), copy)
+        dialect.write(dialect.read(copy), back)
+        written = [json.loads(line) for line in back.read_bytes().split(b"\n") if line]
+        assert exact(written) == exact(records), copy.name
 
 
-@pytest.mark.parametrize("suffix", [".eval.json", ".eval.yaml", ".eval.csv", ".eval.csv.zst"])
 @few_files
 @given(value=evaluation_datasets)
 def test_an_evaluation_dataset_keeps_every_field_as_json_yaml_and_csv(
-    value: dict[str, Any], suffix: str, tmp_path: Path
+    value: dict[str, Any], tmp_path: Path
 ) -> None:
-    source, copy, back = tmp_path / "a.eval.json", tmp_path / f"copy{suffix}", tmp_path / "back.eval.json"
+    source, back = tmp_path / "a.eval.json", tmp_path / "back.eval.json"
     source.write_bytes(strict_json.encode(value))
-    EVALUATION_SETS.write(EVALUATION_SETS.read(source), copy)
-    EVALUATION_SETS.write(EVALUATION_SETS.read(copy), back)
-    assert exact(json.loads(back.read_bytes())) == exact(value)
+    for suffix in (".eval.json", ".eval.yaml", ".eval.csv", ".eval.csv.zst"):
+        EVALUATION_SETS.write(EVALUATION_SETS.read(source), tmp_path / f"copy{suffix}")
+        EVALUATION_SETS.write(EVALUATION_SETS.read(tmp_path / f"copy{suffix}"), back)
+        assert exact(json.loads(back.read_bytes())) == exact(value), suffix
 
 
 @few_files
@@ -217,7 +215,7 @@ def written_and_read(dataset: Dataset, dialect: Dialect, folder: Path) -> Datase
 )
 @given(data=st.data())
 def test_every_pair_of_dialects_keeps_what_both_hold(
-    first: str, second: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+    first: str, second: str, data: st.DataObject, tmp_path: Path
 ) -> None:
     one, other = DIALECTS.get(first), DIALECTS.get(second)
     both = shared(one, other)
@@ -226,8 +224,8 @@ def test_every_pair_of_dialects_keeps_what_both_hold(
         samples = tuple(_on_one_line(sample) for sample in samples)
     documents = (DOCUMENT,) if is_held("dataset.documents", both) else ()
     dataset = Dataset(samples=samples, dialect="made", documents=documents)
-    there = written_and_read(dataset, one, tmp_path_factory.mktemp("one"))
-    back = written_and_read(there, other, tmp_path_factory.mktemp("other"))
+    there = written_and_read(dataset, one, Path(mkdtemp(dir=tmp_path)))
+    back = written_and_read(there, other, Path(mkdtemp(dir=tmp_path)))
     for sample, read in zip(dataset.samples, back.samples, strict=True):
         for field in sample_fields(sample):
             if field == "id" and "id" not in both:
