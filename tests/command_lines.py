@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,8 +69,15 @@ def rag_eval_ended(
 
 def script_ended(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a script of the project to its end, in this process."""
-    path = str(Path(__file__).parents[1] / "scripts" / f"{name}.py")
-    return _ended(lambda: runpy.run_path(path, run_name="__main__"), [path, *arguments], folder, None)
+    return file_ended(Path(__file__).parents[1] / "scripts" / f"{name}.py", *arguments, folder=folder)
+
+
+def file_ended(
+    path: Path, *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a file of Python to its end, in this process."""
+    run, argv = partial(runpy.run_path, str(path), run_name="__main__"), [str(path), *arguments]
+    return _ended(run, argv, folder, environment)
 
 
 def _ended(

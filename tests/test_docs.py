@@ -56,6 +56,7 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     assert page.read_text(encoding="utf-8").count("\n```") % 2 == 0
 
 
+@pytest.mark.usefixtures("own_metrics")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -162,7 +163,7 @@ def test_what_there_is_is_documented() -> None:
     from rag_evaluation_framework.metrics.declaration import all_metrics
 
     assert {f"## `{command}`" for command in commands_of(program)} <= set(page("commands.md").splitlines())
-    # Pages declare metrics of their own in this process.
+    # Tests declare metrics of their own in this process.
     metrics = {
         each.name for each in all_metrics() if str(each.function.__module__).startswith(front_door.__name__)
     }

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+from command_lines import file_ended
+
 TESTS = Path(__file__).parents[1]
 SCRIPTS = Path(__file__).parent / "scripts"
-PLACES = [TESTS.parent / "src", TESTS, TESTS / "servers", TESTS / "datasets"]
 # What differs between two times: where it ran, when, on which port, and the addresses of objects.
 MASKS = {
     r"(?<=127\.0\.0\.1:)\d+": "<port>",
@@ -36,23 +36,21 @@ def masked(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", ["000", "001", "002", "003", "004"])
-def test_a_seed_is_followed_from_top_to_bottom(seed: str, tmp_path: Path) -> None:
+def test_a_seed_is_followed_from_top_to_bottom(
+    seed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keys = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_", "CO_API")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(keys)}
-    environment |= {
-        "PYTHONPATH": os.pathsep.join(map(str, PLACES)),
-        "PYTHONIOENCODING": "utf-8",
-        "COLUMNS": "100",
-    }
-    done = subprocess.run(
-        [sys.executable, "-u", str(SCRIPTS / f"seed_{seed}.py")],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    said = masked(done.stdout.decode(), tmp_path)
+    monkeypatch.syspath_prepend(TESTS / "datasets")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        # Where it happens, as in a process of its own, whose screen has both streams.
+        warnings.showwarning = lambda *told, **_: print(warnings.formatwarning(*told[:4]), end="")
+        done = file_ended(
+            SCRIPTS / f"seed_{seed}.py", folder=tmp_path, environment={**environment, "COLUMNS": "100"}
+        )
+    said = masked(done.stdout + done.stderr, tmp_path)
     assert done.returncode == 0, said
     kept = SCRIPTS / f"seed_{seed}.txt"
     if os.environ.get("ACCEPT_WRITE"):
