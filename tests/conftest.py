@@ -35,6 +35,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 # Hundreds of tests start the command: it keeps its compiled modules, as it does for users, wherever this is
 # switched off for the machine.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Small products of matrices, in as many processes as there are cores: a second thread only spins.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 # What is collected stays to the end: to search it for garbage again and again is a quarter of the collection.

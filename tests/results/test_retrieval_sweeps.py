@@ -135,13 +135,12 @@ def documents(results: Evaluation, folder: Path) -> dict[str, Any]:
     return read
 
 
-def test_same_seed_same_bytes_whatever_the_number_of_workers(
-    corpus: Corpus, results: Evaluation, tmp_path: Path
-) -> None:
-    once = documents(results, tmp_path / "1")
+def test_same_seed_same_bytes_whatever_the_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
+    grid: dict[str, Any] = {"chunkers": CHUNKERS[1:], "k": 5}
+    once = documents(swept(corpus, **grid), tmp_path / "1")
     for workers in (2, 4):
-        assert documents(swept(corpus, workers=workers), tmp_path / str(workers)) == once
-    other = documents(swept(corpus, seed=1), tmp_path / "seed")
+        assert documents(swept(corpus, workers=workers, **grid), tmp_path / str(workers)) == once
+    other = documents(swept(corpus, seed=1, **grid), tmp_path / "seed")
     assert other["sweep.json"]["cells"] != once["sweep.json"]["cells"]
 
 
@@ -276,7 +275,7 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     corpus: Corpus, results: Evaluation, tmp_path: Path
 ) -> None:
     embedder = PricedEmbedder()
-    priced = swept(corpus, embedders=[embedder])
+    priced = swept(corpus, embedders=[embedder], chunkers=CHUNKERS[1:], k=5)
     in_all = embedder.tokens_used * 0.02 / 1e6
     assert priced.performance.figures["spent_usd"] == pytest.approx(in_all)
     text = str(priced)
