@@ -94,11 +94,10 @@ def test_some_are_judged_and_the_mean_is_that_of_all() -> None:
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_others() -> None:
-    data = rows(200)
-    drawn = []
+    data, drawn = rows(100), []
     for seed in (1, 1, 2):
         judge = PierJudge()
-        judged(data, judge, judge_budget=40, seed=seed)
+        judged(data, judge, judge_budget=30, seed=seed)
         drawn.append(sorted(judge.asked))
     assert drawn[0] == drawn[1] != drawn[2]
 
@@ -114,32 +113,32 @@ def test_it_stops_where_the_interval_is_narrow_enough() -> None:
     assert len(both.asked) == 70
 
 
-@pytest.mark.parametrize("down_after", [10, 70])
-def test_a_resume_draws_the_same_and_asks_nothing_twice(tmp_path: Path, down_after: int) -> None:
-    data, whole = rows(300), PierJudge()
-    expected = judged(data, whole, judge_budget=100).metrics["faithfulness"]
-    first, second = PierJudge(down_after), PierJudge()
-    wish: dict[str, Any] = {"judge_budget": 100, "runs_directory": tmp_path}
-    stopped = judged(data, first, **wish)
-    assert not stopped.outcome.completed
-    (run,) = tmp_path.iterdir()
-    assert not load(run).outcome.completed  # type: ignore[union-attr]
-    done = judged(data, second, resume=run.name, **wish)
-    assert done.outcome.completed
-    assert done.metrics["faithfulness"] == expected
-    # What was under way when the judge went down is lost, and no other sample is judged in its place.
-    assert set(first.asked + second.asked) == set(whole.asked)
-    assert len(second.asked) <= 100 - down_after + 16
-    again = PierJudge()
-    assert judged(data, again, resume=run.name, **wish).metrics["faithfulness"] == expected
-    assert again.asked == []
-    kept = load(run)
-    assert isinstance(kept, Evaluation)
-    assert kept.metrics["faithfulness"] == expected
+def test_a_resume_draws_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
+    data, whole = rows(150), PierJudge()
+    expected = judged(data, whole, judge_budget=60).metrics["faithfulness"]
+    for down_after in (10, 40):
+        first, second, runs = PierJudge(down_after), PierJudge(), tmp_path / str(down_after)
+        wish: dict[str, Any] = {"judge_budget": 60, "runs_directory": runs}
+        stopped = judged(data, first, **wish)
+        assert not stopped.outcome.completed
+        (run,) = runs.iterdir()
+        assert not load(run).outcome.completed  # type: ignore[union-attr]
+        done = judged(data, second, resume=run.name, **wish)
+        assert done.outcome.completed
+        assert done.metrics["faithfulness"] == expected
+        # What was under way when the judge went down is lost, and no other sample is judged in its place.
+        assert set(first.asked + second.asked) == set(whole.asked)
+        assert len(second.asked) <= 60 - down_after + 16
+        again = PierJudge()
+        assert judged(data, again, resume=run.name, **wish).metrics["faithfulness"] == expected
+        assert again.asked == []
+        kept = load(run)
+        assert isinstance(kept, Evaluation)
+        assert kept.metrics["faithfulness"] == expected
 
 
 def test_a_resume_goes_on_with_a_larger_budget_and_not_without_one(tmp_path: Path) -> None:
-    data, judge = rows(200), PierJudge()
+    data, judge = rows(120), PierJudge()
     judged(data, judge, judge_budget=40, runs_directory=tmp_path)
     (run,) = tmp_path.iterdir()
     with pytest.raises(UsageError, match="the run began with --judge-budget 40"):
@@ -184,7 +183,8 @@ def test_two_runs_judged_in_part_are_compared_by_the_means_of_all(tmp_path: Path
     before, after = rows(300, wrong=0.2), rows(300, wrong=0.2)
     for row in after[::4]:  # a quarter is made worse
         row["answer"] = row["answer"].replace("pier ", "pier 9")
-    truth = [judged(each).metrics["faithfulness"].value for each in (before, after)]
+    everything = [judged(each) for each in (before, after)]
+    truth = [each.metrics["faithfulness"].value for each in everything]
     found = [judged(each, judge_budget=120, seed=3) for each in (before, after)]
     compared = found[0].compare(found[1], force=True)
     (metric,) = compared.metrics
@@ -193,28 +193,27 @@ def test_two_runs_judged_in_part_are_compared_by_the_means_of_all(tmp_path: Path
     assert (metric.verdict, compared.verdict) == ("worse", "worse")
     assert metric.test == "t, stratified and paired: judged in part"
     # A run that was judged whole may stand on either side.
-    (whole,) = judged(before).compare(found[1], force=True).metrics
+    (whole,) = everything[0].compare(found[1], force=True).metrics
     assert whole.baseline_mean == pytest.approx(truth[0])
     assert whole.verdict == "worse"
 
 
-@pytest.mark.parametrize("as_file", [False, True])
-def test_the_gate_compares_with_a_baseline_that_was_judged_in_part(tmp_path: Path, as_file: bool) -> None:
-    before, worse = rows(240, wrong=0.1), {}
+def test_the_gate_compares_with_a_baseline_that_was_judged_in_part(tmp_path: Path) -> None:
+    before, worse = rows(150, wrong=0.1), {}
     answers = {row["question"]: row.pop("answer") for row in before}
     for number, (question, answer) in enumerate(answers.items()):
         worse[question] = answer if number % 3 else answer.replace("pier ", "pier 9")
-    wish: dict[str, Any] = {"judge_budget": 100, "runs_directory": tmp_path / "runs"}
+    wish: dict[str, Any] = {"judge_budget": 70, "runs_directory": tmp_path / "runs"}
     first = judged(before, target=answers.get, **wish)
-    baseline: Any = first.save(tmp_path / "before.results.json") if as_file else first
-    wish |= {"gate": {"faithfulness": 0.01}, "baseline": baseline}
-    moved = judged(before, target=worse.get, **wish).regressions
-    assert moved is not None
-    assert (moved.word, moved.metrics[0].finding) == ("worse", "worse")
-    assert moved.metrics[0].interval is not None
-    same = judged(before, target=answers.get, **wish).regressions
-    assert same is not None
-    assert (same.word, len(same.unpaired)) == ("no worse", 0)
+    wish["gate"] = {"faithfulness": 0.01}
+    for baseline in (first, first.save(tmp_path / "before.results.json")):
+        moved = judged(before, target=worse.get, baseline=baseline, **wish).regressions
+        assert moved is not None
+        assert (moved.word, moved.metrics[0].finding) == ("worse", "worse")
+        assert moved.metrics[0].interval is not None
+        same = judged(before, target=answers.get, baseline=baseline, **wish).regressions
+        assert same is not None
+        assert (same.word, len(same.unpaired)) == ("no worse", 0)
 
 
 @pytest.mark.parametrize("metric", ["relevance_grade", "judged_ndcg", "bias"])
