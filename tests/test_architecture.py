@@ -97,6 +97,7 @@ SLOW = {
     f"{NAME}.datasets.benchmark_files",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.judging.cited_texts",
+    f"{NAME}.judging.declining",
     f"{NAME}.records.citations",
     f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",

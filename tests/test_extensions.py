@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,8 +66,7 @@ def test_an_installed_package_offers_components_through_entry_points(tmp_path: P
     (tmp_path / "acme_chunkers.py").write_text(
         "class Acme:\n    def chunk(self, text):\n        return [text]\n"
     )
-    info = tmp_path / "acme-1.0.dist-info"
-    info.mkdir()
+    (info := tmp_path / "acme-1.0.dist-info").mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[rag_evaluation_framework.chunkers]\nacme = acme_chunkers:Acme\n")
     program = """
@@ -77,10 +77,9 @@ assert registry.names() == ["acme"], registry.names()
 assert "acme_chunkers" not in sys.modules
 assert isinstance(registry.get("acme")(), Chunker)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path))
+    for place in (tmp_path, archive):
+        subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(place)}, check=True)
 
 
 def test_a_class_fulfils_a_protocol_by_its_methods_alone() -> None:

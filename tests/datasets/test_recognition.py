@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.metadata
 import json
 import subprocess
 import sys
@@ -66,9 +65,11 @@ class RecognisedNotes(Notes):
 def test_a_dialect_of_an_installed_package_is_asked_or_named(
     dialect: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    point = EntryPoint("notes", "unused", "rag_evaluation_framework.dialects")
+    (info := tmp_path / "notes-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[rag_evaluation_framework.dialects]\nnotes = unused\n")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(EntryPoint, "load", lambda _: dialect)
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
     monkeypatch.setattr(DIALECTS, "_installed_read", False)
     monkeypatch.setattr(DIALECTS, "_entries", dict(DIALECTS._entries))
     path = tmp_path / "x"
@@ -183,11 +184,7 @@ def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Pat
     ("name", "content", "told"),
     [
         ("a.jsonl", '{"input": "?"}\n{"input": "?", "expected": "!"}\n', 'a.jsonl:1: "expected" is missing'),
-        (
-            "a.jsonl",
-            '{"input": "?"}\n',
-            'a.jsonl:1: "expected" is missing',
-        ),
+        ("a.jsonl", '{"input": "?"}\n', 'a.jsonl:1: "expected" is missing'),
         ("a.txt", '{"expected": "!"}\n\n{"input": "?", "expected": "!"}\n', 'a.txt:1: "input" is missing'),
         (
             "a.json",

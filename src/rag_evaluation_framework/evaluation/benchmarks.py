@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count, cycle, islice
 from pathlib import Path
@@ -63,6 +62,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
 from rag_evaluation_framework.retrieval.sweep import DENSE, FUSED, Cell
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 
 OnStep = Callable[[str], None]
 _POLL_SECONDS = 0.2

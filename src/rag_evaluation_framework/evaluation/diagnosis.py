@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -53,6 +52,7 @@ from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.records.responses import Request
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.experiments import read_experiment
+from rag_evaluation_framework.startup import asdict, dataclass
 from rag_evaluation_framework.version import __version__
 
 Status = Literal["right", "note", "problem", "unreachable"]

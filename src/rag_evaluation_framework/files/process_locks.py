@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.files.atomic import BINARY, lock_taken
+from rag_evaluation_framework.startup import dataclass
 
 # Whoever asks whether a run is held takes its lock for an instant; that is waited out.
 _PATIENCE = 0.5

@@ -7,7 +7,6 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -15,7 +14,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.judging.declining import LONG, LONGEST, declining, declining_model
+from rag_evaluation_framework.startup import dataclass, late_pattern
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -185,8 +184,8 @@ class _Phrases:
 
 # Whether a text answers after all, before or after it says that it cannot.
 
-_CODE = re.compile(rf"(?<=[{HAN}])[a-z0-9]+|[a-z0-9]+(?=[{HAN}])")
-_WORD = re.compile(rf"[{HAN}]{{2}}|[^\W{HAN}]+")
+_CODE = late_pattern(rf"(?<=[{HAN}])[a-z0-9]+|[a-z0-9]+(?=[{HAN}])")
+_WORD = late_pattern(rf"[{HAN}]{{2}}|[^\W{HAN}]+")
 # How many words make an answer: beside a question, without one, after a contrast; and before a refusal that
 # comes late.
 _ENOUGH_BESIDE_A_QUESTION, _ENOUGH = 2, 6
@@ -194,7 +193,7 @@ _ENOUGH_TO_COMPLY, _ENOUGH_TO_COMPLY_BRIEFLY = 20, 9
 # A first sentence of no more words than these is an answer in itself: "Eight kilos."
 _FRAGMENT = 4
 # So many Chinese characters are more than what leads up to a question back.
-_ENOUGH_BEFORE_A_QUESTION = re.compile(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
+_ENOUGH_BEFORE_A_QUESTION = late_pattern(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
 
 
 def _besides(name: str) -> re.Pattern[str]:
@@ -302,7 +301,7 @@ _LEAD = re.compile(r"[\s*_#>~-]*+(?:(?:(?:(?:final|short) )?answer|response|回�
 _QUOTED = re.compile(r"(?:\"[^\"]*\"|'(?:[^'\"]|(?<=\w)')*')[\s.]*\Z")
 # An apostrophe stands at a letter and opens no quotation: "don't", "guests'", "'90s", "'tis".
 _LETTER = rf"[^\W{HAN}]"
-_QUOTATION = re.compile(
+_QUOTATION = late_pattern(
     rf"""\"[^\"]*+\"?+
     |(?<!{_LETTER})'(?![\s\d]|(?:tis|twas|til|cause|em|n)\b)
       (?:[^'\"\n]|(?<={_LETTER})'(?={_LETTER}))+'(?!{_LETTER})""",
@@ -339,6 +338,8 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     >>> classify_answer("I’m sorry, the documents don’t mention a price.")
     AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
     """
+    from rag_evaluation_framework.judging.declining import LONG, LONGEST, declining, declining_model
+
     answer, asked = _FoldedAnswer(_told(text)), folded_with_places(question[:_READ])[0]
     found, answers = _by_patterns(answer, asked)
     if not asked.strip() or len(text) > LONGEST:

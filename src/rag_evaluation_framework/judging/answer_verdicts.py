@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +28,7 @@ from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import NOT_ANSWERED, Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS

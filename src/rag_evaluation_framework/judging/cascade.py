@@ -14,7 +14,6 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -31,6 +30,7 @@ from rag_evaluation_framework.judging.judged_answers import JudgeSupport
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.text.languages import foreign_language
 

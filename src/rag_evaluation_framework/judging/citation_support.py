@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import Issue, shown
@@ -23,6 +22,7 @@ from rag_evaluation_framework.records.citations import (
     without_marks,
 )
 from rag_evaluation_framework.records.scores import Claim, SupportMethod
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 # Which sentence of an answer each of its citations stands at.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once, unmeasured_language
@@ -41,6 +40,7 @@ from rag_evaluation_framework.metrics.citations import (
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.startup import dataclass
 
 _MOST_UNREAD = 1000
 _UNREAD = OpenedCitation(citation=None, issue=Issue("unreadable-citation", "a citation", "something else"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from rag_evaluation_framework.records.citations import (
     range_counted_in,
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
 from rag_evaluation_framework.text.shingles import ShingleIndex

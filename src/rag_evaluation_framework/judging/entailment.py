@@ -12,7 +12,6 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
@@ -21,6 +20,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, probability, shipped_model
 from rag_evaluation_framework.judging.structured_evidence import is_structured
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
 

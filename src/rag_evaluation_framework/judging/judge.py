@@ -9,7 +9,6 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from statistics import median
 from typing import Any, Generic, TypeVar
@@ -26,6 +25,7 @@ from rag_evaluation_framework.models.spending import (
 )
 from rag_evaluation_framework.models.structured import ask
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Makes one verdict out of several: the label of more than half of the votes, the median of numbers.
 #

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -35,6 +34,7 @@ from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(".rag-eval") / "judge-cards"

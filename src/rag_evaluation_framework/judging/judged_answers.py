@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.judging.answer_classes import AnswerClass
 from rag_evaluation_framework.judging.judge import Judge, Verdict, failed_votes
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.search import find_quote
 
 # Which of two answers is better, asked both ways round: judges favour a place as well as an answer.

@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -30,6 +29,7 @@ from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.startup import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_verdicts import Reading

@@ -8,12 +8,12 @@ does not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.judge import Judge, Verdict
 from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.startup import dataclass, field
 
 NUGGETS = "nuggets"
 """Where a sample holds its nuggets, among its metadata or its other fields."""

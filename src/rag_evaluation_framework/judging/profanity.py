@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.sentences import sentence_spans
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -33,6 +32,7 @@ from rag_evaluation_framework.judging.mentions import (
     stance_at,
     written_out,
 )
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import NEVER_LAST, SENTENCE_END

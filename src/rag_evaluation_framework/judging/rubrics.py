@@ -7,7 +7,6 @@ scores, whatever the judge says of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from math import fsum, isclose
 from pathlib import Path
@@ -19,6 +18,7 @@ from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.metrics.claims import rubric as rubric_sum
 from rag_evaluation_framework.metrics.claims import rubric_pass
+from rag_evaluation_framework.startup import dataclass, field
 
 PASS_AT = 0.65
 FLOOR = 0.4

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.spans import Spanned
 
 Meaning = Literal["yes", "no", "nothing", "text"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from rag_evaluation_framework.judging.mentions import (
     telling,
     with_numbers,
 )
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import variants
 from rag_evaluation_framework.text.numbers import even_text, quantities
 from rag_evaluation_framework.text.tokens import Token, pieces

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from rag_evaluation_framework.errors import refused
 from rag_evaluation_framework.files.process_locks import waited_lock
 from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.results.summaries import CITATION, RETRIEVAL, SPAN_ACCURACY, percentile
+from rag_evaluation_framework.startup import dataclass
 
 LATENCY, THROUGHPUT = "latency_benchmarks", "throughput_benchmarks"
 QUALITY = {RETRIEVAL: "retrieval_quality_benchmarks", CITATION: "citation_accuracy_benchmarks"}

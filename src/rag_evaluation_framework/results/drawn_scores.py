@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.partly_judged import Judging, PartlyJudgedMean, strata_of
 from rag_evaluation_framework.statistics.resampling import Floats
 

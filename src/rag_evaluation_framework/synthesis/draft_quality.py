@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, embedded
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker
 from rag_evaluation_framework.retrieval.stores import unit_vectors
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, word_tokens

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
+from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import PARTS
 from rag_evaluation_framework.text.scripts import has_unspaced_script

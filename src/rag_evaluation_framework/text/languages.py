@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from typing import Any
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.scripts import HAN, KANA
 
 # How many characters are read: more of a text makes nobody surer.
@@ -36,37 +37,25 @@ _NO_WORDS = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`|\[[^][\n]{0,80}\]|[!-~]*[_
 _OF_NO_WORDS = re.compile(r"[@`\[_/\\={}<>|#]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _BETWEEN_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha() and chr(code) != "'"}
-_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN = late_pattern(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_ENDS = "\u024f"
-_HAN, _KANA = re.compile(f"[{HAN}]"), re.compile(f"[{KANA}]")
-# Script by script: the first and last of its letters, the language that it is by default, others it may be.
+_HAN, _KANA = late_pattern(f"[{HAN}]"), late_pattern(f"[{KANA}]")
+# Scripts by the first and last of their letters: the language that each is by default, and others it may be.
+_OF_ONE_LANGUAGE = """
+ko:\uac00\ud7af ko:\u1100\u11ff ko:\u3130\u318f he:\u0590\u05ff el:\u0370\u03ff el:\u1f00\u1fff
+ta:\u0b80\u0bff te:\u0c00\u0c7f gu:\u0a80\u0aff pa:\u0a00\u0a7f kn:\u0c80\u0cff ml:\u0d00\u0d7f
+hy:\u0530\u058f ka:\u10a0\u10ff am:\u1200\u137f my:\u1000\u109f km:\u1780\u17ff lo:\u0e80\u0eff
+th:\u0e00\u0e7f
+"""
 _SCRIPTS = (
     ("\u0400", "\u052f", "ru", "ba be bg kk ky mk mn sr tg tt uk"),
-    ("\u0600", "\u06ff", "ar", "fa ku ps sdh ug ur"),
-    ("\u0750", "\u077f", "ar", "fa ku ps sdh ug ur"),
-    ("\ufb50", "\ufdff", "ar", "fa ku ps sdh ug ur"),
-    ("\ufe70", "\ufeff", "ar", "fa ku ps sdh ug ur"),
-    ("\uac00", "\ud7af", "ko", ""),
-    ("\u1100", "\u11ff", "ko", ""),
-    ("\u3130", "\u318f", "ko", ""),
-    ("\u0590", "\u05ff", "he", ""),
-    ("\u0370", "\u03ff", "el", ""),
-    ("\u1f00", "\u1fff", "el", ""),
-    ("\u0e00", "\u0e7f", "th", ""),
+    *[
+        (low, high, "ar", "fa ku ps sdh ug ur")
+        for low, high in ("\u0600\u06ff", "\u0750\u077f", "\ufb50\ufdff", "\ufe70\ufeff")
+    ],
     ("\u0900", "\u097f", "hi", "mr ne sa"),
     ("\u0980", "\u09ff", "bn", "as"),
-    ("\u0b80", "\u0bff", "ta", ""),
-    ("\u0c00", "\u0c7f", "te", ""),
-    ("\u0a80", "\u0aff", "gu", ""),
-    ("\u0a00", "\u0a7f", "pa", ""),
-    ("\u0c80", "\u0cff", "kn", ""),
-    ("\u0d00", "\u0d7f", "ml", ""),
-    ("\u0530", "\u058f", "hy", ""),
-    ("\u10a0", "\u10ff", "ka", ""),
-    ("\u1200", "\u137f", "am", ""),
-    ("\u1000", "\u109f", "my", ""),
-    ("\u1780", "\u17ff", "km", ""),
-    ("\u0e80", "\u0eff", "lo", ""),
+    *[(each[3], each[4], each[:2], "") for each in _OF_ONE_LANGUAGE.split()],
 )
 _ENGLISH = ("en", "pcm")  # and Nigerian Pidgin, for which plain English is taken
 _CHINESE = ("zh", "yue", "wuu")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
@@ -18,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.startup import late_pattern
+from rag_evaluation_framework.startup import dataclass, late_pattern
 from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
 from rag_evaluation_framework.text.spans import Span, Spanned, joined
