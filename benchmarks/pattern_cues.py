@@ -1,10 +1,10 @@
 """Write the words without which a pattern of answers cannot match: ``python -m benchmarks.pattern_cues``.
 
 They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json``:
-an expression is not tried on texts that lack them, and reading them takes long. Written by hand, a cue
-could be wrong and switch its expression off. Whatever is not understood of an expression may be any text, so
-a cue can be missing but not mistaken. An expression that was changed has no cues, and is tried on every
-text, until they are written again; a test says so.
+an expression is not tried on texts that lack them, nor compiled for them, and reading them takes long.
+Written by hand, a cue could be wrong and switch its expression off. Whatever is not understood of an
+expression may be any text, so a cue can be missing but not mistaken. An expression that was changed has no
+cues, and is tried on every text, until they are written again; a test says so.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _ANYTHING: Shape = {_ANY: None}
 _BETWEEN_WORDS: Shape = {" ": None}
 # If the parts of a sequence make more texts than these, those of the first parts become one.
 _MANY = 16
+# Words in more than this share of texts, all together, tell nothing.
+_COMMON = 0.8
 
 # What may be half a word, since it is not known what stands beside it.
 _HALF_WORD = re.compile(r"\A[a-z0-9]+|[a-z0-9]+\Z")
@@ -57,16 +59,19 @@ silent refuse decline denied wish little limited forbidden prohibited incapable
 """
 
 
-def found_cues() -> dict[str, list[list[str] | None]]:
-    """Return the cues of every expression by its mark: the rarest words, and those that deny."""
+def found_cues() -> dict[str, list[str | None]]:
+    """Return the cues of every expression by its mark: the rarest words, those that deny, those of its parts.
+
+    The words of a cue have a ``|`` between them.
+    """
     known = answer_patterns()
-    finders = [CueFinder.by_rarity(known.phrases), CueFinder.by_denial(known.phrases)]
-    found: dict[str, list[list[str] | None]] = {}
+    by_rarity, by_denial = CueFinder.by_rarity(known.phrases), CueFinder.by_denial(known.phrases)
+    found: dict[str, list[str | None]] = {}
     for pattern in known.patterns:
         for each in pattern.expressions:
             line = rf"\A{each.line}\Z" if pattern.where == "whole" else each.line
-            cues = [finder.cue(line) for finder in finders]
-            found[each.mark] = [None if cue is None else sorted(cue) for cue in cues]
+            cues = [by_rarity.cue(line), by_denial.cue(line), *by_rarity.cues_of_parts(line)]
+            found[each.mark] = [None if cue is None else "|".join(sorted(cue)) for cue in cues]
     return found
 
 
@@ -109,6 +114,21 @@ class CueFinder:
         """Return words of which every text that matches has one; ``None`` if there are no such words."""
         return self._cue_of(self._shape_of(expression))
 
+    def cues_of_parts(self, expression: str) -> list[Cue]:
+        """Return the same for the parts of an expression, in their order, as far as they are in few texts."""
+        alternatives = self._parts_of(expression)
+        if len(alternatives) > 1:
+            return []
+        (parts,) = alternatives
+        found = [
+            self._cue_of(
+                {_end_of(parts[:at]) + text + _beginning(parts[at + 1 :]): cue for text, cue in part.items()}
+            )
+            for at, part in enumerate(parts)
+        ]
+        few = [cue for cue in found if cue is not None and fsum(map(self._share, cue)) <= _COMMON]
+        return few if len(few) > 1 else []  # one is the cue of the whole
+
     def _cue_of(self, shape: Shape) -> Cue | None:
         own = {text: self._rarest_word(text) for text in shape}
         alike = self._rarer(
@@ -119,8 +139,12 @@ class CueFinder:
 
     def _shape_of(self, expression: str, *, begins: bool = False, ends: bool = False) -> Shape:
         """Return the shape of an expression, which may be known to begin or end between words."""
-        outer: list[tuple[bool, bool, list[Shape], list[Shape]]] = []
-        alternatives: list[Shape] = []
+        return _either(list(map(self._sequence, self._parts_of(expression, begins=begins, ends=ends))))
+
+    def _parts_of(self, expression: str, *, begins: bool = False, ends: bool = False) -> list[list[Shape]]:
+        """Return the shapes of the parts of an expression, for each of its alternatives."""
+        outer: list[tuple[bool, bool, list[list[Shape]], list[Shape]]] = []
+        alternatives: list[list[Shape]] = []
         parts: list[Shape] = [_BETWEEN_WORDS] if begins else []
         last: list[Shape] = [_BETWEEN_WORDS] if ends else []
         for token in _TOKEN.finditer(expression):
@@ -130,20 +154,20 @@ class CueFinder:
                 begins = _end_of(parts) == " "
                 alternatives, parts = [], [_BETWEEN_WORDS] if begins else []
             elif kind == "close":
-                group = _either([*alternatives, self._sequence(parts)])
+                group = _either(list(map(self._sequence, [*alternatives, parts])))
                 counts, begins, alternatives, parts = outer.pop()
                 parts.append(group if counts else _NOTHING)
             elif kind == "either":
-                alternatives.append(self._sequence(parts if outer else parts + last))
+                alternatives.append(parts if outer else parts + last)
                 parts = [_BETWEEN_WORDS] if begins else []
             elif kind == "times":
                 parts[-1] = self._repeated(parts[-1], text)
             elif kind == "phrase":
-                after = expression[token.end() : token.end() + 2]
-                parts.append(self._phrase(text, _end_of(parts) == " ", after in _WORD_ENDS))
+                ends_word = _WORD_ENDS.match(expression, token.end()) is not None
+                parts.append(self._phrase(text, _end_of(parts) == " ", ends_word))
             else:
                 parts.append(_literal(kind, text))
-        return _either([*alternatives, self._sequence(parts + last)])
+        return [*alternatives, parts + last]
 
     def _phrase(self, name: str, begins: bool, ends: bool) -> Shape:
         key = name, begins, ends
@@ -194,8 +218,8 @@ class CueFinder:
         return self._given.get(word, self._other if word.isascii() else 0.1)
 
 
-# What follows a phrase that ends where a word does.
-_WORD_ENDS = frozenset([r"\b", *(f" {each}" for each in "abcdefghijklmnopqrstuvwxyz(\\{[")])
+# What follows a phrase that ends where a word does: its end, a space; a closing bracket may stand before.
+_WORD_ENDS = re.compile(r"\\b| [a-z(\\{\[]|(?:\[(?:[^\w\]\\]|\\\W)+\]\?)?\\Z")
 
 
 def _either(alternatives: Sequence[Shape]) -> Shape:

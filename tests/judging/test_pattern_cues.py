@@ -91,7 +91,7 @@ def matched(expression: re.Pattern[str], chance: random.Random, *, whole: bool) 
 
 
 @pytest.mark.parametrize("pattern", answer_patterns().patterns, ids=lambda pattern: pattern.name)
-def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern) -> None:
+def test_what_an_expression_matches_has_its_cues(pattern: AnswerPattern) -> None:
     chance = random.Random(1)
     for expression in pattern.expressions:
         generous = re.compile(without_asides(expression.compiled.pattern), expression.compiled.flags)
@@ -99,6 +99,7 @@ def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern) -> None:
         assert texts, expression.line
         for text in texts:
             assert expression in answer_patterns().worth_trying(text), (expression.line, text)
+            assert expression.has_words(text), (expression.line, text)
 
 
 def test_the_cues_are_those_of_the_expressions() -> None:

@@ -38,6 +38,8 @@ class Expression:
 
     def __init__(self, line: str, phrases: _Phrases) -> None:
         self.line = line
+        self.cues: Sequence[str] = ()
+        """For each part that needs a word, those of which a text must have one, with a ``|`` between them."""
         self._phrases = phrases
 
     @property
@@ -49,6 +51,17 @@ class Expression:
     def compiled(self) -> re.Pattern[str]:
         """The expression, for folded texts."""
         return self._phrases.compiled(self.line)
+
+    def has_words(self, text: str) -> bool:
+        """Tell whether a folded text has the words of all parts, in their order: it takes long to compile."""
+        words = _words_for_cues(text)
+        pairs, at = [*map(" ".join, pairwise(words)), ""], 0
+        for cue in self.cues:
+            its = cue.split("|")
+            places = (each for each in range(at, len(words)) if words[each] in its or pairs[each] in its)
+            if (at := next(places, -1)) < 0:
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +145,10 @@ def _read_patterns() -> AnswerPatterns:
     by_cue: dict[str | None, set[Expression]] = defaultdict(set)
     denials: dict[Expression, frozenset[str]] = {}
     for expression in places:
-        cue, denial = kept.get(expression.mark, (None, None))
+        cue, denial, *expression.cues = kept.get(expression.mark, (None, None))
         if denial is not None:
-            denials[expression] = frozenset(denial)
-        for word in (None,) if cue is None else cue:
+            denials[expression] = frozenset(denial.split("|"))
+        for word in (None,) if cue is None else cue.split("|"):
             by_cue[word].add(expression)
     return AnswerPatterns(
         data["version"],
@@ -158,9 +171,8 @@ def _phrases_of_characters() -> dict[str, str]:
 
 def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
     asked = {key: Expression(entry[key], phrases) for key in ("unless_asked", "when_asked") if key in entry}
-    lines = entry["any"].splitlines()
+    expressions = tuple(Expression(line, phrases) for line in entry["any"].splitlines())
     given = {key: value for key, value in entry.items() if key != "any"}
-    expressions = tuple(Expression(line, phrases) for line in lines)
     return AnswerPattern(**{**given, **asked}, expressions=expressions)
 
 
@@ -406,9 +418,6 @@ def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
     return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None
 
 
-_NO_TRIAL: frozenset[Expression] = frozenset()
-
-
 class _FoldedAnswer:
     """The beginning of an answer, folded for comparison, which remembers where its characters stood."""
 
@@ -446,14 +455,13 @@ class _FoldedAnswer:
         known = answer_patterns()
         numbers = {known.places[each] for tried in self._tried.values() for each in tried}
         found = [known.patterns[number] for number in sorted(numbers)]
-        return [
-            each for each in found if not self._tried.get(each.where, _NO_TRIAL).isdisjoint(each.expressions)
-        ]
+        return [each for each in found if not self._tried.get(each.where, set()).isdisjoint(each.expressions)]
 
     def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
         """Find a pattern that may match where it counts, in the order of the text."""
         part, tried = self._parts[pattern.where], self._tried[pattern.where]
-        expressions = [each.compiled for each in pattern.expressions if each in tried]
+        text, named = self.text[slice(*part)], [each for each in pattern.expressions if each in tried]
+        expressions = [each.compiled for each in named if "compiled" in vars(each) or each.has_words(text)]
         if pattern.where == "whole":
             return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
         found = [match for each in expressions for match in each.finditer(self.text, *part)]

@@ -340,9 +340,6 @@ def rubric_pass(
 
 # How relevant what was retrieved is, graded by a judge from 0 to 3 without any reference.
 
-GRADES_UP_TO = 3
-"""The highest grade: "dedicated to the question and contains the exact answer"."""
-
 
 @metric("relevance_grade", reads=RELEVANCE, is_share=False, shows=("context_grades",))
 def relevance_grade(context_grades: Sequence[float], *, k: int | None = None) -> float | None:

@@ -43,7 +43,6 @@ from rag_evaluation_framework.startup import dataclass
 
 _NEAR = 0.01
 _READ_ROWS = 200
-_SHOWN_ROWS = 12
 # An index that finds so much of the nearest is not what a combination fails by.
 _FINDS_ALL = 0.99
 _PARTS = ("chunker", "retriever", "reranker")
