@@ -308,7 +308,8 @@ def test_a_dialect_is_recognised_read_written_and_refused_with_its_lines(extende
 def test_a_component_is_found_by_its_name_and_built_with_its_settings(extended: Path) -> None:
     handbook = ROOT / "examples" / "handbook"
     arguments = ["retrieval", str(handbook / "documents"), "--dataset", str(handbook / "questions.eval.json")]
-    done = rag_eval(extended, *arguments, "--chunker", "paragraphs(least=3)", "-k", "5", "--json")
+    chosen = ["--chunker", "paragraphs(least=3)", "--store", "exact", "-k", "5"]
+    done = rag_eval(extended, *arguments, *chosen, "--json")
     assert done.returncode == 0, done.stderr
     assert "paragraphs(least=3)" in done.stdout
     wrong = rag_eval(extended, *arguments, "--chunker", "paragraphs(most=3)")

@@ -10,7 +10,7 @@ import inspect
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import rag_evaluation_framework
 
@@ -20,9 +20,13 @@ COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"
 
 def main() -> None:
     ran: set[str] = set()
+    seen: dict[int, CodeType] = {}
 
     def called(frame: FrameType, _event: str, _argument: object) -> None:
         code = frame.f_code
+        if id(code) in seen:
+            return
+        seen[id(code)] = code
         is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name not in COMPREHENSIONS
         if is_function and code.co_filename.startswith(ROOT):
             ran.add(code.co_filename.removeprefix(ROOT))
