@@ -22,10 +22,7 @@ __all__ = ["own_metrics", "postgres"]
 
 # The same examples every time, so that a run that passed here passes elsewhere; `explore` looks further.
 settings.register_profile(
-    "repeatable",
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "explore", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]

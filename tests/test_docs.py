@@ -218,15 +218,6 @@ def test_the_pages_that_people_write_stay_short() -> None:
 
     What is printed is not counted.
     """
-    printed = {
-        "commands",
-        "components",
-        "errors",
-        "metrics",
-        "python",
-        "results",
-        "schemas",
-        "seeds",
-    }
+    printed = {"commands", "components", "errors", "metrics", "python", "results", "schemas", "seeds"}
     written = [page for page in (ROOT / "docs").rglob("*.md") if page.stem not in printed]
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in written) < 42_000

@@ -40,11 +40,7 @@ few_files = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-RECORDS = {
-    AGENT_SAMPLES: agent_records,
-    RAGAS: ragas_records,
-    LANGSMITH: langsmith_records,
-}
+RECORDS = {AGENT_SAMPLES: agent_records, RAGAS: ragas_records, LANGSMITH: langsmith_records}
 
 
 def exact(value: Any) -> str:

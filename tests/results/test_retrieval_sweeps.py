@@ -199,9 +199,7 @@ def written_beir(folder: Path) -> Path:
     return folder
 
 
-def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queries(
-    tmp_path: Path,
-) -> None:
+def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queries(tmp_path: Path) -> None:
     from rag_evaluation_framework import read_dataset
 
     dataset = read_dataset(written_beir(tmp_path / "beir"))
