@@ -330,16 +330,8 @@ RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
 
 Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 """
-for _name, _module in {
-    "github": "github_annotations",
-    "json": "json_report",
-    "junit": "junit",
-    "markdown": "markdown",
-    "notebook": "notebook",
-    "page": "page",
-    "terminal": "terminal",
-}.items():
-    RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")
+for _module in ("github_annotations", "json_report", "junit", "markdown", "notebook", "page", "terminal"):
+    RENDERERS.register(_module.partition("_")[0], f"rag_evaluation_framework.reports.{_module}:render")
 RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
 
 

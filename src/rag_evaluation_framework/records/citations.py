@@ -229,7 +229,12 @@ _MARK = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 _FOOTNOTE = late_pattern(r"^[^\S\n]*+\[\^[^\s\[\]]{1,40}\]:[^\n]*+", re.MULTILINE)
-_MARK_CUE = late_pattern(r"[\[（(]")
+# No mark is without one of these: a bracket with more than numbers, a round one with a source, title or file.
+_MARK_CUE = late_pattern(
+    rf"""\[(?![0-9][0-9,;\s-]*+\](?!\())|（|\(\s?(?:see\s|cf\.\s)?(?:[^\x00-\x7f]|doc|source|ref|context|passage|chunk)
+    |\([^()\[\],;:|?\"]{{1,210}}\.{FILE_SUFFIX}""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 _SPAN_FORM = "file:page:start-end"
 _NUMBER_FORM = "a context's number from 1"
