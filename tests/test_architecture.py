@@ -95,6 +95,7 @@ SLOW = {
     "rich.style",
     f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
+    f"{NAME}.files.extraction",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.judging.cited_texts",
     f"{NAME}.judging.declining",

@@ -11,7 +11,6 @@ from typing import Any, Literal, NewType
 
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, invalid
 from rag_evaluation_framework.files.access import plain_name
-from rag_evaluation_framework.files.extraction import READABLE, extract_text
 from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import display, element, short_repr, short_text
 from rag_evaluation_framework.text.spans import Spanned
@@ -154,6 +153,8 @@ class Corpus:
         pattern that leads out of the folder. What is left out is in ``metadata["skipped"]``, with the reason.
         One file instead of a folder is read like a folder that holds nothing else, whatever the pattern.
         """
+        from rag_evaluation_framework.files.extraction import READABLE, extract_text
+
         folder = Path(folder_path)
         if folder.is_file():
             paths, glob_pattern = {folder.name: folder}, None
@@ -243,6 +244,8 @@ def _unreadable(name: str) -> str | None:
 
 def is_document(name: str) -> bool:
     """Tell whether a file of this name is of a kind whose text can be read."""
+    from rag_evaluation_framework.files.extraction import READABLE
+
     return PurePosixPath(plain_name(name)).suffix in READABLE
 
 

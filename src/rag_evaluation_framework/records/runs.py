@@ -81,9 +81,13 @@ def evaluation_environment() -> dict[str, Any]:
 
     The load is that of the last minute before the run, by core: up to 0.5 is low, above 1 is high.
     """
+    # What platform.platform() says, which starts a program to be told the processor.
+    system = "-".join(
+        filter(None, [platform.system(), platform.release(), platform.machine(), *platform.libc_ver()])
+    )
     return {
         "hardware": _hardware(),
-        "software": f"{platform.platform()}, Python {platform.python_version()}",
+        "software": f"{system}, Python {platform.python_version()}",
         **_load(),
     }
 

@@ -40,23 +40,16 @@ _BETWEEN_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha() 
 _LATIN = late_pattern(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_ENDS = "\u024f"
 _HAN, _KANA = late_pattern(f"[{HAN}]"), late_pattern(f"[{KANA}]")
-# Scripts by the first and last of their letters: the language that each is by default, and others it may be.
-_OF_ONE_LANGUAGE = """
-ko:\uac00\ud7af ko:\u1100\u11ff ko:\u3130\u318f he:\u0590\u05ff el:\u0370\u03ff el:\u1f00\u1fff
-ta:\u0b80\u0bff te:\u0c00\u0c7f gu:\u0a80\u0aff pa:\u0a00\u0a7f kn:\u0c80\u0cff ml:\u0d00\u0d7f
-hy:\u0530\u058f ka:\u10a0\u10ff am:\u1200\u137f my:\u1000\u109f km:\u1780\u17ff lo:\u0e80\u0eff
-th:\u0e00\u0e7f
+# Scripts by their first and last letters: the language that each is by default, and others it may be.
+_OF_SCRIPTS = """
+ru:\u0400\u052f ar:\u0600\u06ff ar:\u0750\u077f ar:\ufb50\ufdff ar:\ufe70\ufeff hi:\u0900\u097f
+bn:\u0980\u09ff ko:\uac00\ud7af ko:\u1100\u11ff ko:\u3130\u318f he:\u0590\u05ff el:\u0370\u03ff
+el:\u1f00\u1fff th:\u0e00\u0e7f ta:\u0b80\u0bff te:\u0c00\u0c7f gu:\u0a80\u0aff pa:\u0a00\u0a7f
+kn:\u0c80\u0cff ml:\u0d00\u0d7f hy:\u0530\u058f ka:\u10a0\u10ff am:\u1200\u137f my:\u1000\u109f
+km:\u1780\u17ff lo:\u0e80\u0eff
 """
-_SCRIPTS = (
-    ("\u0400", "\u052f", "ru", "ba be bg kk ky mk mn sr tg tt uk"),
-    *[
-        (low, high, "ar", "fa ku ps sdh ug ur")
-        for low, high in ("\u0600\u06ff", "\u0750\u077f", "\ufb50\ufdff", "\ufe70\ufeff")
-    ],
-    ("\u0900", "\u097f", "hi", "mr ne sa"),
-    ("\u0980", "\u09ff", "bn", "as"),
-    *[(each[3], each[4], each[:2], "") for each in _OF_ONE_LANGUAGE.split()],
-)
+_OTHERS = {"ru": "ba be bg kk ky mk mn sr tg tt uk", "ar": "fa ku ps sdh ug ur", "hi": "mr ne sa", "bn": "as"}
+_SCRIPTS = [(each[3], each[4], each[:2], _OTHERS.get(each[:2], "")) for each in _OF_SCRIPTS.split()]
 _ENGLISH = ("en", "pcm")  # and Nigerian Pidgin, for which plain English is taken
 _CHINESE = ("zh", "yue", "wuu")
 # Small words of English that hardly any other language has.
