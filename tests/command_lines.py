@@ -85,17 +85,19 @@ def _ended(
 ) -> subprocess.CompletedProcess[str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     code, place, paths, modules = 0, folder or Path.cwd(), list(sys.path), set(sys.modules)
+    before = dict(os.environ)
     with pytest.MonkeyPatch.context() as patch, chdir(place), redirect_stdout(out), redirect_stderr(err):
-        wanted = dict(os.environ if environment is None else environment)
-        for name in os.environ.keys() - wanted.keys():
-            patch.delenv(name)
-        for name, value in wanted.items():
-            patch.setenv(name, value)
+        wanted = dict(before if environment is None else environment)
+        os.environ.clear()
+        os.environ.update(wanted)
         patch.setattr(sys, "argv", argv)
         try:
             run()
         except SystemExit as end:
             code = int(end.code or 0)
+        finally:  # also without what was set meanwhile
+            os.environ.clear()
+            os.environ.update(before)
     # What was imported from the folder is another project's when the next command runs.
     sys.path[:] = paths
     for name in sys.modules.keys() - modules:

@@ -151,7 +151,7 @@ def test_movers_are_chosen_by_key_and_metrics_by_name(pages: dict[str, Path], op
     tab.keyboard.press("b")
     assert tab.locator(".moves .chip[aria-pressed=true]").inner_text().startswith("got better")
     tab.keyboard.press("m")
-    assert "m=faithfulness" in tab.url
+    tab.wait_for_function("location.hash.includes('m=faithfulness')")
     tab.select_option(".which-metric", "span_recall")
     moved = tab.locator(".slopes tbody tr:not(:has(td[colspan]))").count()
     assert tab.locator(".sums").inner_text().startswith(f"{moved} moved")

@@ -213,7 +213,7 @@ def test_every_excerpt_is_the_text_of_its_document_at_its_place() -> None:
 
 
 def test_same_seed_gives_the_same_questions_and_another_seed_others() -> None:
-    corpus = Corpus.from_folder(HANDBOOK)
+    corpus = Corpus(Corpus.from_folder(HANDBOOK).documents[::4])
     first, again, other = (generate_extractively(corpus, seed=seed).dataset for seed in (1, 1, 2))
     assert first == again
     assert {sample.question for sample in first.samples} != {sample.question for sample in other.samples}
