@@ -1,6 +1,6 @@
 """Write the words without which a pattern of answers cannot match: ``python -m benchmarks.pattern_cues``.
 
-They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json``:
+They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``:
 an expression is not tried on texts that lack them, nor compiled for them, and reading them takes long.
 Written by hand, a cue could be wrong and switch its expression off. Whatever is not understood of an
 expression may be any text, so a cue can be missing but not mistaken. An expression that was changed has no
@@ -9,6 +9,7 @@ cues, and is tried on every text, until they are written again; a test says so.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -76,7 +77,7 @@ def found_cues() -> dict[str, list[str | None]]:
 
 
 def main() -> None:
-    KEPT.write_text(json.dumps(found_cues(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    KEPT.write_bytes(gzip.compress(json.dumps(found_cues(), ensure_ascii=False).encode(), mtime=0))
 
 
 class CueFinder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
@@ -103,5 +104,5 @@ def test_what_an_expression_matches_has_its_cues(pattern: AnswerPattern) -> None
 
 
 def test_the_cues_are_those_of_the_expressions() -> None:
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    kept = json.loads(gzip.decompress(KEPT.read_bytes()))
     assert kept == found_cues(), "run: python -m benchmarks.pattern_cues"

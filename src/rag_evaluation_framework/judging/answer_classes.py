@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
@@ -29,7 +30,7 @@ Where = Literal["opening", "brief", "ending", "whole"]
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
 _BETWEEN = re.compile(r" \| |\n")
 _READING = threading.Lock()
-CUES = "answer_cues.json"
+CUES = "answer_cues.json.gz"
 """The data file with the cues of every expression, by its mark."""
 
 
@@ -141,7 +142,7 @@ def _read_patterns() -> AnswerPatterns:
     phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
-    kept = json.loads(files(__package__).joinpath("data", CUES).read_bytes())
+    kept = json.loads(gzip.decompress(files(__package__).joinpath("data", CUES).read_bytes()))
     by_cue: dict[str | None, set[Expression]] = defaultdict(set)
     denials: dict[Expression, frozenset[str]] = {}
     for expression in places:
