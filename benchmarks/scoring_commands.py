@@ -1,10 +1,10 @@
 """``rag-eval score`` and ``evaluate`` over real answers with five contexts each: samples a CPU second.
 
 The answers are those of six models to RAGTruth's questions and articles; an answer with fewer contexts has
-those of another source besides, and a long article is cut into five. A context that comes again ends in one
-more space, so that no text comes twice and no cache helps. The reference is another model's answer. Each
-figure is of a process of its own, with its start-up and without: the same command over a few samples is taken
-away.
+those of another source besides, and a long article is cut into five. As recorded, six answers share their
+contexts. Then that is taken away: a context that comes again ends in one more space, so that no text comes
+twice and nothing that is kept helps. The reference is another model's answer. Each figure is of a process of
+its own, with its start-up and without: the same command over a few samples is taken away.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ REQUIRED = {"faithfulness": 800, "five usual metrics": 400}
 LENGTHS = (2_000, 4_000, 8_000, 16_000, 32_000)
 
 
-def samples(count: int) -> Iterator[dict[str, Any]]:
-    """Yield records with question, answer, contexts and reference."""
+def samples(count: int, *, as_recorded: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield records with question, answer, contexts and reference; no context twice unless as recorded."""
     found = [each for each in items(DATA, cap=sys.maxsize) if each.source in _SOURCES]
     uses: Counter[str] = Counter()
     for number in range(count):
@@ -72,7 +72,7 @@ def samples(count: int) -> Iterator[dict[str, Any]]:
             "id": f"{number}",
             "question": question,
             "answer": item.text,
-            "contexts": [text + " " * uses[text] for text in contexts],
+            "contexts": contexts if as_recorded else [text + " " * uses[text] for text in contexts],
             "reference": other.text,
         }
 
@@ -95,18 +95,22 @@ def _five(found: Sequence[Item], place: int) -> list[str]:
 
 def scorers_alone(count: int) -> None:
     """Print what the scorers take in one process, all metrics of an answer one after the other, and blame."""
-    scored = [_answered(record) for record in samples(count)]
-    print(f"\n{'the scorers alone':<32}{'samples a CPU second':>22}{'blame beside them':>20}")
-    for name, metrics in METRICS.items():
-        scorers, blaming, taken = scorers_for(metrics), Blaming(Methods()), [0.0, 0.0]
-        for sample, response in scored:
-            began = time.process_time()
-            result = scored_result(sample, response, scorers)
-            between = time.process_time()
-            blaming((sample, result))
-            taken[0] += between - began
-            taken[1] += time.process_time() - between
-        print(f"{name:<32}{count / taken[0]:>22,.0f}{taken[1] / taken[0]:>19.0%}", flush=True)
+    for told, as_recorded in _CONTEXTS.items():
+        scored = [_answered(record) for record in samples(count, as_recorded=as_recorded)]
+        print(f"\n{f'scorers alone, {told}':<48}{'samples a CPU second':>22}{'blame beside them':>20}")
+        for name, metrics in METRICS.items():
+            scorers, blaming, taken = scorers_for(metrics), Blaming(Methods()), [0.0, 0.0]
+            for sample, response in scored:
+                began = time.process_time()
+                result = scored_result(sample, response, scorers)
+                between = time.process_time()
+                blaming((sample, result))
+                taken[0] += between - began
+                taken[1] += time.process_time() - between
+            print(f"{name:<48}{count / taken[0]:>22,.0f}{taken[1] / taken[0]:>19.0%}", flush=True)
+
+
+_CONTEXTS = {"contexts as recorded": True, "no context twice": False}
 
 
 def _answered(record: dict[str, Any]) -> tuple[Sample, Response]:
@@ -165,15 +169,18 @@ def write(path: Path, records: Iterator[dict[str, Any]]) -> None:
 def commands(folder: Path) -> None:
     """Print what each command takes, with blame and without."""
     many, few = folder / "answers.jsonl", folder / "few.jsonl"
-    write(many, samples(SAMPLES))
-    write(few, samples(FEW))
-    print(f"{'':<32}{'samples a CPU second':>22}{'without start-up':>18}{'start-up':>10}")
-    for name, metrics in METRICS.items():
-        for told, options in (("", ()), (", no blame", ("--no-blame",))):
-            start, taken = least(scoring(few, metrics, *options)), least(scoring(many, metrics, *options))
-            asked = f"   at least {REQUIRED[name]} asked for" if name in REQUIRED and not told else ""
-            figures = f"{SAMPLES / taken:>22,.0f}{(SAMPLES - FEW) / (taken - start):>18,.0f}{start:>9.2f}s"
-            print(f"{name + told:<32}{figures}{asked}", flush=True)
+    for contexts, as_recorded in _CONTEXTS.items():
+        write(many, samples(SAMPLES, as_recorded=as_recorded))
+        write(few, samples(FEW, as_recorded=as_recorded))
+        print(f"\n{contexts:<32}{'samples a CPU second':>22}{'without start-up':>18}{'start-up':>10}")
+        for name, metrics in METRICS.items():
+            for told, options in (("", ()), (", no blame", ("--no-blame",))):
+                start, taken = least(scoring(few, metrics, *options)), least(scoring(many, metrics, *options))
+                asked = f"   at least {REQUIRED[name]} asked for" if name in REQUIRED and not told else ""
+                figures = (
+                    f"{SAMPLES / taken:>22,.0f}{(SAMPLES - FEW) / (taken - start):>18,.0f}{start:>9.2f}s"
+                )
+                print(f"{name + told:<32}{figures}{asked}", flush=True)
 
 
 def numeric(folder: Path) -> None:

@@ -43,6 +43,7 @@ OPENED_BY_HAND = {
     "results/journal.py": "appends",
     "files/process_locks.py": "locks",
     "cli/main.py": "sends output nowhere",
+    "extensions.py": "reads what installed packages declare",
     "results/resources.py": "reads the size of the process from the kernel",
     **dict.fromkeys(
         (

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from fault_agent import RunningServer
 
+from acceptance.projects import MANIFEST as PROJECT
 from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.main import program
@@ -28,22 +29,8 @@ from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.run_folder import RunFolder
 from seed_texts import LINES as SEED_LINES
 
-MANIFEST = """\
-spec:
-  evaluation:
-    framework: ragas
-    datasets:
-      - name: rag-quality
-        path: $file:evals/rag.jsonl
-        metrics: [string_match, answer_similarity]
-      - name: safety
-        path: $file:evals/safety.jsonl
-        metrics: [token_f1, latency]
-    thresholds:
-      string_match: 0.75
-      token_f1: {min: 0.3}
-    ciGate: true
-"""
+MANIFEST = PROJECT.replace(", faithfulness]", "]").replace("      toxicity: 0.90\n", "")
+MANIFEST = MANIFEST.replace("[toxicity, token_f1]", "[token_f1, latency]")
 SEED_MANIFEST = (
     MANIFEST.replace("[string_match, answer_similarity]", "[faithfulness, context_recall]")
     .replace("[token_f1, latency]", "[toxicity, bias]")

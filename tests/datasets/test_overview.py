@@ -98,7 +98,7 @@ def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
     assert figures.lengths["documents"].summary()["total"] == 104
     screen = Screen()
     show_overview(screen, figures)
-    assert "1 file not UTF-8 text: deep/c.pdf" in str(screen)
+    assert "1 file whose text cannot be read: deep/c.pdf" in str(screen)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):
         overview(tmp_path / "empty")

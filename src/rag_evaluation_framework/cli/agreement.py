@@ -12,10 +12,8 @@ from rag_evaluation_framework.cli.options import (
     FILE,
     RESAMPLES,
     SEED,
-    new_screen,
-    show,
 )
-from rag_evaluation_framework.cli.output import print_json, print_warnings
+from rag_evaluation_framework.cli.output import print_json, print_warnings, show_with
 from rag_evaluation_framework.errors import Issue, UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
@@ -76,9 +74,7 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        screen = new_screen()
-        show_agreement(screen, report)
-        show(screen)
+        show_with(show_agreement, report)
         if output is not None:
             click.echo(f"\nmerged truth written to {output}")
 

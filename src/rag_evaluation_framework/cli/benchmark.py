@@ -20,11 +20,9 @@ from rag_evaluation_framework.cli.options import (
     TARGET,
     Amount,
     given_again,
-    new_screen,
-    show,
     with_all,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import print_json, show_with
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
@@ -193,9 +191,7 @@ def command(**given: Any) -> int:
         print_json(benchmark_document(kept))
     else:
         again = given_again({"as_json", "name", "fail_on"})
-        screen = new_screen()
-        show_benchmark(screen, kept, again=" ".join(["rag-eval benchmark", *again]))
-        show(screen)
+        show_with(show_benchmark, kept, again=" ".join(["rag-eval benchmark", *again]))
     return int(given["fail_on"] == "slower" and kept.pace.word == "slower")
 
 

@@ -19,10 +19,8 @@ from rag_evaluation_framework.cli.options import (
     SEED,
     Amount,
     metrics_option,
-    new_screen,
-    show,
 )
-from rag_evaluation_framework.cli.output import print_json, print_warnings
+from rag_evaluation_framework.cli.output import print_warnings, tell
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
 from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
@@ -163,12 +161,7 @@ def command(
         thresholds=cuts,
         settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling, drawn=drawn),
     )
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        screen = new_screen()
-        show_calibration(screen, report, confidence=confidence)
-        show(screen)
+    tell(report.to_dict(), show_calibration, report, confidence=confidence, as_json=as_json)
 
 
 def _threshold(text: str) -> tuple[str, float]:

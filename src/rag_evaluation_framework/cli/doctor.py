@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, new_screen, show
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -42,13 +42,8 @@ def command(offline: bool, details: bool, as_json: bool) -> int:
     from rag_evaluation_framework.evaluation.diagnosis import diagnosis, exit_code
 
     findings = list(diagnosis(ask=not offline, details=details or as_json))
-    if as_json:
-        told = [each.to_dict() for each in findings]
-        print_json({"problems": problems_of(findings), "findings": told})
-    else:
-        screen = new_screen()
-        show_findings(screen, findings)
-        show(screen)
+    document = {"problems": problems_of(findings), "findings": [each.to_dict() for each in findings]}
+    tell(document, show_findings, findings, as_json=as_json)
     return exit_code(findings)
 
 

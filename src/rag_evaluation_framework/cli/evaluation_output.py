@@ -121,7 +121,8 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
 def _told(suite: Suite, given: Given) -> int:
     _check(suite, given)
     if given["dry_run"]:
-        print_plan(suite, target=suite.shown_target or "", prices=_prices(given), as_json=given["as_json"])
+        asked = suite.shown_target or "" if getattr(suite.target, "is_live", True) else None
+        print_plan(suite, target=asked, prices=_prices(given), as_json=given["as_json"])
         return 0
     with progress_told(
         suite.methods, silent=given["as_json"], mask=suite.secrets.mask, names=_people_call(suite)

@@ -29,10 +29,8 @@ from rag_evaluation_framework.cli.options import (
     Amount,
     concurrency,
     mend_journals,
-    new_screen,
-    show,
 )
-from rag_evaluation_framework.cli.output import check_free, print_json
+from rag_evaluation_framework.cli.output import check_free, tell
 from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -191,12 +189,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     summary = _generated(given)
     if isinstance(summary, int):
         context.exit(summary)
-    elif given["as_json"]:
-        print_json(generation_document(summary))
     else:
-        screen = new_screen()
-        show_generation(screen, summary)
-        show(screen)
+        tell(generation_document(summary), show_generation, summary, as_json=given["as_json"])
 
 
 def _generated(given: dict[str, Any]) -> GenerationSummary | int:

@@ -12,11 +12,9 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     OF_THE_JUDGE,
     SCORING_OPTIONS,
-    new_screen,
-    show,
     with_all,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.judge_card import FOLDER, calls_of_a_card, keep_card, make_card
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, capped, opened_methods
@@ -65,10 +63,6 @@ def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any)
         card = make_card(methods.judge, concurrency=methods.threads, spending=spending)
         click.echo(spending_text(methods.judge.name, spending), err=True)
     path = keep_card(card, cards)
-    if as_json:
-        print_json({**msgspec.to_builtins(card), "faults": card.faults, "path": str(path)})
-    else:
-        screen = new_screen()
-        show_judge_card(screen, card, str(path))
-        show(screen)
+    document = {**msgspec.to_builtins(card), "faults": card.faults, "path": str(path)}
+    tell(document, show_judge_card, card, str(path), as_json=as_json)
     context.exit(1 if card.faults else 0)

@@ -9,7 +9,7 @@ import click
 
 from rag_evaluation_framework.cli.configuration import DATASET
 from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
-from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
+from rag_evaluation_framework.cli.output import MAP, Mapped, tell, tell_reading
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
@@ -55,12 +55,7 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
     from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
 
     declared = [each.metric for each in parse_metrics(names)] if names else all_metrics()
-    if as_json:
-        print_json(metric_rows(declared))
-    else:
-        screen = new_screen()
-        show_metrics(screen, declared, whole=bool(names))
-        show(screen)
+    tell(metric_rows(declared), show_metrics, declared, whole=bool(names), as_json=as_json)
 
 
 @list_command.command("methods", epilog=LIST_EXAMPLES)
@@ -82,12 +77,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
             if name not in known | {card.name for card in cards}:
                 raise UnknownNameError("metric with an offline method", name, sorted(known))
         cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
-    if as_json:
-        print_json(method_card_rows(cards))
-    else:
-        screen = new_screen()
-        show_method_cards(screen, cards, whole=bool(names))
-        show(screen)
+    tell(method_card_rows(cards), show_method_cards, cards, whole=bool(names), as_json=as_json)
 
 
 # Components by kind, ours and those of installed packages; where each registry stands.
@@ -115,12 +105,7 @@ def _listing_of(kind: str, place: str, summary: str) -> click.Command:
         module, _, registry = place.partition(":")
         found = getattr(import_module(f"rag_evaluation_framework.{module}"), registry)
         rows = component_rows(found, skipped=kind == "renderers")
-        if as_json:
-            print_json(rows)
-        else:
-            screen = new_screen()
-            show_components(screen, rows)
-            show(screen)
+        tell(rows, show_components, rows, as_json=as_json)
 
     return click.command(kind, help=summary, epilog=LIST_EXAMPLES)(listed)
 
@@ -159,12 +144,8 @@ def datasets_command(folder: Path, as_json: bool) -> None:
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
     inner = datasets_folder(folder)
     entries = datasets_in(inner)
-    if as_json:
-        print_json({"folder": str(inner), "datasets": dataset_rows(entries)})
-    else:
-        screen = new_screen()
-        show_datasets(screen, inner, entries)
-        show(screen)
+    document = {"folder": str(inner), "datasets": dataset_rows(entries)}
+    tell(document, show_datasets, inner, entries, as_json=as_json)
 
 
 # ``rag-eval runs``: list the runs and their states.
@@ -189,12 +170,7 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     from rag_evaluation_framework.results.run_groups import list_runs
 
     rows = run_rows(list_runs(runs_dir))
-    if as_json:
-        print_json(rows)
-    else:
-        screen = new_screen()
-        show_runs(screen, runs_dir, rows)
-        show(screen)
+    tell(rows, show_runs, runs_dir, rows, as_json=as_json)
 
 
 # ``rag-eval results``: list what is stored, with figures and verdict.
@@ -220,12 +196,7 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
     from rag_evaluation_framework.results.stored_evaluations import stored_results
 
     found = stored_results(runs_dir)
-    if as_json:
-        print_json([asdict(each) for each in found])
-    else:
-        screen = new_screen()
-        show_results(screen, runs_dir, found)
-        show(screen)
+    tell([asdict(each) for each in found], show_results, runs_dir, found, as_json=as_json)
 
 
 # ``rag-eval schema``: print the JSON Schema of a kind of file.
@@ -283,12 +254,7 @@ def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], a
     if path.is_file():
         tell_reading(path, format_, mapped)
     figures = overview(path, format=format_, map=dict(mapped))
-    if as_json:
-        print_json(figures.to_dict())
-    else:
-        screen = new_screen()
-        show_overview(screen, figures)
-        show(screen)
+    tell(figures.to_dict(), show_overview, figures, as_json=as_json)
 
 
 # ``rag-eval sample``: some records of a dataset, drawn at random, to be read.
@@ -324,9 +290,5 @@ def sample_command(
 
     tell_reading(path, format_, mapped)
     found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))
-    if as_json:
-        print_json({"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)})
-    else:
-        screen = new_screen()
-        show_drawn(screen, found, path, seed=seed, full=full)
-        show(screen)
+    document = {"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)}
+    tell(document, show_drawn, found, path, seed=seed, full=full, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,29 @@ __all__ = [
     "print_json",
     "print_warnings",
     "show",
+    "show_with",
+    "tell",
     "tell_reading",
 ]
 
 Mapped = tuple[str, str]
+
+
+def tell(
+    document: Any, fill: Callable[..., None], *about: Any, as_json: bool = False, **settings: Any
+) -> None:
+    """Print a document as JSON where that is wanted, else show the screen that is filled with something."""
+    if as_json:
+        print_json(document)
+    else:
+        show_with(fill, *about, **settings)
+
+
+def show_with(fill: Callable[..., None], *about: Any, **settings: Any) -> None:
+    """Show a screen that is filled with something."""
+    screen = new_screen()
+    fill(screen, *about, **settings)
+    show(screen)
 
 
 class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest

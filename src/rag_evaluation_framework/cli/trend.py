@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR
-from rag_evaluation_framework.cli.output import new_screen, print_json, show
+from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
 EXAMPLES = """\b
@@ -72,10 +72,6 @@ def command(
         if metric not in known:
             raise UnknownNameError("metric", metric, known)
     chosen = [each for each in trends if not metrics or each.metric in metrics]
-    if as_json:
-        print_json({"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]})
-    else:
-        screen = new_screen()
-        show_trends(screen, chosen, runs=runs_dir)
-        show(screen)
+    document = {"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]}
+    tell(document, show_trends, chosen, runs=runs_dir, as_json=as_json)
     return int(fail_on == "worse" and any(each.verdict == "regression" for each in chosen))

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.recognition import recognise
-from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError
+from rag_evaluation_framework.files.extraction import extract_text
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.startup import asdict, dataclass, field, fields
 
@@ -103,7 +103,7 @@ class Overview:
     files: Mapping[str, int] = field(default_factory=dict)
     """Of a folder of documents: files by suffix."""
     unreadable: tuple[str, ...] = ()
-    """Of a folder of documents: files that are not UTF-8 text."""
+    """Of a folder of documents: files whose text cannot be read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a plain value."""
@@ -219,7 +219,7 @@ def _labelled(sample: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _of_documents(folder: Path) -> Overview:
-    """Count the text files of a folder, one in memory at a time; hidden ones are passed over."""
+    """Count the documents of a folder, one in memory at a time; hidden ones are passed over."""
     lengths = Lengths()
     suffixes: Counter[str] = Counter()
     unreadable: list[str] = []
@@ -228,9 +228,9 @@ def _of_documents(folder: Path) -> Overview:
         if not path.is_file() or any(part.startswith(".") for part in inside.parts):
             continue
         try:
-            lengths.add(len(read_text(path)))
+            lengths.add(len(extract_text(path).text))
             suffixes[path.suffix or "(none)"] += 1
-        except InputError:
+        except (InputError, MissingExtraError):
             unreadable.append(inside.as_posix())
     if not suffixes and not unreadable:
         expected = "a dataset, or a folder with documents"

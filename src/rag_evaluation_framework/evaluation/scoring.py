@@ -24,7 +24,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
-from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Method, NoValueError
+from rag_evaluation_framework.metrics.views import CLAIMS, NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     RECORDED,
@@ -465,5 +465,11 @@ def score(
 
 
 def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
-    """Tell whether answers are blamed: those of golden sets, and those whose contexts a metric looks at."""
-    return is_golden or any("contexts" in scorer.needs for scorer in scorers)
+    """Tell whether answers are blamed: those of golden sets, and those whose contexts a metric looks at.
+
+    So are those whose claims one holds against the reference: that tells which are wrong, if not why.
+    """
+    return is_golden or any(
+        "contexts" in scorer.needs or (scorer.metric.metric.view is CLAIMS and "reference" in scorer.needs)
+        for scorer in scorers
+    )

@@ -405,21 +405,30 @@ _GBK_PAIR = re.compile(rb"[\xb0-\xf7][\xa1-\xfe]")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _CHECKED_BYTES = 1 << 16
-_BINARY = "something other than text"
+# With what bytes files begin that are no text, and what they are.
+_BINARY = {b"%PDF-": "a PDF document", b"PK\3\4": "a ZIP archive, as Word and Excel write"}
+_OTHER = "something other than text"
 
 
 def foreign_text(data: bytes, where: str = "") -> str:
     """Say what bytes that are not UTF-8 seem to be, and what to do with them."""
     seen = _encoding_of(data)
-    return f"{seen}{where}" if seen == _BINARY else f"{seen}{where}; save it as UTF-8"
+    return f"{seen}{where}" if _is_binary(seen) else f"{seen}{where}; save it as UTF-8"
+
+
+def _is_binary(seen: str) -> bool:
+    return seen == _OTHER or seen in _BINARY.values()
 
 
 def _encoding_of(data: bytes) -> str:
     start = data[:_CHECKED_BYTES]
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
         return "UTF-16"
+    for begins, name in _BINARY.items():
+        if start.startswith(begins):
+            return name
     if _CONTROLS.search(start):
-        return _BINARY
+        return _OTHER
     high = len(_HIGH_BYTE.findall(start))
     if high and 2 * len(_GBK_PAIR.findall(start)) >= 0.6 * high:
         return "GBK"
@@ -434,7 +443,7 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
     with open_reading(path, max_line_bytes=None) as stream:
         start = stream.read(_CHECKED_BYTES)
     if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
-        if texts_only and _encoding_of(start) == _BINARY:
+        if texts_only and _is_binary(_encoding_of(start)):
             return
         of_table = plain_name(path).endswith((".csv", ".tsv"))
         hint = " (a spreadsheet calls that CSV UTF-8)" if of_table else ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from io import BytesIO
+from logging import NullHandler, getLogger
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ class _Collector(HTMLParser):
 # The text of a PDF file, and where each page stands in it. Needs the extra ``pdf``.
 
 _BETWEEN_PAGES = "\n\n"
+_UNHEARD = NullHandler()
 
 
 def read_pdf(data: bytes, *, file: str | None = None) -> ExtractedText:
@@ -120,6 +122,7 @@ def read_pdf(data: bytes, *, file: str | None = None) -> ExtractedText:
         from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtraError("reading PDF files", "pdf") from error
+    getLogger("pypdf").addHandler(_UNHEARD)  # else it prints what it mends in a file
     try:
         texts = [page.extract_text().strip() for page in PdfReader(BytesIO(data)).pages]
     # What pypdf lets through when a file breaks the rules of the format.

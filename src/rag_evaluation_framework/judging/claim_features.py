@@ -42,7 +42,9 @@ Unit = tuple[int, int]
 Piece = tuple[int, int, str, str]
 """Start and end of a fact, the words of the keys around it, and what it says."""
 
-_KEPT_TEXTS = 256
+# Chunks of a corpus are retrieved for one question after another; of longer texts, which take more memory (14
+# bytes a character), the latest are kept.
+_CHUNK, _KEPT_CHUNKS, _KEPT_TEXTS = 2_000, 2_048, 64
 
 
 class Record(NamedTuple):
@@ -85,14 +87,20 @@ class EvidenceText:
         return self._numbers
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
 def evidence_text(text: str) -> EvidenceText:
-    """Prepare a text; the latest few hundred are kept, for contexts are asked about again and again."""
+    """Prepare a text; the latest are kept, for contexts are asked about again and again."""
+    return _chunk(text) if len(text) <= _CHUNK else _long_text(text)
+
+
+def _prepared(text: str) -> EvidenceText:
     facts = facts_of(text) if is_structured(text) else None
     if facts:
         return _of_record(text, facts)
     units = kept_sentence_spans(text) if facts is None else []
     return EvidenceText(text, units, words_of_parts(text, units))
+
+
+_chunk, _long_text = lru_cache(maxsize=_KEPT_CHUNKS)(_prepared), lru_cache(maxsize=_KEPT_TEXTS)(_prepared)
 
 
 def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:

@@ -192,7 +192,8 @@ def _head(screen: Screen, overview: Overview) -> None:
         if overview.unreadable:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
-            screen.say(f"{counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}", hang=2)
+            unread = counted(len(overview.unreadable), "file")
+            screen.say(f"{unread} whose text cannot be read: {named}{more}", hang=2)
         return
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())

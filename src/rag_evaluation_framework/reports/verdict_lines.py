@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from math import comb
 from pathlib import Path
 from shlex import join, quote
@@ -317,8 +318,9 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         yield f"rag-eval show {run} --failed{runs_option}", "with everything that was retrieved"
     elif verdict.word == "no gate" and holds_rows(evaluation):
         more = shortcomings(evaluation).wrong - 3
-        others = f"the other {number_word(more)}, with their contexts" if more > 0 else "with their contexts"
-        yield f"rag-eval show {run}{runs_option}", others
+        has_contexts = any(row.response.contexts for row in islice(evaluation.rows, 1))
+        others = [f"the other {number_word(more)}"] * (more > 0) + ["with their contexts"] * has_contexts
+        yield f"rag-eval show {run}{runs_option}", ", ".join(others) or "each answer"
         yield f"rag-eval report {run}{runs_option}", "all of it as one page"
     elif verdict.word == "no gate" and (shortcomings(evaluation).wrong or shortcomings(evaluation).failing):
         yield f"rag-eval show {run} --failed{runs_option}", "each with what was retrieved"
