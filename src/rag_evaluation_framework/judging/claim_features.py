@@ -93,7 +93,8 @@ def evidence_text(text: str) -> EvidenceText:
 
 
 def _prepared(text: str) -> EvidenceText:
-    facts = facts_of(text) if is_structured(text) else None
+    has_marks = ":" in text or "[" in text or "{" in text  # as every record has
+    facts = facts_of(text) if has_marks and is_structured(text) else None
     if facts:
         return _of_record(text, facts)
     units = kept_sentence_spans(text) if facts is None else []
