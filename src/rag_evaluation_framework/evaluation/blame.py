@@ -28,7 +28,6 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +84,7 @@ from rag_evaluation_framework.records.scores import (
     SupportMethod,
 )
 from rag_evaluation_framework.results.breakdowns import blame_line
+from rag_evaluation_framework.startup import dataclass, replace
 
 
 def blame(

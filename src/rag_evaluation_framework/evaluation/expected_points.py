@@ -154,13 +154,12 @@ class _Claims(ExpectedPoints):
         super().__init__(self._of_few_words(claims, answer) if is_brief else self._found(claims, (answer,)))
 
     def _of_few_words(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:
-        """Yield what an answer has most words of, and of a number what it does not change."""
+        """Yield the points, said where an answer has most words of one, and supports what has a number."""
         said, wanted = ([claim.text for claim in each] for each in (statements_of(answer), claims))
         shares = match_claims(said, wanted, self._sample.question).recalled
-        numbered = self._found([claim for claim in claims if quantities(claim.text)], (answer,))
-        changed = {point.text for point in numbered if not point.is_said}
-        for text, share in zip(wanted, shares, strict=True):
-            yield _point(text, share >= _MOST and text not in changed)
+        for point, share in zip(self._found(claims, (answer,)), shares, strict=True):
+            is_said = share >= _MOST and (point.is_said or not quantities(point.text))
+            yield replace(point, label="supported" if is_said else "unsupported")
 
     @property
     def lacking(self) -> int:

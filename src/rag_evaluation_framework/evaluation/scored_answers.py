@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from rag_evaluation_framework.errors import (
@@ -24,6 +23,7 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Response,
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.startup import dataclass, replace
 
 Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
 """Tells where an answer failed, as a line of the file that keeps it."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from rag_evaluation_framework.records.citations import FILE_SUFFIX, without_citations
 from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.scripts import CLOSERS, HAN, ONE_TO_TEN
@@ -36,9 +37,9 @@ _SOURCES = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ITEM = r"(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])"
-_BRACKETED = re.compile(rf"[^\S\n]*+(?:{_ITEM}[^\S\n]*+)?[\[【［]")
+_BRACKETED = late_pattern(rf"[^\S\n]*+(?:{_ITEM}[^\S\n]*+)?[\[【［]")
 # What sources have: a file's name, an address, a page, a year in parentheses, a title in 《》.
-_SIGN = re.compile(
+_SIGN = late_pattern(
     rf"""[\w)]\.{FILE_SUFFIX}\b
     |https?://|www\.|\bdoi\b|\b(?:pages?|pp?\.|chapter|section)\s?\d|[（(](?:19|20)\d\d[a-z]?[)）]
     |第\s?[\d{ONE_TO_TEN}百]{{1,9}}\s?[页頁章节節]|《[^》\n]{{1,99}}》""",
@@ -56,7 +57,7 @@ _NOT_LINE_END = re.compile(r"[^\n]")
 _KEPT = 64
 
 # What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
-_LEADING = re.compile(
+_LEADING = late_pattern(
     r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
     (?P<clause>(?:[^\S\n]*+(?:
         (?:根[据據]|依[据據]|按照|基[于於]|[从從])[^\n，,：:。]{0,12}?
@@ -126,22 +127,22 @@ _LEAD = re.compile(
     r"|(?P<emphasis>[*_]{1,3})[A-Z]?\d{1,3}(?:[.)、](?P=emphasis)|(?P=emphasis)[.)、])(?=\s)"
     rf"|[（(](?:\d{{1,3}}|[a-zA-Z]|[{ONE_TO_TEN}]{{1,3}})[)）]|[{ONE_TO_TEN}]{{1,3}}、)*+"
 )
-_MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
+_MARKER = late_pattern(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
-_HAN = re.compile(rf"[{HAN}]")
+_HAN = late_pattern(rf"[{HAN}]")
 _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
 _OF_TABLE_RULES = ("|", ":", "-")
 _UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
-_ANNOUNCEMENT = re.compile(r"[:：](?:[\s*_.,;&。，；、]|and|[和及与與])*+\Z")
+_ANNOUNCEMENT = late_pattern(r"[:：](?:[\s*_.,;&。，；、]|and|[和及与與])*+\Z")
 _LONGEST_ANNOUNCEMENT = 120
 # What is said by such a word stands in the question alone.
 _BARE_REPLY = re.compile(
     r"(?:yes|no|yep|nope|是的?|不是的?|对的?|對的?|不|否|没有|沒有)[\s.!。！]*\Z", re.IGNORECASE
 )
 # Sentences of nothing but these: 您好！, 希望对您有帮助。, 如有疑问，请随时联系我。
-_CHINESE_COURTESY = re.compile(
+_CHINESE_COURTESY = late_pattern(
     r"(?:(?:[您你]好|好的|没问题|当然(?:可以)?|不客气|请稍等|很高兴[为能][^\W\d]{2,6}|我来为[您你][^\W\d]{2,4}"
     r"|(?:希望|以上)[^\W\d]{0,8}(?:帮助|参考)|(?:感谢|谢谢)(?:[您你][^\W\d]{0,8})?|抱歉(?:给[您你]带来不便)?|祝[您你][^\W\d]{2,8}"
     r"|如[果有需][^\W\d]{0,8}(?:问题|疑问|需要|帮助|信息|详情)|(?:请|欢迎)(?:随时)?[^\W\d]{0,6}(?:联系|提问|咨询|告诉)[^\W\d]{0,2})"

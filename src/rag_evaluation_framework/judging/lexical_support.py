@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import mul
@@ -14,6 +13,7 @@ from rag_evaluation_framework.judging.claim_features import ClaimFeatures, Evide
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.startup import dataclass
 
 # The small model of lexical support: features to the probability of being supported.
 #

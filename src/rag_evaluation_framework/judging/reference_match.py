@@ -130,6 +130,8 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     (1.0,)
     >>> match_claims(["It can be returned within 90 days."], ["30 days"], "Can it be returned?").recalled
     (0.0,)
+    >>> match_claims(["It is n't here to stay."], ["It is n't here to stay."]).recalled
+    (1.0,)
     """
     asked = _asked(question)
     said, wanted = list(map(_sentence, answer)), list(map(_sentence, reference))
@@ -275,7 +277,7 @@ class _Told:
         """Tell whether a sentence has most of the words in the opposite order, and not for its voice."""
         if not wanted.is_directed and not 3 <= len(wanted.words) <= 2 * _REACH:
             return False
-        places = {word.key: place for place, word in enumerate(wanted.words) if not word.key[0].isdigit()}
+        places = {word.key: place for place, word in enumerate(wanted.words) if not word.key[:1].isdigit()}
         asked = self._asked.keys if not self._asked.keys.issuperset(places) else ()
         for sentence in self._sentences:
             order = [word.key for word in sentence.words if word.key in places]

@@ -10,6 +10,7 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import EN_DASH, comparable, typed
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.spans import Spanned
@@ -38,7 +39,7 @@ _BEGINS = {
 }
 _UNTOLD = _BEGINS["上午"]
 _LONGEST_PART = len("下午的 ")
-_HOUR = re.compile(r"\s?(?:[点點]|[时時](?![间間段]))(?:(?P<more>半|[一1三3]刻)|[钟鐘]|整(?!理))?")
+_HOUR = late_pattern(r"\s?(?:[点點]|[时時](?![间間段]))(?:(?P<more>半|[一1三3]刻)|[钟鐘]|整(?!理))?")
 _MORE = {"半": 30, "一刻": 15, "1刻": 15, "三刻": 45, "3刻": 45}
 _TO = re.compile(r"\s?(?:[到至~～–—-]|直到)\s?")
 _HOUR_SIGNS = frozenset("点點时時")
@@ -55,7 +56,7 @@ Kind = Literal["number", "percent", "time"]
 _COUNTED = frozenset(COUNTED) | frozenset("公小分秒周")
 
 # Where a number in digits or Chinese numerals may begin; trying the whole pattern everywhere is too slow.
-_START = re.compile(rf"[\d\[第{NUMERALS}]")
+_START = late_pattern(rf"[\d\[第{NUMERALS}]")
 # 三点七五 has a point in it, and so has 三点五万; 三点五十 and 三点五分 are times of day.
 _HAN_DIGITS = "".join(CHINESE_DIGITS)
 _HAN_NUMBER = (
@@ -87,7 +88,7 @@ _TYPED_NUMBER = re.compile(
          |\s?(?:%|percent\b|per\ cent\b))?))""",
     re.VERBOSE,
 )
-_HAN_POINT = re.compile(rf"(.+)[点點]([{_HAN_DIGITS}]+)(.*)")
+_HAN_POINT = late_pattern(rf"(.+)[点點]([{_HAN_DIGITS}]+)(.*)")
 _NUMBER_WORDS = frozenset([*UNITS, *TENS, *SCALES, *ORDINALS, *TIMES])
 # A number in words: two parts of a year, nineteen eighty-four; below a hundred; or with scales, after which
 # "and" may stand. "Twenty and thirty" are two numbers; what goes on for longer than one does is several.
@@ -101,19 +102,19 @@ _SCALED = rf"{_SCALES}(?:{_NEXT}(?:and{_NEXT})?{_BELOW_HUNDRED}(?:{_NEXT}{_SCALE
 _YEAR = rf"(?:{_TEENS}|twenty){_NEXT}(?:{_FROM_TWENTY}|{_TEENS})\b"
 _WORDS = rf"{_YEAR}|{_BELOW_HUNDRED}(?:{_NEXT}{_SCALED})?|{_SCALED}"
 # With which letters they begin is looked at first: most words begin with another.
-_IN_WORDS = re.compile(
+_IN_WORDS = late_pattern(
     rf"\b(?=[{''.join(sorted({word[0] for word in _NUMBER_WORDS}))}])(?:"
     rf"(?P<words>{_WORDS})\b(?P<percent>\s(?:percent|per\scent)\b)?"
     rf"|(?P<ordinal>{'|'.join(ORDINALS)})\b|(?P<times>{'|'.join(TIMES)})\b)",
     re.IGNORECASE,
 )
-_IN_SMALL_WORDS = re.compile(_IN_WORDS.pattern)  # the same for small letters, and faster
+_IN_SMALL_WORDS = late_pattern(_IN_WORDS.pattern)  # the same for small letters, and faster
 _LETTERS = re.compile(r"[a-z]+")
 _TYPED_DIGIT = re.compile("[0-9]")
 _NO_LETTERS = dict.fromkeys(set(range(128)) - set(map(ord, ascii_lowercase)), " ")
 # "passages 2 and 3", "step 4": names of parts of a text, not numbers of anything.
 _PARTS = ("passage", "context", "source", "document", "step")
-_PART_BEFORE = re.compile(
+_PART_BEFORE = late_pattern(
     rf"\b(?:{'|'.join(_PARTS)})s?\s(?:\d{{1,3}}(?:,\s?|,?\sand\s|\s?[&–{EN_DASH}-]\s?)){{0,5}}\Z",
     re.IGNORECASE,
 )
@@ -391,11 +392,11 @@ def _figures(digits: str) -> str:
 
 
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yuan"}
-_SUM = re.compile(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
+_SUM = late_pattern(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
 # 两三 is a guess, and 小五 and 老三 are names.
 _GUESS = re.compile("一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")
 _NAMED = frozenset("小老阿")
-_ROUND_ZERO = re.compile(rf"(?<=[{_HAN_DIGITS}○])○|○(?=[{_HAN_DIGITS}])")
+_ROUND_ZERO = late_pattern(rf"(?<=[{_HAN_DIGITS}○])○|○(?=[{_HAN_DIGITS}])")
 _BELOW_ZERO = re.compile(rf"(?:\bminus |零下|−)(?=[\d{_HAN_DIGITS}])")
 
 

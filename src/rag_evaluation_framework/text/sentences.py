@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from itertools import product
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.scripts import CLOSERS, EMOJI, HAN, ONE_TO_TEN
 from rag_evaluation_framework.text.spans import SpanList
 
@@ -87,7 +88,7 @@ LIST_OF_SOURCES = rf"\s*+(?:{_BRACKETED}|{_LENTICULAR})"
 _MARKER = rf"{_BRACKETED}|{_LENTICULAR}|{_NAMED}|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]|{_RAISED}"
 _SPACED_MARKER = rf"[ ](?:{_BRACKETED}|{_LENTICULAR}|{_NAMED}|{_RAISED}|{_AUTHORED})(?![ ][a-z])"
 
-CITED = rf"(?:{_MARKER})*+(?:{_SPACED_MARKER}(?:{_MARKER})*+)*+"
+CITED = rf"(?:{_MARKER}|{_SPACED_MARKER})*+"
 """What cites after a stop: [1], [1, 2](url), [report.pdf:3:10-20], [Source 2], 【1】, (Wu 2020).
 
 Where it touches the stop, so do (1) and ¹. After a space it does not before a small letter: [2] says so.
@@ -178,10 +179,10 @@ _LIST_MARK = re.compile(
 _MAY_LABEL = re.compile(rf"[-+•⁃>]?(?:{_LABEL}|[IVX]{{2,4}})\\?\Z|第|步[骤驟]|\Z")
 # The same where a list runs on in one line: it begins a sentence. Elsewhere, II is in World War II.
 _BARE_MARK = re.compile(rf"\s*+(?:[-*+•⁃>]\s*+)?[*_]{{0,3}}(?:{_LABEL}|[IVX]{{2,4}})[*_\\]{{0,3}}\Z")
-_ITEM = re.compile(
+_ITEM = late_pattern(
     r"\s*+(?:[^:：\n]{1,80}(?::\s|：))?(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\."
 )
-_CITES_FIRST = re.compile(LIST_OF_SOURCES)
+_CITES_FIRST = late_pattern(LIST_OF_SOURCES)
 _PLAIN_WORD = re.compile(r"[A-Za-z]*[a-z]{2}\Z")
 _STEP = re.compile(
     r"\s*[*_]{0,3}(?:step|phase|question|section|article|chapter|clause|part|item|rule|appendix|schedule|table"
@@ -189,7 +190,7 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 # “走吧。”他说。 The speaker stands after the quote, and a mark after the verb.
-_SAID = re.compile(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答|喊|叫)[，。：！？:,]")
+_SAID = late_pattern(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答|喊|叫)[，。：！？:,]")
 # say “走吧。” and leave: a Chinese quote in an English sentence.
 _IN_ENGLISH = re.compile(r"\s[a-z]")
 _WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")

@@ -12,6 +12,7 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import EN_DASH, comparable, folded, plain, typed
 from rag_evaluation_framework.text.scripts import (
     HAN,
@@ -24,10 +25,10 @@ from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.vocabulary import STOP_CHARACTERS, STOP_WORDS, stem
 
 _RUN = rf"[^\W_{UNSPACED}]+"
-_WORD = re.compile(rf"[{UNSPACED}]|{_RUN}")
+_WORD = late_pattern(rf"[{UNSPACED}]|{_RUN}")
 # A figure with its sign, its point or colon, and the ending of an ordinal or a decade; a unit is a word.
 _FIGURE = r"(?:(?<![\da-z])-)?\d+(?:[.:]\d+)*(?:(?:st|nd|rd|th|s)\b)?"
-_PIECE = re.compile(rf"{_FIGURE}|[{UNSPACED}]|{_RUN}(?:'{_RUN})*")
+_PIECE = late_pattern(rf"{_FIGURE}|[{UNSPACED}]|{_RUN}(?:'{_RUN})*")
 _LETTERS = rf"[^\W\d_{HAN}]+"
 WRITTEN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*"
 """The expression of a word as it is written: letters, with an apostrophe between them."""
