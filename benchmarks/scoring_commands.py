@@ -30,7 +30,7 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 
-SAMPLES, FEW, CONTEXTS, TRIES = 2000, 20, 5, 3
+SAMPLES, FEW, CONTEXTS, TRIES = 2000, 20, 5, 2
 METRICS: Mapping[str, Sequence[str]] = {
     "faithfulness": ("faithfulness",),
     "five usual metrics": (

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.scoring_commands import samples
 from rag_evaluation_framework.files.strict_json import write_lines
 
-SAMPLES, COUNTS = 3000, (1, 2)
+SAMPLES, COUNTS = 10_000, (1, 2)
 
 
 def main() -> None:
