@@ -149,8 +149,8 @@ class _Claims(ExpectedPoints):
         self._sample, self._support = sample, support
         self._claims = {claim.text: claim for claim in statements_of(reference)}
         self._points: dict[tuple[str, ...], dict[str, Point]] = {}
-        is_brief = isinstance(support, LexicalSupport) and len(content_keys(reference)) <= _BRIEF
-        claims = list(self._claims.values())
+        claims, by_words = list(self._claims.values()), isinstance(support, LexicalSupport)
+        is_brief = bool(claims) and by_words and len(content_keys(reference)) <= _BRIEF
         super().__init__(self._of_few_words(claims, answer) if is_brief else self._found(claims, (answer,)))
 
     def _of_few_words(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:
