@@ -42,8 +42,7 @@ Unit = tuple[int, int]
 Piece = tuple[int, int, str, str]
 """Start and end of a fact, the words of the keys around it, and what it says."""
 
-# Chunks of a corpus are retrieved for one question after another; of longer texts, which take more memory (14
-# bytes a character), the latest are kept.
+# Chunks come again with other questions; of longer texts (14 bytes a character), only the latest are kept.
 _CHUNK, _KEPT_CHUNKS, _KEPT_TEXTS = 2_000, 2_048, 64
 
 

@@ -91,7 +91,11 @@ class Score:
         cls, metric: str, value: float, *, method: str, details: Mapping[str, Any] | None = None
     ) -> Score:
         """Return a score that has a value."""
-        return cls(metric=metric, method=method, status="scored", value=float(value), details=details or {})
+        try:
+            number = float(value)
+        except OverflowError:
+            raise invalid(metric, "a number of fewer than 309 digits", value) from None
+        return cls(metric=metric, method=method, status="scored", value=number, details=details or {})
 
     @classmethod
     def skipped(
