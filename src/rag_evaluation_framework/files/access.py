@@ -422,11 +422,11 @@ def _is_binary(seen: str) -> bool:
 
 def _encoding_of(data: bytes) -> str:
     start = data[:_CHECKED_BYTES]
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
-        return "UTF-16"
     for begins, name in _BINARY.items():
         if start.startswith(begins):
             return name
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or max(start[:64:2].count(0), start[1:64:2].count(0)) > 8:
+        return "UTF-16"
     if _CONTROLS.search(start):
         return _OTHER
     high = len(_HIGH_BYTE.findall(start))
