@@ -5,7 +5,8 @@ command imports two hundred records and makes a few dozen of them, so that a qua
 The :func:`dataclass` of this module takes the same options and gives the same records: ``__init__`` is
 compiled when the first record is made, and the other methods need no compiling. What is out of the ordinary
 (records that inherit from records, ``order``, ``InitVar``) is left to Python's own. :func:`late_pattern`
-does the same for regular expressions that take a millisecond or more to compile.
+does the same for regular expressions that take a millisecond or more to compile, and :func:`late_module` for
+libraries.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, field, fields, replace
+from functools import partial
+from importlib import import_module
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
-__all__ = ["asdict", "dataclass", "field", "fields", "late_pattern", "replace"]
+__all__ = ["asdict", "dataclass", "field", "fields", "late_module", "late_pattern", "replace"]
 
 _OPTIONS = frozenset({"frozen", "slots", "kw_only", "eq", "repr"})
 _MADE = frozenset({"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"})
@@ -183,14 +186,19 @@ else:
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return a regular expression that is compiled when it is first used."""
-    return cast("re.Pattern[str]", _LatePattern(pattern, flags))
+    return cast("re.Pattern[str]", _Late(partial(re.compile, pattern, flags)))
 
 
-class _LatePattern:
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern, self._flags = pattern, flags
+def late_module(name: str) -> Any:
+    """Return a module that is imported when something in it is first used."""
+    return _Late(partial(import_module, name))
+
+
+class _Late:
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
 
     def __getattr__(self, name: str) -> Any:
-        """Find what a pattern has; the next time it is found without asking here."""
-        found = self.__dict__[name] = getattr(re.compile(self.pattern, self._flags), name)
+        """Find what is asked for; the next time it is found without asking here."""
+        found = self.__dict__[name] = getattr(self._make(), name)
         return found

@@ -311,7 +311,7 @@ def _all_done(work: Callable[[Item], Result], batch: Sequence[Item]) -> list[Res
 class _Process:
     """A process of its own that works on batches, at the other end of a connection."""
 
-    batch_seconds = _BATCH_SECONDS
+    batch_seconds = 0.25  # neighbours share contexts, which every process prepares for itself
 
     def __init__(self, kind: str = "") -> None:
         self.kind = kind

@@ -620,7 +620,7 @@ def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
 
 
 def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(project: Path) -> None:
-    target = write_function(project, "slower", "    time.sleep(0.2)\n    return 'The answer'\n")
+    target = write_function(project, "slower", "    time.sleep(0.5)\n    return 'The answer'\n")
     arguments = [
         "evaluate",
         "agent.yaml",

@@ -194,7 +194,7 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
 def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:
     (project / "wrong.py").write_text("def answer(question):\n    return 'Nobody knows him.'\n")
     text = golden("--target", "wrong:answer", "--split", "boundary", "--split", "facts").out
-    assert text.startswith("3 of 7 answers are wrong: 3 should have declined; cause unknown for 4\n")
+    assert text.startswith("all 7 answers are wrong: 4 for an unknown reason, 3 should have declined\n")
     datasets = project / "golden" / "evaluation" / "datasets"
     records = json.loads((datasets / "boundary_qa.json").read_text())
     more = [{**record, "id": f"more_{place}"} for place, record in enumerate(records)]

@@ -133,6 +133,7 @@ def test_a_file_of_answers_is_forecast_too_and_nothing_is_kept() -> None:
             planned("-m", "faithfulness", *judge_at(server))["judgeCostUsd"]
         )
         assert (server.requests, Path("runs").exists()) == ([], False)
+        assert [plan[name] for name in ("calls", "estimatedInputTokens", "estimatedOutputTokens")] == [0] * 3
         assert "expected a file of answers, got a run" in str(rag_eval("score", "001", *given[2:]).exception)
     assert "nothing was asked; this would score 40 answers" in told
     assert "judge cost: about $" in told

@@ -391,14 +391,16 @@ def test_figures_of_rows_can_be_demanded(tmp_path: Path, least: str, code: int, 
 
 def test_answers_without_contexts_are_right_or_wrong_and_a_pdf_holds_none(tmp_path: Path) -> None:
     row = {"question": "When does it open?", "reference": "It opens at nine."}
-    rows = [{**row, "answer": each} for each in ("It opens at nine.", "It opens at noon.")]
+    rows = [
+        {**row, "answer": each} for each in ("It opens at nine.", "It opens at noon.", "", "I do not know.")
+    ]
     (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
     (tmp_path / "log.pdf").write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     scored = rag_eval_ended("score", "log.jsonl", folder=tmp_path).stdout
-    assert "1 of 2 answers is right; cause unknown for 1" in scored
+    assert "3 of 4 answers are wrong for an unknown reason" in scored
     assert "with their contexts" not in scored
     shown = rag_eval_ended("show", "--failed", folder=tmp_path).stdout
-    assert ("at noon" in shown, shown.count("\nline ")) == (True, 1), shown
+    assert ("at noon" in shown, shown.count("\nline ")) == (True, 3), shown
     assert "got a PDF document" in rag_eval_ended("score", "log.pdf", folder=tmp_path).stderr
 
 

@@ -47,7 +47,7 @@ def test_what_json_could_not_mean_is_refused_with_file_and_line(text: str, messa
 
 
 def test_the_parser_without_libyaml_means_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_documents, "_Loader", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_documents.yaml, "CSafeLoader", None)
     for word, value in WORDS:
         assert decode(f"a: {word}\n") == {"a": value}
     for text, message in REFUSED:

@@ -66,6 +66,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("latency_ms", lambda: Response(text="x", latency_ms=float("inf"))),
     ("value", lambda: Score.scored("mrr", float("nan"), method="exact")),
     ("mrr", lambda: Score.scored("mrr", 10**400, method="exact")),
+    ("value", lambda: Score(metric="mrr", method="exact", status="scored", value=10**400)),
     ("value", lambda: Score(metric="mrr", method="exact", status="skipped", value=0.0, reason="empty")),
     ("reason", lambda: Score.failed("mrr", "", method="exact")),
     ("reason", lambda: Score(metric="mrr", method="exact", status="scored", value=0.0, reason="x")),

@@ -179,7 +179,7 @@ def test_a_sweep_is_loaded_from_its_folder(folder: Path) -> None:
     assert [each.id for each in loaded.documents.documents] == ["a.md", "b.md"]
 
 
-@pytest.mark.parametrize(("count", "readings"), [(8192, 1), (8193, 3)])
+@pytest.mark.parametrize(("count", "readings"), [(16_384, 1), (16_385, 3)])
 def test_the_samples_of_a_small_file_alone_are_held(tmp_path: Path, count: int, readings: int) -> None:
     path, begun = tmp_path / "rows.jsonl", []
     path.write_text("", encoding="utf-8")

@@ -19,7 +19,7 @@ from rag_evaluation_framework.adapters.http_client import header_mask, vendor_fa
 from rag_evaluation_framework.errors import MissingKeyError, TargetError, UsageError, counted, shown
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.embedders import Role, check_texts
+from rag_evaluation_framework.retrieval.embedders import EmbedderByRole, Role, check_texts
 from rag_evaluation_framework.retrieval.stores import (
     Matrix,
     batches,
@@ -110,7 +110,7 @@ class _CohereEndpoint:
             raise TargetError("connection-failed", f"cannot connect: {error}", retry=True) from None
 
 
-class CohereEmbedder(_CohereEndpoint):
+class CohereEmbedder(EmbedderByRole, _CohereEndpoint):
     """A model of Cohere's: queries as ``search_query``, documents as ``search_document``.
 
     ``tokens_used`` is what Cohere billed, ``None`` once it did not say; ``characters_used`` is what was sent.
@@ -131,14 +131,6 @@ class CohereEmbedder(_CohereEndpoint):
         super().__init__(model, base_url, timeout=timeout, price=price)
         self.tokens_used: int | None = 0
         self.characters_used = 0
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each document."""
-        return self._embedded(texts, "document")
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each query."""
-        return self._embedded(texts, "query")
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)

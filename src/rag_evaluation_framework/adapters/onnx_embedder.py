@@ -20,7 +20,14 @@ from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
-from rag_evaluation_framework.retrieval.embedders import Prompts, check_texts, given_prefixes, prompts_for
+from rag_evaluation_framework.retrieval.embedders import (
+    EmbedderByRole,
+    Prompts,
+    Role,
+    check_texts,
+    given_prefixes,
+    prompts_for,
+)
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors, unit_vectors
 
 EXTRA = "onnx"
@@ -36,7 +43,7 @@ _LIMITS = (
 )
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(EmbedderByRole):
     """A model in ONNX. ``path`` is the model's folder; it is loaded at the first text.
 
     Queries and documents are embedded with the prompts in ``config_sentence_transformers.json``, or with
@@ -92,17 +99,9 @@ class OnnxEmbedder:
             return None
         return str(session.get_providers()[0]).removesuffix("ExecutionProvider").lower()
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each document."""
-        return self._embedded(texts, self._prompts.document)
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each query."""
-        return self._embedded(texts, self._prompts.query)
-
-    def _embedded(self, texts: Sequence[str], prefix: str) -> Matrix:
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
-        texts = [prefix + text for text in texts]
+        texts = [getattr(self._prompts, role) + text for text in texts]
         # Texts of like length share a batch, so that little is padding; the order is restored at the end.
         order = sorted(range(len(texts)), key=lambda number: (len(texts[number]), texts[number]))
         vectors: list[Matrix | None] = [None] * len(texts)

@@ -56,7 +56,13 @@ from rag_evaluation_framework.models.clients import (
 from rag_evaluation_framework.models.spending import Prices, Spending
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn, Usage
-from rag_evaluation_framework.retrieval.embedders import check_texts, given_prefixes, prompts_for
+from rag_evaluation_framework.retrieval.embedders import (
+    EmbedderByRole,
+    Role,
+    check_texts,
+    given_prefixes,
+    prompts_for,
+)
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
 
 # A language model behind an OpenAI-compatible endpoint as the system under test.
@@ -168,7 +174,7 @@ _BATCH_CHARACTERS = 250_000
 _MAX_BODY_BYTES = 100_000_000
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(EmbedderByRole):
     """A model behind an endpoint like OpenAI's.
 
     Queries and documents are sent with the prefixes that the model was trained with (E5, BGE, Nomic and their
@@ -216,17 +222,9 @@ class OpenAIEmbedder:
         """What stands before each query and each document."""
         return self._prompts.roles
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a document, in order."""
-        return self._embedded(texts, self._prompts.document)
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a query, in order."""
-        return self._embedded(texts, self._prompts.query)
-
-    def _embedded(self, texts: Sequence[str], prefix: str) -> Matrix:
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
-        texts = [prefix + text for text in texts]
+        texts = [getattr(self._prompts, role) + text for text in texts]
         own_key = None if self.key_env == KEY_VARIABLE else self.key_env
         headers = _headers(_bearer(self.model, own_key, needs_key=self.base_url == BASE_URL))
         parts = self._all(list(_batches(texts)), headers) if texts else []

@@ -19,6 +19,7 @@ from rag_evaluation_framework.errors import InputError, Issue, UsageError, count
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import (
+    EmbedderByRole,
     Prompts,
     Role,
     check_texts,
@@ -103,7 +104,7 @@ class _LocalModel:
                 extra_module("torch", feature=type(self).__name__, extra=EXTRA).cuda.empty_cache()
 
 
-class SentenceTransformerEmbedder(_LocalModel):
+class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
     """A model of sentence-transformers. The model is loaded when the first text is embedded.
 
     Queries and documents are embedded with the model's prompts for them, or with those that its name stands
@@ -143,14 +144,6 @@ class SentenceTransformerEmbedder(_LocalModel):
         """The model's name and, where its files are at hand, the hash of its weights."""
         folder = model_folder(self.model_name_or_path)
         return f"{self}" if folder is None else f"sentence_transformers {weights_digest(folder)}"
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each document."""
-        return self._embedded(texts, "document")
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector of length one for each query."""
-        return self._embedded(texts, "query")
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    CONFIDENCE,
-    FILE,
-    RESAMPLES,
-    SEED,
-)
+from rag_evaluation_framework.cli.options import AS_JSON, CONFIDENCE, FILE, RESAMPLES, SEED
 from rag_evaluation_framework.cli.output import print_json, print_warnings, show_with
 from rag_evaluation_framework.errors import Issue, UsageError
 from rag_evaluation_framework.files.project_root import in_project

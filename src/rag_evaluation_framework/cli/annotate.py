@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED
+from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED, whole_number
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
@@ -29,12 +29,12 @@ Examples:
   rag-eval calibrate eval_run_20261115_001             do its metrics agree?"""
 
 
-PORT = click.option(
+PORT = whole_number(
     "--port",
-    type=click.IntRange(0, 65535),
+    least=0,
+    most=65535,
     default=0,
     show_default=False,
-    metavar="N",
     help="Port to listen on.  [default: a free one]",
 )
 NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
@@ -52,12 +52,12 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
     is_flag=True,
     help="Hide other people's annotations and the metrics until an item is done.",
 )
-@click.option(
+@whole_number(
     "--draw",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
-    "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
+    help=(
+        "Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
+        "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them."
+    ),
 )
 @click.option("-m", "--metric", metavar="METRIC", help="Draw by this metric.  [default: the run's first]")
 @SEED

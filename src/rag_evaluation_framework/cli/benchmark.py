@@ -20,6 +20,7 @@ from rag_evaluation_framework.cli.options import (
     TARGET,
     Amount,
     given_again,
+    whole_number,
     with_all,
 )
 from rag_evaluation_framework.cli.output import print_json, show_with
@@ -75,43 +76,11 @@ _OPTIONS: tuple[Any, ...] = (
     _part("--store", help="Store of the vectors.  [default: chroma if installed, else exact]"),
     _part("--index", help="Existing index to search as it is."),
     _part("--reranker", help="Reranker of what is found.  [default: none]"),
-    click.option(
-        "-k",
-        "k",
-        type=click.IntRange(1),
-        multiple=True,
-        metavar="N",
-        show_default=False,
-        help="Chunks to retrieve.  [default: 5]",
-    ),
-    click.option(
-        "--fetch-k",
-        type=click.IntRange(1),
-        metavar="N",
-        show_default=False,
-        help="Candidates given to a reranker.  [default: 4 k]",
-    ),
-    click.option(
-        "--warmup",
-        type=click.IntRange(0),
-        default=5,
-        metavar="N",
-        help="Questions that are asked first and not counted.",
-    ),
-    click.option(
-        "--repetitions",
-        type=click.IntRange(1),
-        default=20,
-        metavar="N",
-        help="How often all questions are asked.",
-    ),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(1, 10_000),
-        default=1,
-        metavar="N",
-        help="Questions asked at the same time.",
-    ),
+    whole_number("-k", "k", multiple=True, show_default=False, help="Chunks to retrieve.  [default: 5]"),
+    whole_number("--fetch-k", show_default=False, help="Candidates given to a reranker.  [default: 4 k]"),
+    whole_number("--warmup", least=0, default=5, help="Questions that are asked first and not counted."),
+    whole_number("--repetitions", default=20, help="How often all questions are asked."),
+    whole_number("--concurrency", most=10_000, default=1, help="Questions asked at the same time."),
     click.option(
         "--percentile",
         "percentiles",
@@ -122,9 +91,7 @@ _OPTIONS: tuple[Any, ...] = (
         help="Percentile of the latencies to show; may be repeated.",
     ),
     click.option("--timeout", type=Amount(0.1, 3600), default=30.0, help="Seconds allowed for one answer."),
-    click.option(
-        "--sample-size", type=click.IntRange(1), metavar="N", help="Ask only N questions, drawn at random."
-    ),
+    whole_number("--sample-size", help="Ask only N questions, drawn at random."),
     click.option(
         "--name",
         metavar="NAME",

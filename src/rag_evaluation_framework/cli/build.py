@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from rag_evaluation_framework.cli.main import Steps
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE, whole_number
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import counted
 
@@ -67,7 +67,7 @@ Examples:
     help="File for the manifest.  [default: evaluation/datasets/manifest.json]",
 )
 @click.option("--version", help="Version to record in the manifest.  [default: v1]")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Read only the first N raw records.")
+@whole_number("--limit", help="Read only the first N raw records.")
 @click.option(
     "--force", is_flag=True, help="Replace existing files, even under a version that is already taken."
 )

@@ -29,6 +29,7 @@ from rag_evaluation_framework.cli.options import (
     Amount,
     concurrency,
     mend_journals,
+    whole_number,
 )
 from rag_evaluation_framework.cli.output import check_free, tell
 from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
@@ -61,7 +62,6 @@ Examples:
     --dataset-name handbook-token-level"""
 
 _INCOMPLETE, _INTERRUPTED = 3, 130
-_COUNT = click.IntRange(0)
 # What a resume does not take from the run, and does not do without.
 _GIVEN_AGAIN = frozenset(
     {"corpus", "output", "format", "model", "base_url", "key_env", "glob"}
@@ -108,21 +108,17 @@ _COMMON = (
 @click.option(
     "--chunker", metavar="SPEC", help="Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence."
 )
-@click.option(
-    "--queries-per-doc", type=_COUNT, default=5, metavar="N", help="Number of questions for each document."
-)
-@click.option(
+@whole_number("--queries-per-doc", least=0, default=5, help="Number of questions for each document.")
+@whole_number(
     "--queries-across-docs",
-    type=_COUNT,
+    least=0,
     default=0,
-    metavar="N",
     help="With --model: additional questions that need several documents.",
 )
-@click.option(
+@whole_number(
     "--unanswerable",
-    type=_COUNT,
+    least=0,
     default=0,
-    metavar="N",
     help="With --model: additional questions for each document that no document answers.",
 )
 @click.option(

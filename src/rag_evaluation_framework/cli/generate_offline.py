@@ -25,6 +25,7 @@ from rag_evaluation_framework.cli.options import (
     KEY_ENV,
     SEED,
     concurrency,
+    whole_number,
 )
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted
@@ -69,16 +70,8 @@ Examples:
     type=click.Choice(["qa", "summaries", "citations", "retrieval"]),
     help="Kind of task to make records for; may be repeated.  [default: all]",
 )
-@click.option(
-    "--queries-per-doc",
-    type=click.IntRange(1),
-    default=5,
-    metavar="N",
-    help="Number of questions for each document.",
-)
-@click.option(
-    "-k", "k", type=click.IntRange(1), default=5, metavar="N", help="Number of contexts for each question."
-)
+@whole_number("--queries-per-doc", default=5, help="Number of questions for each document.")
+@whole_number("-k", "k", default=5, help="Number of contexts for each question.")
 @click.option(
     "--chunker", default="recursive(chunk_size=500)", metavar="SPEC", help="Chunker of the documents."
 )

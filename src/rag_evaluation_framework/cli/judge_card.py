@@ -8,12 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    OF_THE_JUDGE,
-    SCORING_OPTIONS,
-    with_all,
-)
+from rag_evaluation_framework.cli.options import AS_JSON, OF_THE_JUDGE, SCORING_OPTIONS, with_all
 from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.judge_card import FOLDER, calls_of_a_card, keep_card, make_card

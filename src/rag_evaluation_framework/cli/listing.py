@@ -8,7 +8,15 @@ from pathlib import Path
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET
-from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR, SEED, new_screen, show
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    DIALECT,
+    RUNS_DIR,
+    SEED,
+    new_screen,
+    show,
+    whole_number,
+)
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell, tell_reading
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.files.project_root import in_project
@@ -268,7 +276,7 @@ Examples:
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
 @click.argument("path", type=DATASET, metavar="FILE|ID")
-@click.option("-n", "size", type=click.IntRange(1), default=5, metavar="N", help="Number of records to draw.")
+@whole_number("-n", "size", default=5, help="Number of records to draw.")
 @SEED
 @click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")
 @DIALECT

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., Any])
 Option: TypeAlias = Callable[[C], C]
 
+
+def whole_number(*names: str, least: int = 1, most: int | None = None, **wish: Any) -> Option[Any]:
+    """Return an option whose value is a whole number within bounds."""
+    return click.option(*names, type=click.IntRange(least, most), metavar="N", **wish)
+
+
 CONTEXT: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 100,
@@ -162,7 +168,7 @@ _ENGINE = "What does the work: processes on this machine, or workers of a Ray cl
 _ADDRESS = "Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]"
 WORKERS = with_all(
     (
-        click.option("--workers", type=click.IntRange(1), metavar="N", help=_WORKERS),
+        whole_number("--workers", help=_WORKERS),
         click.option("--engine", type=click.Choice(["processes", "ray"]), default="processes", help=_ENGINE),
         click.option("--address", metavar="ADDRESS", help=_ADDRESS),
     )
@@ -226,23 +232,18 @@ TARGET: tuple[Option[Any], ...] = (
     ),
 )
 LIMITS: tuple[Option[Any], ...] = (
-    click.option(
-        "--sample-size",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Use only N samples of each dataset or split, drawn at random.",
-    ),
+    whole_number("--sample-size", help="Use only N samples of each dataset or split, drawn at random."),
     click.option(
         "--seed",
         type=int,
         help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
     ),
-    click.option(
+    whole_number(
         "--repeats",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
-        "do.  [default: 1]",
+        help=(
+            "Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
+            "do.  [default: 1]"
+        ),
     ),
     TIMEOUT,
     click.option(
@@ -311,11 +312,8 @@ GATE: tuple[Option[Any], ...] = (
         metavar="RUN",
         help="Run, results file or branch to compare with; switches the gate on, which fails if worse.",
     ),
-    click.option(
-        "--max-regressions",
-        type=click.IntRange(0),
-        metavar="N",
-        help="Fail if more than N samples got worse, by chance or not.",
+    whole_number(
+        "--max-regressions", least=0, help="Fail if more than N samples got worse, by chance or not."
     ),
     click.option(
         "--max-drop",

@@ -24,6 +24,7 @@ from rag_evaluation_framework.cli.options import (
     metrics_option,
     new_screen,
     show,
+    whole_number,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
@@ -80,13 +81,7 @@ _COMMON = (
     help="Lowest grade that counts as relevant.",
 )
 @click.option("-c", "--complete", is_flag=True, help="Judged queries missing from a run count 0.")
-@click.option(
-    "-M",
-    "--max-depth",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Look only at the first N documents of each query.",
-)
+@whole_number("-M", "--max-depth", help="Look only at the first N documents of each query.")
 @click.option(
     "--totals", is_flag=True, help=f"Also show {', '.join(TOTALS)}; so does -m with one of these names."
 )

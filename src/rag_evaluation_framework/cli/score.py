@@ -26,6 +26,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_of,
     scoring_options,
     show,
+    whole_number,
 )
 from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
@@ -103,9 +104,7 @@ _COMMON = (
     metavar="ATTRIBUTE=VALUE",
     help="Only traces with a span that has this attribute; if repeated, all must match.",
 )
-@click.option(
-    "--sample", "sample_size", type=click.IntRange(1), metavar="N", help="Only N, drawn at random (--seed)."
-)
+@whole_number("--sample", "sample_size", help="Only N, drawn at random (--seed).")
 @DIALECT
 @RUNS_DIR
 @click.option(

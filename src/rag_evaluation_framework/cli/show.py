@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, new_screen, show
+from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, new_screen, show, whole_number
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted
 
@@ -35,9 +35,7 @@ _USUAL_WORST = 3
     "--failed", is_flag=True, help="Show the answers that do not pass or, without a gate, are wrong."
 )
 @click.option("--missed", is_flag=True, help="Show the questions whose needed text was not retrieved.")
-@click.option(
-    "--worst", type=click.IntRange(1), metavar="N", help="Show the N answers with the lowest scores."
-)
+@whole_number("--worst", help="Show the N answers with the lowest scores.")
 @click.option(
     "--sample",
     "samples",

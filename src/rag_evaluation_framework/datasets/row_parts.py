@@ -1,6 +1,6 @@
 """The parts that a row may have: what people call them, and how citations and what an answer took look.
 
-Names are in ``data/row_fields.yaml``, compared without case, spaces and marks.
+Names are in ``data/row_fields.json``, compared without case, spaces and marks.
 """
 
 from __future__ import annotations
@@ -79,21 +79,23 @@ class _Table(NamedTuple):
     expecting: frozenset[str]
 
 
+def _words(lines: Sequence[str]) -> list[str]:
+    return " ".join(lines).split()
+
+
 @cache
 def table() -> _Table:
-    from rag_evaluation_framework.files.yaml_documents import decode as decode_yaml  # only for rows
-
-    data = decode_yaml(files(__package__).joinpath("data", "row_fields.yaml").read_bytes())
-    times = data["times"].split()
-    parts = {part: data["parts"][part].split() for part in PARTS if part not in data["units"]}
+    data = decode(files(__package__).joinpath("data", "row_fields.json").read_bytes())
+    times = _words(data["times"])
+    parts = {part: _words(data["parts"][part]) for part in PARTS if part not in data["units"]}
     for part, units in data["units"].items():
-        parts[part] = [f"{time}_{unit}" for time in times for unit in units.split()]
+        parts[part] = [f"{time}_{unit}" for time in times for unit in _words(units)]
     part_of = {name: part for part in reversed(PARTS) for name in parts[part]}
     ranks = {part: {name: rank for rank, name in enumerate(names)} for part, names in parts.items()}
-    texts, sources, scores = (tuple(data[name].split()) for name in ("texts", "sources", "scores"))
-    numbered, inner, aside = (frozenset(data[name].split()) for name in ("numbered", "inner", "aside"))
-    heads = {part: frozenset(words.split()) for part, words in data["heads"].items()}
-    expecting = frozenset(data["expecting"].split())
+    texts, sources, scores = (tuple(_words(data[name])) for name in ("texts", "sources", "scores"))
+    numbered, inner, aside = (frozenset(_words(data[name])) for name in ("numbered", "inner", "aside"))
+    heads = {part: frozenset(_words(lines)) for part, lines in data["heads"].items()}
+    expecting = frozenset(_words(data["expecting"]))
     return _Table(
         ranks, part_of, texts, sources, scores, numbered, inner, aside, frozenset(times), heads, expecting
     )

@@ -298,7 +298,7 @@ class _Case:
     def _by_truth(self, if_retrieved: BlameKind, wrong: str) -> Blame:
         why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
-            return Blame("unknown", why)
+            return Blame("unknown", why, _evidence(each for each in self.wanted.points if not each.is_said))
         if self.truth.is_retrieved:
             return Blame(if_retrieved, why)
         return Blame("retrieval_missed", why, _missing(self.truth))

@@ -15,9 +15,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
-
-import yaml
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, shown
 from rag_evaluation_framework.files.access import decode_text
@@ -32,6 +31,12 @@ from rag_evaluation_framework.files.json_scanner import (
     too_deep,
     written_path,
 )
+from rag_evaluation_framework.startup import late_module, late_pattern
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = late_module("yaml")
 
 # What a single YAML word means, when reading and when writing: the core schema of YAML 1.2.
 
@@ -92,14 +97,28 @@ def read_tagged(tag: str, word: str) -> Any:
     return float(value) if tag == f"{_TAG}float" else value
 
 
-class YamlDumper(yaml.SafeDumper):
-    """Writes strings plain where both YAML 1.1 and 1.2 read them back as strings, and repeats no anchors."""
+@cache
+def _dumper() -> Any:
+    """Return what writes strings plain where YAML 1.1 and 1.2 both read strings, and repeats no anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
 
-    def represent_text(self, data: str) -> yaml.ScalarNode:
-        return self.represent_scalar(f"{_TAG}str", str(data), style=_style(data))
+        def represent_text(self, data: str) -> yaml.ScalarNode:
+            return self.represent_scalar(f"{_TAG}str", str(data), style=_style(data))
+
+    Dumper.add_representer(str, Dumper.represent_text)
+    # Subclasses (an enumeration of strings, numpy's ``float64``) are written as what they are at heart.
+    Dumper.add_multi_representer(str, Dumper.represent_text)
+    Dumper.add_multi_representer(float, lambda dumper, data: dumper.represent_float(float(data)))
+    Dumper.add_multi_representer(int, lambda dumper, data: dumper.represent_int(int(data)))
+    Dumper.add_multi_representer(dict, lambda dumper, data: dumper.represent_dict(data.items()))
+    # PyYAML's own resolvers are those of YAML 1.1; these are what 1.2 adds to them.
+    Dumper.add_implicit_resolver(f"{_TAG}int", _OCTAL, ["0"])
+    Dumper.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
+    Dumper.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
+    return Dumper
 
 
 def _style(text: str) -> str | None:
@@ -112,25 +131,12 @@ def _style(text: str) -> str | None:
     return '"'
 
 
-YamlDumper.add_representer(str, YamlDumper.represent_text)
-# Subclasses (an enumeration of strings, numpy's ``float64``) are written as what they are at heart.
-YamlDumper.add_multi_representer(str, YamlDumper.represent_text)
-YamlDumper.add_multi_representer(float, lambda dumper, data: dumper.represent_float(float(data)))
-YamlDumper.add_multi_representer(int, lambda dumper, data: dumper.represent_int(int(data)))
-YamlDumper.add_multi_representer(dict, lambda dumper, data: dumper.represent_dict(data.items()))
-# PyYAML's own resolvers are those of YAML 1.1; these are what 1.2 adds to them.
-YamlDumper.add_implicit_resolver(f"{_TAG}int", _OCTAL, ["0"])
-YamlDumper.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
-YamlDumper.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
-
-
 # Defaults shared between a few sections stay far below this; a bomb of nine aliased levels is 10**9.
 MAX_ALIASED_VALUES = 100_000
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Beyond what YAML calls non-printable, U+0085, U+2028 and U+2029: the parser speaks YAML 1.1, takes them for
 # line breaks and folds them away inside strings.
-_NOT_ALLOWED_BARE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_NOT_ALLOWED_BARE = late_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 
@@ -178,7 +184,7 @@ def encode(value: Any) -> str:
     """
     check_value(value)
     text: str = yaml.dump(
-        value, Dumper=YamlDumper, allow_unicode=True, sort_keys=False, default_flow_style=False, width=1 << 30
+        value, Dumper=_dumper(), allow_unicode=True, sort_keys=False, default_flow_style=False, width=1 << 30
     )
     return text
 
@@ -294,7 +300,7 @@ class _Builder:
 
 def _events(text: str) -> Iterator[Any]:
     try:
-        yield from _expanded(yaml.parse(text, Loader=_Loader))
+        yield from _expanded(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", None) or yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise _syntax(error) from None
 

@@ -36,6 +36,13 @@ TIMING_METHOD = "timing"
 """The method of scores that measure time, such as the latency."""
 
 
+def _is_finite(value: float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # a whole number of 309 digits, as a file may hold
+        return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """The outcome of one metric on one sample.
@@ -58,7 +65,7 @@ class Score:
         if self.status not in ("scored", "skipped", "failed"):
             raise invalid("status", "'scored', 'skipped' or 'failed'", self.status)
         if self.status == "scored":
-            if self.value is None or not isfinite(self.value):
+            if self.value is None or not _is_finite(self.value):
                 raise invalid("value", "a finite number for a scored sample", self.value)
             if self.reason is not None:
                 raise invalid("reason", "none for a scored sample", self.reason)

@@ -299,7 +299,7 @@ def kind_of(row: Row) -> str:
     """Return in a word or two what is wrong with an answer that does not pass."""
     if row.response.failure is not None:
         return "without an answer"
-    if row.blame is not None and row.blame.is_fault:
+    if row.blame is not None and row.blame.is_fault and row.blame.kind != "unknown":
         return KINDS[row.blame.kind]
     if row.error is not None:
         return "not scored"

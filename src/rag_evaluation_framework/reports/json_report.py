@@ -90,7 +90,11 @@ def plan_document(
     forecasts: Mapping[str, JudgeForecast],
     judging: JudgeForecast | None,
 ) -> dict[str, Any]:
-    """Return what a run would do, and what it would cost, as plain values; ``judging`` is all forecasts."""
+    """Return what a run would do, and what it would cost, as plain values; ``judging`` is all forecasts.
+
+    Without a ``target`` nobody is asked: the answers are there.
+    """
+    is_asked = target is not None
     return {
         "dryRun": True,
         "agentUrl": target,
@@ -100,7 +104,7 @@ def plan_document(
                 "file": str(dataset.entry.path),
                 "samplesInFile": dataset.selection.n_in_file,
                 "samples": len(dataset.selection),
-                "calls": dataset.calls,
+                "calls": dataset.calls * is_asked,
                 "judgeCalls": forecasts[dataset.name].calls if dataset.name in forecasts else 0,
                 **({"judge": forecasts[dataset.name].to_dict()} if dataset.name in forecasts else {}),
                 **({} if dataset.budget is None else {"judgeBudget": dataset.budget.told}),
@@ -110,12 +114,12 @@ def plan_document(
             for dataset in plan.datasets
         ],
         "totalSamples": plan.samples,
-        "calls": plan.calls,
+        "calls": plan.calls * is_asked,
         "judgeCalls": 0 if judging is None else judging.calls,
         **({} if judging is None else {"judgeCostUsd": judging.cost_usd}),
-        "estimatedInputTokens": plan.usage.input_tokens,
-        "estimatedOutputTokens": plan.usage.output_tokens,
-        "estimatedCostUsd": None if prices is None else prices.cost(plan.usage),
+        "estimatedInputTokens": (plan.usage.input_tokens or 0) * is_asked,
+        "estimatedOutputTokens": (plan.usage.output_tokens or 0) * is_asked,
+        "estimatedCostUsd": prices.cost(plan.usage) if prices is not None and is_asked else None,
         "warnings": list(plan.warnings),
     }
 

@@ -93,7 +93,7 @@ def _without_gate(evaluation: Evaluation) -> str:
     lacking = (
         f", {counts.failed:,} without an answer{f' ({kinds})' if kinds else ''}" if counts.failed else ""
     )
-    if blame is None or not blame.told:
+    if blame is None or not (blame.told or blame.unknown_but_wrong):
         of = part_of(counts.finished, counts.total, "answer") if counts.total != counts.finished else ""
         unsought = "; where they fail was not looked for (--no-blame)" if is_unblamed(evaluation) else ""
         return (of or counted(asked, "answer")) + lacking + unsought
@@ -102,15 +102,20 @@ def _without_gate(evaluation: Evaluation) -> str:
         for each in blame.shares
         if each.count and each.kind not in ("ok", "unknown")
     }
-    wrong, unknown = sum(faults.values()), blame.total - blame.told
+    unclear = blame.unknown_but_wrong
+    wrong, unknown = sum(faults.values()) + unclear, blame.total - blame.told - unclear
     untold = f"; cause unknown for {unknown:,}" if unknown else ""
+    said = part_of(wrong, blame.total, "answer", "is", "are")
+    if unclear and not faults:
+        return f"{said} wrong for an unknown reason{untold}{lacking}"
     if not wrong:
         return f"{part_of(blame.told, blame.total, 'answer', 'is', 'are')} right{untold}{lacking}"
-    if holds_rows(evaluation):  # whose answers stand as they are: of the others nothing is known to be wrong
+    is_of_rows = holds_rows(evaluation)  # which stand as they are: of the others nothing is known to be wrong
+    faults |= {f"{'wrong ' * is_of_rows}for an unknown reason": unclear} if unclear else {}
+    if is_of_rows:
         return (
             f"{part_of(wrong, blame.total, 'answer', 'needs', 'need')} a look: {kinds_said(faults)}{lacking}"
         )
-    said = part_of(wrong, blame.total, "answer", "is", "are")
     return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
 
 

@@ -41,7 +41,7 @@ class BlameShare:
 class BlameSummary:
     """Every kind with its count; ``total`` counts all answers, ``told`` those whose kind is known.
 
-    ``unknown_because`` counts what is missing for the others.
+    ``unknown_because`` counts what is missing for the others, of which so many are ``unknown_but_wrong``.
     """
 
     method: str
@@ -49,6 +49,7 @@ class BlameSummary:
     told: int
     shares: tuple[BlameShare, ...]
     unknown_because: dict[str, int]
+    unknown_but_wrong: int = 0
 
     __repr__ = short_repr
 
@@ -119,11 +120,13 @@ def blame_summary(blames: Iterable[Blame], *, method: str) -> BlameSummary:
     """
     counts: Counter[BlameKind] = Counter()
     reasons: Counter[str] = Counter()
+    wrong = 0
     for each in blames:
         counts[each.kind] += 1
         if each.kind == "unknown":
             reasons[each.why] += 1
-    return _summary(counts, reasons, method=method)
+            wrong += each.is_fault
+    return _summary(counts, reasons, wrong, method=method)
 
 
 def blame_of_all(summaries: Iterable[BlameSummary]) -> BlameSummary | None:
@@ -131,16 +134,18 @@ def blame_of_all(summaries: Iterable[BlameSummary]) -> BlameSummary | None:
     counts: Counter[BlameKind] = Counter()
     reasons: Counter[str] = Counter()
     methods: dict[str, None] = {}
+    wrong = 0
     for each in summaries:
         methods[each.method] = None
+        wrong += each.unknown_but_wrong
         counts.update({share.kind: share.count for share in each.shares})
         reasons.update(each.unknown_because)
     if not methods:
         return None
-    return _summary(counts, reasons, method=" + ".join(methods))
+    return _summary(counts, reasons, wrong, method=" + ".join(methods))
 
 
-def _summary(counts: Counter[BlameKind], reasons: Counter[str], *, method: str) -> BlameSummary:
+def _summary(counts: Counter[BlameKind], reasons: Counter[str], wrong: int, *, method: str) -> BlameSummary:
     told = counts.total() - counts["unknown"]
     shares = []
     for kind in BLAME_KINDS:
@@ -155,6 +160,7 @@ def _summary(counts: Counter[BlameKind], reasons: Counter[str], *, method: str) 
         told=told,
         shares=tuple(shares),
         unknown_because=dict(reasons.most_common()),
+        unknown_but_wrong=wrong,
     )
 
 

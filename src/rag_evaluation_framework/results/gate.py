@@ -408,6 +408,8 @@ def with_pass_rate(evaluation: Evaluation, passes: PassCounter) -> Evaluation:
 
 
 def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Score, Threshold]]:
+    if not bounds:
+        return []
     scores = {score.metric: score for score in result.scores}
     return [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
 

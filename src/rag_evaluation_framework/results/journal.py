@@ -331,7 +331,7 @@ def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
 
 @contextmanager
 def opened_journal(path: Path) -> Iterator[BinaryIO | None]:
-    """Open a journal for reading; ``None`` if it does not exist. An error of the disk names the file."""
+    """Open a journal for reading; ``None`` if it does not exist. Errors name the file."""
     try:
         file = open_stored(path)
     except StorageError as error:
@@ -340,7 +340,10 @@ def opened_journal(path: Path) -> Iterator[BinaryIO | None]:
         yield None
         return
     with file:
-        yield file
+        try:
+            yield file
+        except InputError as error:
+            raise error.located(str(path)) from None
 
 
 def journal_lines(file: BinaryIO) -> Iterator[tuple[int, int, int, bytes | None]]:

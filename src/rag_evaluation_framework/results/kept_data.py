@@ -73,7 +73,7 @@ class SamplesRead:
 
 
 # Files that are compressed say nothing by their size.
-MOST_HELD, MOST_HELD_BYTES = 8192, 1 << 25
+MOST_HELD, MOST_HELD_BYTES = 16_384, 1 << 26
 
 
 class HeldSamples:

@@ -81,6 +81,7 @@ class Streamed:
     """An array whose items are made when they are written."""
 
     items: Callable[[], Iterator[Any]]
+    encode: Callable[[Any], bytes] = strict_json.encode
 
 
 def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
@@ -100,7 +101,7 @@ def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
 def _array(part: Streamed) -> Iterator[bytes]:
     separator = b"["
     for item in part.items():
-        yield separator + _INDENT + b"  " + strict_json.encode(item)
+        yield separator + _INDENT + b"  " + part.encode(item)
         separator = b","
     yield b"[]" if separator == b"[" else _INDENT + b"]"
 
@@ -285,6 +286,8 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
     given_version = head.configuration.get("system_version")
     intervals = dict(run.intervals)
     tests = significance_tests(evaluation)
+    is_checked = getattr(run.read_rows, "are_checked", False)
+    encode = strict_json.encode_unchecked if is_checked else strict_json.encode
     sections = {
         "evaluation_id": head.run_id,
         "timestamp": head.started_at,
@@ -295,7 +298,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
         "blame": None if blame is None else blame.to_dict(),
-        "query_results": Streamed(lambda: map(query_result, run.rows)),
+        "query_results": Streamed(lambda: map(query_result, run.rows), encode),
         "statistical_analysis": {
             **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},

@@ -90,6 +90,9 @@ class RunRows:
     they are counted, written into the results document and shown.
     """
 
+    are_checked = True
+    """What the journal, the samples and the blame hold was checked when it was written."""
+
     def __init__(
         self, folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
     ) -> None:
@@ -177,6 +180,7 @@ class RunRows:
 # The figures of a run, as they are kept.
 
 FIGURES_FILE = "figures.json"
+_NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
 
 
@@ -193,26 +197,20 @@ class _KeptFigures:
     intervals: dict[str, Any]
     blame: BlameSummary | None
     ids: tuple[str, ...]
-    values: dict[str, str]
-    statuses: dict[str, str]
-    draws: dict[str, str]
+    columns: dict[str, dict[str, str]]
     short: str
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
         rows.places, rows.are_kept = array("q", base64.b64decode(self.short)), True
-        values = {name: np.frombuffer(base64.b64decode(each)) for name, each in self.values.items()}
-        statuses = {
-            name: np.frombuffer(base64.b64decode(each), dtype=np.uint8)
-            for name, each in self.statuses.items()
-        }
-        draws = {
-            name: np.frombuffer(base64.b64decode(each), dtype=np.int8) for name, each in self.draws.items()
+        columns: dict[str, Any] = {
+            kind: {name: np.frombuffer(base64.b64decode(each), _NUMBERS[kind]) for name, each in kept.items()}
+            for kind, kept in self.columns.items()
         }
         return Evaluation(
             head=head,
             metrics={figure.metric: figure for figure in self.metrics},
             counts=self.counts,
-            columns=Columns(self.ids, values, statuses, draws),
+            columns=Columns(self.ids, **columns),
             performance=self.performance,
             intervals=self.intervals,
             blame=self.blame,
@@ -261,9 +259,10 @@ def _keep_figures(evaluation: Evaluation) -> None:
         intervals=dict(evaluation.intervals),
         blame=evaluation.blame,
         ids=columns.ids,
-        values={name: _text(np.asarray(each).tobytes()) for name, each in columns.values.items()},
-        statuses={name: _text(np.asarray(each).tobytes()) for name, each in columns.statuses.items()},
-        draws={name: _text(np.asarray(each).tobytes()) for name, each in columns.draws.items()},
+        columns={
+            kind: {name: _text(np.asarray(each).tobytes()) for name, each in getattr(columns, kind).items()}
+            for kind in _NUMBERS
+        },
         short=_text(rows.places.tobytes()),
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything

@@ -14,6 +14,7 @@ import hashlib
 import re
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -60,6 +61,21 @@ def embedding_roles(embedder: Embedder | None) -> dict[str, str]:
     if isinstance(own, Mapping):
         return {str(role): str(done) for role, done in own.items()}
     return {"query": "embed_queries", "document": "embed"} if isinstance(embedder, QueryEmbedder) else {}
+
+
+class EmbedderByRole(ABC):
+    """Embeds queries and documents each in their own way."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector for each document, in order."""
+        return self._embedded(texts, "document")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector for each query, in order."""
+        return self._embedded(texts, "query")
+
+    @abstractmethod
+    def _embedded(self, texts: Sequence[str], role: Role) -> Matrix: ...
 
 
 def check_texts(texts: Sequence[str]) -> None:
@@ -286,7 +302,7 @@ CREATE TABLE IF NOT EXISTS embeddings (
 """
 
 
-class CachedEmbedder:
+class CachedEmbedder(EmbedderByRole):
     """Fulfils ``extensions.Embedder``: asks the embedder it wraps only for what the folder does not hold.
 
     ``model`` names what embeds, so that another model's vectors are never taken for its own. Without it the
@@ -316,14 +332,6 @@ class CachedEmbedder:
     def roles(self) -> dict[str, str]:
         """What the embedder does to queries and documents."""
         return embedding_roles(self.embedder)
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text; equal texts are looked up and embedded once."""
-        return self._embedded(texts, "document")
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a query; equal ones are looked up and embedded once."""
-        return self._embedded(texts, "query")
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
@@ -419,7 +427,7 @@ class _Embedding:
         return embedded(self.embedder, texts, role=role)
 
 
-class RememberingEmbedder:
+class RememberingEmbedder(EmbedderByRole):
     """Fulfils ``extensions.Embedder``. Keeps every vector in memory; its text is that of the embedder itself.
 
     ``seconds`` is the time that the embedder took.
@@ -447,16 +455,9 @@ class RememberingEmbedder:
         """What the embedder does to queries and documents."""
         return embedding_roles(self.embedder)
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, in order; only texts never seen before go to the embedder."""
-        return self._embedded(texts, "document")
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a query; those that the embedder treats like documents are shared with them."""
-        return self._embedded(texts, "query" if self.roles else "document")
-
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
+        role = role if self.roles else "document"  # queries that are treated like documents share with them
         new = list(dict.fromkeys(text for text in texts if (role, text) not in self._rows))
         if new:
             self._learn(new, role)
