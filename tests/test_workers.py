@@ -281,10 +281,11 @@ def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Pat
     at_once = "import rag_evaluation_framework.workers as w; w._LOOK_SECONDS = w._WORTH_SECONDS = 0.0"
     # A parent that ignores Ctrl-C (a shell's background job) hands that down.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    held = (  # at a line long before the last: a run that ends by itself is not interrupted
+    # Held at a line long before the last: a run that ends by itself is not interrupted.
+    held = (
         "import time; from rag_evaluation_framework.results.journal import Journal as j; write = j.append; "
-        "j.append = lambda journal, line: (write(journal, line), b'\"r999\"' in line and time.sleep(60))"
     )
+    held += "j.append = lambda journal, line: (write(journal, line), b'\"r999\"' in line and time.sleep(60))"
     program = f"{heard}; {at_once}; {held}; from rag_evaluation_framework.cli.main import main; main()"
     command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness", "--workers", "2"]
     ended = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
@@ -300,8 +301,8 @@ def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Pat
     assert _workers_of(process.pid) == []
     (folder,) = (tmp_path / "runs").iterdir()
     result = load(folder)
-    assert 1_000 <= result.counts.finished < 12_000
-    assert [row.index for row in result.rows] == list(range(result.counts.finished))
+    assert 1_000 <= (done := result.counts.finished) < 12_000
+    assert [row.index for row in result.rows] == list(range(done))
 
 
 def _has_line(runs: Path, words: bytes) -> bool:

@@ -621,16 +621,7 @@ def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
 
 def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(project: Path) -> None:
     target = write_function(project, "slower", "    time.sleep(0.5)\n    return 'The answer'\n")
-    arguments = [
-        "evaluate",
-        "agent.yaml",
-        "--target",
-        target,
-        "--dataset",
-        "rag-quality",
-        "--concurrency",
-        "1",
-    ]
+    arguments = f"evaluate agent.yaml --target {target} --dataset rag-quality --concurrency 1".split()
     code = (  # a process in the background may have been told to ignore the signal
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,10 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework import Refusal, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.evaluation.blame import Blaming
+from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
     Metric,
@@ -27,9 +32,8 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD
 
 
 def sample(reference: str | None, expectation: Refusal | None = None) -> Sample:
-    return Sample(
-        id="s", turns=(Turn(role="user", content="q"),), reference=reference, expectation=expectation
-    )
+    turns = (Turn(role="user", content="q"),)
+    return Sample(id="s", turns=turns, reference=reference, expectation=expectation)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +187,9 @@ def test_the_needs_of_the_metrics_are_those_of_the_published_table() -> None:
 
 
 def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() -> None:
-    asked = Sample(
-        id="s",
-        turns=(Turn(role="user", content="Where is the archive?"),),
-        reference="The archive is in the cellar.",
-        reference_contexts=("The archive is in the cellar.",),
-    )
-    response = Response(text="The archive is in the cellar.", contexts=("The archive is in the cellar.",))
+    text, turns = "The archive is in the cellar.", (Turn(role="user", content="Where is the archive?"),)
+    asked = Sample(id="s", turns=turns, reference=text, reference_contexts=(text,))
+    response = Response(text=text, contexts=(text,))
     assert {metric.name for metric in all_metrics()} - set(available_metrics()) == {"precision_omega"}
     for name in available_metrics():
         scorer, known = scorer_for(name), known_metric(name)
@@ -198,6 +198,19 @@ def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() ->
         score = scorer.score(asked, response)
         assert (score.metric, bool(score.method)) == (name, True)
         assert score.status != "failed", score
+
+
+ODD = (Path(__file__).parent / "odd_fragments.txt").read_text("utf-8").split()
+all_scorers = cache(lambda: scorers_for(available_metrics()))
+texts = st.lists(st.sampled_from([*ODD, "9" * 320, "\n", "\u200b"]), max_size=9).map(" ".join)
+
+
+@settings(max_examples=100, deadline=None)
+@given(answer=texts, reference=texts, context=texts)
+def test_whatever_the_texts_nothing_breaks(answer: str, reference: str, context: str) -> None:
+    scored = scored_result(sample(reference), Response(text=answer, contexts=(context,)), all_scorers())
+    assert not any("broke" in (each.reason or "") for each in scored.scores), scored
+    assert Blaming(Methods())((sample(reference), scored))
 
 
 def test_a_name_that_is_not_known_offers_the_nearest_unless_it_is_among_others() -> None:

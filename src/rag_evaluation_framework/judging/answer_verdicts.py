@@ -360,7 +360,7 @@ def told_in(sample: Sample, answer: str) -> Told:
     kind = class_of_answer(sample, answer).kind
     if kind not in NOT_ANSWERED:
         return Told(answer)
-    if sample.reference and class_by_patterns(sample.reference, sample.question).kind == kind:
+    if (said := sample.reference or "").strip() and class_by_patterns(said, sample.question).kind == kind:
         return Told(answer)
     parts = (part for start, end in sentence_spans(answer) for part in _PART.split(answer[start:end]))
     told = " ".join(part for part in parts if part.strip() and _tells(sample, part))

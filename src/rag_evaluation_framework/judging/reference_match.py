@@ -132,6 +132,8 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     (0.0,)
     >>> match_claims(["It is n't here to stay."], ["It is n't here to stay."]).recalled
     (1.0,)
+    >>> match_claims(["Call 713.306.7940 days and nights."], ["713.306.7940"]).recalled
+    (1.0,)
     """
     asked = _asked(question)
     said, wanted = list(map(_sentence, answer)), list(map(_sentence, reference))
@@ -472,7 +474,7 @@ def _amount(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | N
 
 def _unit(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | None, int]:
     token = tokens[place]
-    if ":" in token.key:
+    if ":" in token.key or token.key.count(".") > 1:  # a time, a telephone number
         return None, 1
     if token.unit:
         return _UNITS[token.unit], 1
