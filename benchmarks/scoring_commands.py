@@ -2,9 +2,10 @@
 
 The answers are those of six models to RAGTruth's questions and articles; an answer with fewer contexts has
 those of another source besides, and a long article is cut into five. As recorded, six answers share their
-contexts. Then that is taken away: a context that comes again ends in one more space, so that no text comes
-twice and nothing that is kept helps. The reference is another model's answer. Each figure is of a process of
-its own, with its start-up and without: the same command over a few samples is taken away.
+contexts, and what comes round again ends in one more space. Then that is taken away: every context that comes
+again ends in one more, so that no text comes twice and nothing that is kept helps. The reference is another
+model's answer. Each figure is of a process of its own, with its start-up and without: the same command over a
+few samples is taken away.
 """
 
 from __future__ import annotations
@@ -65,15 +66,16 @@ def samples(count: int, *, as_recorded: bool = False) -> Iterator[dict[str, Any]
         item = found[place]
         beside = (found[(place + step) % len(found)] for step in (1, -1))
         other = next((each for each in beside if each.contexts == item.contexts), item)
-        contexts = _five(found, place)
+        again = " " * (number // len(found))  # the texts of another time round are other texts
+        contexts = [text + again for text in _five(found, place)]
         uses.update(contexts)
         question = item.question or "What does the article say?"
         yield {
             "id": f"{number}",
             "question": question,
-            "answer": item.text,
+            "answer": item.text + again,
             "contexts": contexts if as_recorded else [text + " " * uses[text] for text in contexts],
-            "reference": other.text,
+            "reference": other.text + again,
         }
 
 

@@ -76,13 +76,21 @@ def plain(text: str) -> str:
     'eiffel tower'
     """
     kept = folded(text)
-    bare = "".join(character for character in kept if not _is_punctuation(character))
-    return " ".join(_ARTICLES.sub(" ", bare).split()) or kept
+    return " ".join(_ARTICLES.sub(" ", kept.translate(_WITHOUT_PUNCTUATION)).split()) or kept
 
 
-def _is_punctuation(character: str) -> bool:
-    """Tell Unicode's punctuation, and the ASCII symbols (``$+<=>^`|~``) that SQuAD counts as such."""
-    return character in string.punctuation or category(character).startswith("P")
+class _Punctuation(dict[int, int | None]):
+    """Leaves out Unicode's punctuation, and the ASCII symbols (``$+<=>^`|~``) that SQuAD counts as such."""
+
+    def __missing__(self, code: int) -> int | None:
+        left_out = chr(code) in string.punctuation or category(chr(code)).startswith("P")
+        found = None if left_out else code
+        if len(self) < _KEPT_CHARACTERS:
+            self[code] = found
+        return found
+
+
+_WITHOUT_PUNCTUATION = _Punctuation()
 
 
 def comparable(text: str) -> str:
