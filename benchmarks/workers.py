@@ -1,8 +1,9 @@
-"""``rag-eval score --workers`` over real answers: the time by the clock, and the CPU time of all processes.
+"""``rag-eval score --workers`` over real answers, by processes and by Ray: by the clock, and in CPU time.
 
 On a machine with other work the clock says little. The CPU time of one worker over that of several, spread
 over the cores, is a bound that is not reached: what the first process does alone is not taken away. Of
-several tries, one number of workers after the other, the quickest counts.
+several tries, one number of workers after the other, the quickest counts. Where Ray is installed, the same
+command joins a cluster that runs already, and texts are embedded there; its workers' CPU time is not seen.
 """
 
 from __future__ import annotations
@@ -14,53 +15,91 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
 from benchmarks.scoring_commands import samples
 from rag_evaluation_framework.files.strict_json import write_lines
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
+from rag_evaluation_framework.workers import Crew
 
-SAMPLES, COUNTS, TRIES = 10_000, (1, 2), 3
+SAMPLES, TEXTS, COUNTS, TRIES = 10_000, 100_000, (1, 2), 3
+
+Taken = tuple[float, float]
+"""Seconds by the clock, and of CPU as far as it is seen."""
 
 
 def main() -> None:
     """Print what each number of workers takes, and whether all of them write the same."""
-    cores = os.cpu_count() or 1
-    print(f"{SAMPLES:,} answers with 5 contexts, faithfulness and blame; load {os.getloadavg()[0]:.1f}")
-    taken: dict[int, list[tuple[float, float]]] = {count: [] for count in COUNTS}
+    records = list(samples(SAMPLES))
     results: set[bytes] = set()
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "answers.jsonl"
-        write_lines(data, samples(SAMPLES))
-        for number, count in product(range(TRIES), COUNTS):
-            runs = Path(folder) / f"{number}-{count}"
-            taken[count].append(_scored(data, count, runs))
+        data, runs = Path(folder) / "answers.jsonl", Path(folder) / "runs"
+        write_lines(data, records)
+
+        def scored(count: int, *options: str) -> Taken:
+            taken = _scored(data, runs, "--workers", str(count), *options)
             results.add(next(runs.glob("*/blame.jsonl")).read_bytes())
             shutil.rmtree(runs)
+            return taken
+
+        what = f"{SAMPLES:,} answers with 5 contexts, faithfulness and blame"
+        compare(f"{what}, processes", scored)
+        if find_spec("ray") is None:
+            print("Ray is not installed: pip install 'rag-evaluation-framework[ray]'")
+        else:
+            address = _started()
+            compare(f"{what}, Ray", lambda count: scored(count, "--engine", "ray", "--address", address))
+            texts = [text for record in records for text in record["contexts"]]
+            texts = [f"{number} {texts[number % len(texts)]}" for number in range(TEXTS)]
+            compare(f"{TEXTS:,} texts hashed, Ray", lambda count: _embedded(texts, count, address))
+    print(f"the same bytes: {len(results) == 1}")
+
+
+def compare(what: str, run: Callable[[int], Taken]) -> None:
+    """Print the quickest of several tries for each number of workers."""
+    print(f"{what}; load {os.getloadavg()[0]:.1f}", flush=True)
+    taken: dict[int, list[Taken]] = {count: [] for count in COUNTS}
+    for _, count in product(range(TRIES), COUNTS):
+        taken[count].append(run(count))
     for count, tries in taken.items():
         (clock, cpu), (clock_of_one, cpu_of_one) = min(tries), min(taken[1])
-        best = cpu_of_one / (cpu / min(count, cores))
+        best = cpu_of_one / (cpu / min(count, os.cpu_count() or 1))
         figures = f"{clock:6.1f} s ({clock_of_one / clock:.2f}x)   {cpu:6.1f} s CPU, at best {best:.2f}x"
         print(f"  {count} workers   {figures}   all tries {', '.join(f'{each:.1f}' for each, _ in tries)}")
-    print(f"  the same bytes: {len(results) == 1}")
 
 
-def _scored(data: Path, workers: int, runs: Path) -> tuple[float, float]:
-    """Return the seconds by the clock and the CPU seconds, those of workers included, of one command."""
+def _scored(data: Path, runs: Path, *options: str) -> Taken:
+    """Return what one command takes, its worker processes included."""
     program = "from rag_evaluation_framework.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness"]
+    command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness", *options]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
-        [*command, "--workers", str(workers), "--runs-dir", str(runs), "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "--runs-dir", str(runs), "--json"], capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return time.perf_counter() - began, cpu
+
+
+def _started() -> str:
+    """Start a Ray cluster that lasts as long as this process, and return its address."""
+    import ray
+
+    ray.init(include_dashboard=False, log_to_driver=False, logging_level="critical")
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _embedded(texts: list[str], count: int, address: str) -> Taken:
+    embedder = RememberingEmbedder(HashingEmbedder())
+    embedder.workers = Crew(count, "ray", address)
+    began, cpu = time.perf_counter(), time.process_time()
+    embedder.embed(texts)
+    return time.perf_counter() - began, time.process_time() - cpu
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Work beside the caller: in processes by one ordered map over items, and in threads beside an event loop.
+"""Work beside the caller: in processes by one ordered map over items, and in a thread beside an event loop.
 
 ::
 
@@ -38,7 +38,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
@@ -55,6 +55,8 @@ _LOOK_SECONDS = 0.05
 """What is left is guessed from what was done in this time."""
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
+_BEGUN = 2
+"""How many batches a worker has at a time: the one that it works on, and the next."""
 _FAREWELL_SECONDS = 0.5
 # A sweep goes back and forth between a chunker and an embedder.
 _WORKS_KEPT = 2
@@ -130,6 +132,10 @@ def crew_of(workers: Workforce) -> Crew:
     return workers if isinstance(workers, Crew) else Crew(counted_workers(workers))
 
 
+_Reply: TypeAlias = Callable[[], tuple[list[Any], float] | None]
+"""Returns the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+
+
 class Worker(Protocol):
     """Works on batches beside this process, one at a time; a thread of this process waits for it."""
 
@@ -143,8 +149,8 @@ class Worker(Protocol):
     def is_ready_for(self, packed: bytes) -> bool:
         """Take what is to be done; false if it cannot."""
 
-    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
-        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+    def begin(self, batch: Sequence[Any]) -> _Reply:
+        """Hand it a batch, and return who waits for its reply; replies come in the order of the batches."""
 
     @property
     def is_there(self) -> bool:
@@ -258,22 +264,34 @@ class Workers(Generic[Item, Result]):
         with suppress(AttributeError, ValueError):  # so that the process inherits it: Ctrl-C is not its own
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process.stand_by()
-        is_ready: bool | None = None
-        while (job := self._jobs.get()) is not None:
-            made, batch = job
-            if not made.set_running_or_notify_cancel():
-                continue
-            try:
-                is_ready = process.is_ready_for(packed) if is_ready is None else is_ready
-                done = process.do(batch) if is_ready else None
-            except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
-                made.set_exception(error)
-                continue
-            if done is None:
-                self._do_here(made, batch)
-            else:
-                self._take_note(done[1], len(batch))
-                made.set_result(done[0])
+        begun: deque[tuple[Future[list[Result]], Sequence[Item], _Reply]] = deque()
+        is_ready, is_over = None, False
+        while begun or not is_over:
+            job = None
+            with suppress(Empty):  # the next batch travels while the process works on one
+                is_full = is_over or len(begun) == _BEGUN
+                job = None if is_full else self._jobs.get(block=not begun)
+                is_over = is_over or (job is None and not is_full)
+            if job is None and begun:
+                self._take(*begun.popleft())
+            elif job is not None and job[0].set_running_or_notify_cancel():
+                try:
+                    is_ready = process.is_ready_for(packed) if is_ready is None else is_ready
+                    begun.append((*job, process.begin(job[1]) if is_ready else lambda: None))
+                except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+                    job[0].set_exception(error)
+
+    def _take(self, made: Future[list[Result]], batch: Sequence[Item], reply: _Reply) -> None:
+        try:
+            done = reply()
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+            made.set_exception(error)
+            return
+        if done is None:
+            self._do_here(made, batch)
+        else:
+            self._take_note(done[1], len(batch))
+            made.set_result(done[0])
 
     def _do_here(self, made: Future[list[Result]], batch: Sequence[Item]) -> None:
         began = time.perf_counter()
@@ -333,14 +351,19 @@ class _Process:
         except (EOFError, OSError) as error:
             raise self._ended() from error
 
-    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
-        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+    def begin(self, batch: Sequence[Any]) -> _Reply:
+        """Send a batch, and return who waits for its reply."""
         try:
             self._connection.send(batch)
-            reply = self._connection.recv()
+        except OSError as lost:
+            raise self._ended() from lost
+        return self._reply
+
+    def _reply(self) -> tuple[list[Any], float] | None:
+        try:
+            return results_in(self._connection.recv())
         except (EOFError, OSError) as lost:
             raise self._ended() from lost
-        return results_in(reply)
 
     @property
     def is_there(self) -> bool:
@@ -437,18 +460,27 @@ def _serve_batches(descriptor: int) -> None:
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(10_000, 20, 20)  # as the command's
     connection: Any = Connection(descriptor)
     bench = Bench(clock=time.process_time)  # what else the machine does makes no batch smaller
-    with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more
-        while True:
-            connection.send(bench.reply_to(connection.recv_bytes()))
+    received: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def receive() -> None:
+        with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more
+            while True:
+                received.put(connection.recv_bytes())
+        received.put(None)
+
+    threading.Thread(target=receive, daemon=True).start()
+    with suppress(OSError):
+        while (packed := received.get()) is not None:
+            connection.send(bench.reply_to(packed))
 
 
 class Bench:
     """Where work is done: at the other end of a connection, or on a machine of a cluster."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        gc.set_threshold(10_000, 20, 20)  # as the command's
         self._work: Any = None
         self._clock = clock
         self._known: dict[bytes, Any] = {}
@@ -509,7 +541,7 @@ def _sendable(error: Exception) -> Exception:
     return RuntimeError(f"{type(error).__name__}: {error}")
 
 
-# Threads beside an event loop.
+# A thread beside an event loop.
 
 T = TypeVar("T")
 
@@ -533,65 +565,3 @@ async def in_own_thread(call: Callable[[], T], *, name: str) -> T:
     threading.Thread(target=run, name=name, daemon=True).start()
     await ended.wait()
     return made.result()
-
-
-# Threads that score while the event loop goes on reading replies.
-#
-# A loop that scored by itself would read every open reply late, and the delay would count as the
-# target's.
-
-# A scorer computes with the interpreter lock held, and the loop needs the lock again after every system call.
-# With Python's own 5 ms, answers of 45 ms were measured as 61 to 69 ms; with 0.5 ms, as 49 to 52 ms.
-_SWITCH_SECONDS = 0.0005
-# What takes less is made at once: to hand it to a thread would take about as long.
-_QUICK_SECONDS = 0.001
-
-
-class ScoringThreads:
-    """Makes calls in threads, in the order in which they come in.
-
-    One thread alone is for calls that only compute: as long as the last of them was quick, they are made
-    without it. The threads are daemons: a scorer that hangs does not keep the program from ending, as in a
-    pool it would.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._switch_seconds = sys.getswitchinterval()
-        self._is_quick = False
-
-    def __enter__(self) -> Self:
-        sys.setswitchinterval(min(self._switch_seconds, _SWITCH_SECONDS))
-        for _ in range(self._count):
-            threading.Thread(target=self._work, name="scoring", daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setswitchinterval(self._switch_seconds)
-        for _thread in range(self._count):
-            self._calls.put(None)
-
-    async def run(self, call: Callable[[], T]) -> T:
-        """Return what a call returns; one that is cancelled before its turn is never made."""
-        if self._is_quick:
-            return self._timed(call)
-        made: Future[T] = Future()
-        self._calls.put((made, call))
-        return await asyncio.wrap_future(made)
-
-    def _work(self) -> None:
-        while (waiting := self._calls.get()) is not None:
-            made, call = waiting
-            if made.set_running_or_notify_cancel():
-                try:
-                    made.set_result(self._timed(call))
-                except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
-                    made.set_exception(error)
-
-    def _timed(self, call: Callable[[], T]) -> T:
-        began = time.perf_counter()
-        try:
-            return call()
-        finally:
-            self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS

@@ -140,11 +140,14 @@ class RayWorker:
         self._packed = self._ray.put(packed)
         return self._asked(None) is not None
 
-    def do(self, batch: Sequence[Any]) -> tuple[list[Any], float] | None:
-        """Return the results of a batch and how long they took; ``None`` where it cannot be unpacked."""
+    def begin(self, batch: Sequence[Any]) -> Callable[[], tuple[list[Any], float] | None]:
+        """Send a batch, and return who waits for its reply; one that is lost is sent again."""
         from multiprocessing.reduction import ForkingPickler
 
-        return results_in(self._asked(bytes(ForkingPickler.dumps(list(batch)))))
+        packed = bytes(ForkingPickler.dumps(list(batch)))
+        actor = self._actor
+        sent = None if actor is None else (actor, actor.reply_to.remote(packed))
+        return lambda: results_in(self._asked(packed, sent))
 
     @property
     def is_there(self) -> bool:
@@ -156,21 +159,27 @@ class RayWorker:
             self._is_over = True
             self._drop()
 
-    def _asked(self, batch: bytes | None) -> Any:
-        """Return the reply to a batch, or to what is to be done, which a new actor is told first."""
+    def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
+        """Return the reply to a batch, or to what is to be done, which a new actor is told first.
+
+        ``sent`` is whom the batch was sent to already, and the reply to come.
+        """
         errors, lost = self._ray.exceptions, None
         for _ in range(_TRIES):
             try:
-                if self._start() and batch is not None:
-                    self._ray.get(self._actor.reply_to.remote(self._packed))
-                sent = self._packed if batch is None else batch
-                return self._ray.get(self._actor.reply_to.remote(sent))
+                if sent is None:
+                    if self._start() and batch is not None:
+                        self._ray.get(self._actor.reply_to.remote(self._packed))
+                    actor = self._actor
+                    sent = actor, actor.reply_to.remote(self._packed if batch is None else batch)
+                return self._ray.get(sent[1])
             except errors.RayTaskError as error:
                 raise WorkerError(f"a worker of the Ray cluster cannot work: {_last_line(error)}") from error
             except errors.RayError as error:
-                lost = error
                 with self._lock:
-                    self._drop()
+                    if sent is None or sent[0] is self._actor:  # nobody has replaced it meanwhile
+                        self._drop()
+                lost, sent = error, None
         raise WorkerError(
             f"a worker of the Ray cluster ended {_TRIES} times before its work was done "
             "(is there enough memory?); --engine processes works on this machine"

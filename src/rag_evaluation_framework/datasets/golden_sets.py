@@ -222,38 +222,22 @@ _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.
 
 _SETTINGS: Mapping[str, Any] = {"layouts": ("array", "lines"), "needs_ids": True, "prepare": without_comments}
 
-FACTUAL = RecordDialect(
-    name="golden-factual",
-    kind="golden-factual",
-    holds=_QUESTION | _REFUSAL | {"reference", "expectation.entities"},
-    decode=partial(_decode_question, expected=Entities),
-    encode=partial(_encode_question, expected=Entities),
-    **_SETTINGS,
-)
-RELATIONSHIP = RecordDialect(
-    name="golden-relationship",
-    kind="golden-relationship",
-    holds=_QUESTION | {"reference", "expectation.relation"},
-    decode=partial(_decode_question, expected=Relation),
-    encode=partial(_encode_question, expected=Relation),
-    **_SETTINGS,
-)
-TRACKING = RecordDialect(
-    name="golden-tracking",
-    kind="golden-tracking",
-    holds=_QUESTION | {"reference", "expectation.milestones"},
-    decode=partial(_decode_question, expected=Milestones),
-    encode=partial(_encode_question, expected=Milestones),
-    **_SETTINGS,
-)
-BOUNDARY = RecordDialect(
-    name="golden-boundary",
-    kind="golden-boundary",
-    holds=_QUESTION | _REFUSAL,
-    decode=partial(_decode_question, expected=Refusal),
-    encode=partial(_encode_question, expected=Refusal),
-    **_SETTINGS,
-)
+
+def _of_questions(name: str, expected: type[Expectation], *holds: str) -> RecordDialect:
+    return RecordDialect(
+        name=name,
+        kind=name,
+        holds=_QUESTION.union(holds),
+        decode=partial(_decode_question, expected=expected),
+        encode=partial(_encode_question, expected=expected),
+        **_SETTINGS,
+    )
+
+
+FACTUAL = _of_questions("golden-factual", Entities, *_REFUSAL, "reference", "expectation.entities")
+RELATIONSHIP = _of_questions("golden-relationship", Relation, "reference", "expectation.relation")
+TRACKING = _of_questions("golden-tracking", Milestones, "reference", "expectation.milestones")
+BOUNDARY = _of_questions("golden-boundary", Refusal, *_REFUSAL)
 MULTITURN = RecordDialect(
     name="golden-multiturn",
     kind="golden-multiturn",

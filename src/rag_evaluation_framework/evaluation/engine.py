@@ -32,6 +32,7 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     Blaming,
     Scored,
     Scoring,
+    ScoringThreads,
     check_scorers,
     rescored_result,
     scored_result,
@@ -58,7 +59,7 @@ from rag_evaluation_framework.results.run_folder import (
     write_list,
 )
 from rag_evaluation_framework.startup import dataclass, replace
-from rag_evaluation_framework.workers import ScoringThreads, Workers
+from rag_evaluation_framework.workers import Workers
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import TargetSpending
