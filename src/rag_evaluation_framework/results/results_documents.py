@@ -111,6 +111,7 @@ def _array(part: Streamed) -> Iterator[bytes]:
 # What is empty is left out, but for the scores: those of a query without any are an empty object.
 
 _METRICS = "individual_metrics"
+_EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 def query_result(row: Row) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def query_result(row: Row) -> dict[str, Any]:
         "pass": row.passes,
         "blame": None if blame is None else blame.to_dict(),
     }
-    return {name: value for name, value in written.items() if name == _METRICS or value not in (None, [], {})}
+    return {name: each for name, each in written.items() if each or name == _METRICS or each not in _EMPTY}
 
 
 def _asked(sample: Sample) -> dict[str, Any]:
@@ -206,7 +207,7 @@ def _span(cited: SpanCitation) -> dict[str, Any]:
 
 def _known(written: dict[str, Any]) -> dict[str, Any]:
     """Return what is there: neither ``None`` nor empty."""
-    return {name: value for name, value in written.items() if value not in (None, [], {})}
+    return {name: value for name, value in written.items() if value or value not in _EMPTY}
 
 
 def _error(response: Response) -> dict[str, str]:
