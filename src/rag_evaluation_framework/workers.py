@@ -437,7 +437,7 @@ def _serve_batches(descriptor: int) -> None:
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(10_000, 20, 20)  # as the command's
+    gc.set_threshold(50_000, 20, 20)  # as the command's
     connection: Any = Connection(descriptor)
     bench = Bench(clock=time.process_time)  # what else the machine does makes no batch smaller
     with suppress(EOFError, OSError):  # whoever started this has ended, or wants nothing any more

@@ -233,7 +233,7 @@ def _scores(result: SampleResult) -> dict[str, Any]:
 def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
     """Return the tolerance Jaccard that is behind every metric of cited spans, under its name in results."""
     for name, score in product(SPAN_METRICS, scores):
-        if without_parameters(score.metric) == name and "mean_tolerance_jaccard" in score.details:
+        if "mean_tolerance_jaccard" in score.details and without_parameters(score.metric) == name:
             return {SAMPLE_SPAN_ACCURACY: score.details["mean_tolerance_jaccard"]}
     return {}
 
