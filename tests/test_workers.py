@@ -291,7 +291,9 @@ def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Pat
     ended = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     process = subprocess.Popen(command, cwd=tmp_path, **ended)  # type: ignore[call-overload]
     deadline = time.monotonic() + 60
-    while not _has_line(tmp_path / "runs", b'"r999"') and time.monotonic() < deadline:
+    journals = (tmp_path / "runs").glob
+    while not any(b'"r999"' in each.read_bytes() for each in journals("*/journal.jsonl")):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     assert _workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
@@ -303,11 +305,6 @@ def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Pat
     result = load(folder)
     assert 1_000 <= (done := result.counts.finished) < 12_000
     assert [row.index for row in result.rows] == list(range(done))
-
-
-def _has_line(runs: Path, words: bytes) -> bool:
-    """Tell whether a line with these words is in the journal of a run yet."""
-    return any(words in journal.read_bytes() for journal in runs.glob("*/journal.jsonl"))
 
 
 def _workers_of(group: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ from rag_evaluation_framework.results.journal import (
     JournalEntry,
     entry_from,
     intact_entry,
-    line_of,
     read_entries,
     read_index,
+    written_entry,
 )
 
 TIMING = Timing(started_at="2026-11-15T10:00:00.000+00:00", attempts=2, elapsed_ms=12.5, latency_ms=3.25)
@@ -99,7 +100,7 @@ def result(number: int, text: str = "answer") -> SampleResult:
 
 
 def line(number: int, text: str = "answer") -> bytes:
-    return line_of(JournalEntry(number, result(number, text), TIMING))
+    return written_entry(JournalEntry(number, result(number, text), TIMING))[0]
 
 
 @pytest.fixture
@@ -110,9 +111,8 @@ def path(tmp_path: Path) -> Path:
 @given(results, st.integers(0, 10**9))
 def test_an_entry_is_read_back_equal(written: SampleResult, index: int) -> None:
     entry = JournalEntry(index, written, TIMING)
-    content = intact_entry(line_of(entry))
-    assert content is not None
-    assert entry_from(content) == entry
+    line, read = written_entry(entry)
+    assert entry_from(intact_entry(line) or b"") == entry == read
 
 
 @given(st.data())
@@ -129,16 +129,17 @@ def test_times_are_not_among_what_must_be_the_same_in_every_run() -> None:
             "q1",
             Response(text="yes", latency_ms=latency),
             (
-                Score.scored("exact_match", 1.0, method="exact"),
                 Score.scored("latency", latency, method=TIMING_METHOD),
+                Score.scored("exact_match", 1.0, method="exact", details={"pair": (1, 2)}),
             ),
         )
         for latency in (2000.0, 1.0)
     )
     assert result_fields(slow) == result_fields(fast)
-    content = intact_entry(line_of(JournalEntry(0, slow, TIMING)))
-    assert content is not None
-    assert [score.metric for score in entry_from(content).result.scores] == ["exact_match", "latency"]
+    line, read = written_entry(JournalEntry(0, slow, TIMING, blame=b"handed on"))
+    kept = entry_from(intact_entry(line) or b"")
+    assert [score.metric for score in kept.result.scores] == ["exact_match", "latency"]
+    assert read == replace(kept, blame=b"handed on")
 
 
 def test_a_torn_tail_is_tolerated_at_every_byte_and_cut_when_writing_goes_on(path: Path) -> None:
@@ -186,7 +187,7 @@ def test_damage_in_the_middle_names_the_line_and_leaves_the_rest_readable(path: 
 
 
 def test_the_first_of_two_equal_lines_counts_and_nothing_is_said(path: Path) -> None:
-    later = line_of(JournalEntry(0, result(0), Timing(started_at="later", attempts=1, elapsed_ms=9.0)))
+    later = written_entry(JournalEntry(0, result(0), replace(TIMING, started_at="later")))[0]
     path.write_bytes(line(0) + line(1) + later)
     index = read_index(path, total=2)
     assert (index.done, index.problems) == (2, [])
@@ -201,10 +202,9 @@ def test_two_different_results_for_one_sample_are_an_inconsistency_and_the_first
 
 
 def failed(index: int, kind: str) -> bytes:
-    failure = SampleResult(
-        f"s{index}", Response(failure=Failure(kind=kind, message="no")), result(index).scores
-    )
-    return line_of(JournalEntry(index, failure, TIMING))
+    response = Response(failure=Failure(kind=kind, message="no"))
+    failure = SampleResult(f"s{index}", response, result(index).scores)
+    return written_entry(JournalEntry(index, failure, TIMING))[0]
 
 
 def test_any_later_line_takes_the_place_of_a_failure_that_says_nothing_about_the_sample(path: Path) -> None:
@@ -238,10 +238,11 @@ def judged(index: int, text: str | None = None) -> SampleResult:
 def test_scores_made_again_for_the_same_answer_take_the_place_of_those_that_an_endpoint_failed(
     path: Path,
 ) -> None:
-    first = [line_of(JournalEntry(n, unjudged(n), TIMING)) for n in range(3)]
+    first = [written_entry(JournalEntry(n, unjudged(n), TIMING))[0] for n in range(3)]
     path.write_bytes(b"".join(first))
     assert read_index(path, total=3).rescorable == {0, 1, 2}
-    path.write_bytes(b"".join([*first, *(line_of(JournalEntry(n, judged(n), TIMING)) for n in (0, 2))]))
+    again = [written_entry(JournalEntry(n, judged(n), TIMING))[0] for n in (0, 2)]
+    path.write_bytes(b"".join(first + again))
     index = read_index(path, total=3)
     assert (index.done, index.problems, index.rescorable) == (3, [], {1})
     values = {entry.index: entry.result.scores[-1].value for entry in read_entries(path, index.offsets)}
@@ -256,7 +257,7 @@ def test_scores_made_again_for_the_same_answer_take_the_place_of_those_that_an_e
 def test_nothing_else_may_be_said_of_a_sample_twice(
     path: Path, before: SampleResult, after: SampleResult
 ) -> None:
-    path.write_bytes(b"".join(line_of(JournalEntry(0, each, TIMING)) for each in (before, after)))
+    path.write_bytes(b"".join(written_entry(JournalEntry(0, each, TIMING))[0] for each in (before, after)))
     index = read_index(path, total=1)
     assert [issue.code for issue in index.problems] == ["inconsistent-journal"]
     assert [entry.result for entry in read_entries(path, index.offsets)] == [before]
@@ -265,7 +266,7 @@ def test_nothing_else_may_be_said_of_a_sample_twice(
 def test_details_of_any_shape_in_a_failed_score_are_no_damage(path: Path) -> None:
     odd = Score.failed("odd", "broke", method="t", details={"endpoint_error": None, "more": [1]})
     failed = SampleResult("s", Response(text="a"), (odd,))
-    path.write_bytes(line_of(JournalEntry(0, failed, TIMING)))
+    path.write_bytes(written_entry(JournalEntry(0, failed, TIMING))[0])
     index = read_index(path, total=1)
     assert (index.done, index.problems, index.rescorable) == (1, [], set())
 
@@ -325,7 +326,7 @@ def test_lines_count_what_was_spent_how_long_it_took_and_the_first_ones_metrics(
         for n, metric in enumerate(("first", "second"))
     ]
     lines = [
-        line_of(JournalEntry(n, each, TIMING), run_seconds=seconds)
+        written_entry(JournalEntry(n, each, replace(TIMING, run_seconds=seconds)))[0]
         for (n, each), seconds in zip(enumerate(entries), (7.5, 2.5), strict=True)
     ]
     path.write_bytes(b"".join(lines))
@@ -338,7 +339,7 @@ def test_lines_count_what_was_spent_how_long_it_took_and_the_first_ones_metrics(
 @pytest.mark.parametrize("size", [2**16 - 300, 2**16, 2**16 + 1, 200_000])
 def test_an_answer_of_any_length_is_one_line(path: Path, size: int) -> None:
     written = [result(0), SampleResult("q1", Response(text="x" * size)), result(2)]
-    lines = [line_of(JournalEntry(n, each, TIMING)) for n, each in enumerate(written)]
+    lines = [written_entry(JournalEntry(n, each, TIMING))[0] for n, each in enumerate(written)]
     path.write_bytes(b"".join(lines) + lines[1][:-9])
     index = read_index(path, total=3)
     assert (index.problems, index.torn_bytes) == ([], len(lines[1]) - 9)

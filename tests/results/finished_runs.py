@@ -22,7 +22,7 @@ from rag_evaluation_framework.records.citations import TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.results.evaluations import Row, summed_up
-from rag_evaluation_framework.results.journal import Journal, JournalEntry, line_of
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, written_entry
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, write_list
 
 SAMPLES = (
@@ -148,7 +148,7 @@ def on_disk(
     places = {sample.id: place for place, sample in enumerate(samples)}
     journal = Journal(folder.journal_path, end=0)
     for entry in _entries(results, places, order or range(len(results)), delay):
-        journal.append(line_of(entry))
+        journal.append(written_entry(entry)[0])
     journal.close()
     return folder
 

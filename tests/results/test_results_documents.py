@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.evaluations import rows_of_folder
-from rag_evaluation_framework.results.journal import entry_from, intact_entry, line_of
+from rag_evaluation_framework.results.journal import entry_from, intact_entry, written_entry
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
@@ -186,7 +186,7 @@ def test_requests_that_were_not_counted_are_not_told(tmp_path: Path) -> None:
     lines = folder.journal_path.read_bytes().splitlines()
     entries = [entry_from(content) for line in lines if (content := intact_entry(line + b"\n"))]
     entries[0] = replace(entries[0], timing=replace(entries[0].timing, requests=None))
-    folder.journal_path.write_bytes(b"".join(map(line_of, entries)))
+    folder.journal_path.write_bytes(b"".join(written_entry(each)[0] for each in entries))
     assert "total_requests" not in load_run(folder).performance.figures["api_usage"]
 
 

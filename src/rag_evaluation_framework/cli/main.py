@@ -48,7 +48,7 @@ def run_program(
 
     ``complete_var`` is the variable by which a shell asks what may come next.
     """
-    gc.set_threshold(10_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
+    gc.set_threshold(50_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")  # numpy's threads wait asleep: 0.1 s a command
     try:
         code = _exit_code(program, arguments, name=name, complete_var=complete_var)

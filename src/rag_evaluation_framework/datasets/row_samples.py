@@ -215,7 +215,7 @@ class _RowReader:
         items = value if isinstance(value, list) else [value]
         if len(items) == 1 and isinstance(items[0], list):
             items = items[0]
-        if all(type(item) is str and not has_lone_surrogate(item) for item in items):  # as most are
+        if all(type(item) is str and (item.isascii() or not has_lone_surrogate(item)) for item in items):
             return list(items), not items, [{}] * len(items)
         texts: list[str] = []
         issues: list[Issue] = []

@@ -41,16 +41,9 @@ from rag_evaluation_framework.evaluation.scored_answers import (
 )
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Response, may_be_mended
-from rag_evaluation_framework.records.runs import (
-    Options,
-    Progress,
-    RunHead,
-    RunOutcome,
-    SampleResult,
-    Timing,
-)
+from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, written_entry
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
@@ -321,13 +314,16 @@ class RunLoop:
         lines: list[bytes] = []
         while self._finished:
             finished = self._finished.popleft()
+            entry = finished.entry
+            timing = replace(entry.timing, run_seconds=seconds)
+            entry = JournalEntry(entry.index, entry.result, timing, entry.blame)
             try:
-                lines.append(line_of(finished.entry, run_seconds=seconds))
+                line, entry = written_entry(entry)
             except InputError:
-                result = writable_result(finished.sample, finished.entry.result, self._scorers)
-                finished = replace(finished, entry=replace(finished.entry, result=result, blame=None))
-                lines.append(line_of(finished.entry, run_seconds=seconds))
-            self._written.append(finished)
+                result = writable_result(finished.sample, entry.result, self._scorers)
+                line, entry = written_entry(replace(entry, result=result, blame=None))
+            lines.append(line)
+            self._written.append(_Finished(finished.sample, entry, finished.is_new))
         try:
             self._journal.append(b"".join(lines))
         except StorageError as error:
@@ -437,9 +433,9 @@ def run_samples(
     Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second; ``on_finished`` is called there too, with the entries that became durable; those of recorded
-    answers have what ``blaming`` tells of them. The target is closed at the end; it must open what it needs
-    when it is first asked.
+    second; ``on_finished`` is called there too, with the entries that became durable, as they are read back;
+    those of recorded answers have what ``blaming`` tells of them. The target is closed at the end; it must
+    open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():

@@ -21,26 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.row_fields import nothing_to_score
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
-from rag_evaluation_framework.errors import (
-    InputError,
-    RagEvalError,
-    UsageError,
-    counted,
-    shown,
-)
+from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.frameworks import only_finds
 from rag_evaluation_framework.evaluation.judge_budget import within_budget
-from rag_evaluation_framework.evaluation.manifest import (
-    DatasetEntry,
-    Manifest,
-    read_manifest,
-)
-from rag_evaluation_framework.evaluation.preflight import (
-    Plan,
-    plan_evaluation,
-    refuse_secrets,
-    source_of,
-)
+from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
+from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (

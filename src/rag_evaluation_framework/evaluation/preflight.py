@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.datasets.rows import PlainRows
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    Problems,
-    RagEvalError,
-    UsageError,
-)
+from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
 from rag_evaluation_framework.evaluation.scoring import (

@@ -40,19 +40,9 @@ from rag_evaluation_framework.results.breakdowns import (
     blame_summary,
     read_blame,
 )
-from rag_evaluation_framework.results.evaluations import (
-    Evaluation,
-    Kind,
-    Row,
-    rows_of_folder,
-    summed_up,
-)
+from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
-    Samples,
-    listed_samples,
-)
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.workers import Workforce, in_order

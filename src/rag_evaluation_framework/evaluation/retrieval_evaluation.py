@@ -15,19 +15,9 @@ from rag_evaluation_framework.evaluation.data import (
     recorded_experiment,
 )
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
-from rag_evaluation_framework.evaluation.hit_columns import (
-    GivenMetric,
-    RetrievalLevel,
-    retrieval_level,
-)
+from rag_evaluation_framework.evaluation.hit_columns import GivenMetric, RetrievalLevel, retrieval_level
 from rag_evaluation_framework.evaluation.retrieval_truth import Level, with_registered_spans
-from rag_evaluation_framework.extensions import (
-    Chunker,
-    Embedder,
-    PositionAwareChunker,
-    Reranker,
-    VectorStore,
-)
+from rag_evaluation_framework.extensions import Chunker, Embedder, PositionAwareChunker, Reranker, VectorStore
 from rag_evaluation_framework.metrics.spans import ChunkLevelMetric, TokenLevelMetric
 from rag_evaluation_framework.records.chunks import ChunkRegistry
 from rag_evaluation_framework.records.documents import Corpus

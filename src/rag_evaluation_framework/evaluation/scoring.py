@@ -14,13 +14,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import (
-    InputError,
-    ModelError,
-    ModelOutageError,
-    Problems,
-    UsageError,
-)
+from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric

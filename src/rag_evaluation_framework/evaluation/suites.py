@@ -39,13 +39,8 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.results.baselines import (
-    Baseline,
-    compared,
-    compared_metrics,
-    side_of,
-)
-from rag_evaluation_framework.results.breakdowns import FoundBlames, blame_of_all, write_blames
+from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
+from rag_evaluation_framework.results.breakdowns import blame_of_all, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
@@ -57,7 +52,12 @@ from rag_evaluation_framework.results.kept_data import (
     read_judge_usage,
 )
 from rag_evaluation_framework.results.resources import ResourceMeter
-from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
+from rag_evaluation_framework.results.run_evaluations import (
+    FinishedSamples,
+    are_figures_kept,
+    evaluation_of_run,
+    written,
+)
 from rag_evaluation_framework.results.run_folder import (
     JUDGE_BUDGET,
     NEW_RUN,
@@ -214,7 +214,8 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
     judged_by = suite.methods if dataset.judge_calls else Methods()
     # What is judged later may change where an answer fails, so that is told at the end.
-    blames = FoundBlames() if dataset.is_blamed and dataset.budget is None else None
+    is_blamed = dataset.is_blamed and dataset.budget is None
+    finished = FinishedSamples(folder, dataset.selection)
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
@@ -226,9 +227,9 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
                 options=suite.options,
                 threads=suite.methods.threads,
                 on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
-                on_finished=None if blames is None else blames.add,
+                on_finished=finished.add,
                 spending=_capped(suite),
-                blaming=None if blames is None else BLAME.get("blaming")(dataset.methods),
+                blaming=BLAME.get("blaming")(dataset.methods) if is_blamed else None,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
 
@@ -237,7 +238,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         else:
             outcome = judged_in_part(run, dataset, folder, seed=suite.choice.seed)
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, blames)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, finished)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -263,9 +264,9 @@ def evaluation_of(
     outcome: RunOutcome,
     performance: Performance,
     workers: Workforce = 1,
-    blames: FoundBlames | None = None,
+    finished: FinishedSamples | None = None,
 ) -> Evaluation:
-    """Sum up one dataset's run; ``blames`` are those that were found while it was scored."""
+    """Sum up one dataset's run; ``finished`` is what was kept while it was scored."""
     return evaluation_of_run(
         folder,
         samples=_samples_of(dataset, folder),
@@ -275,8 +276,9 @@ def evaluation_of(
         total=len(dataset.selection),
         metrics=tuple(scorer.name for scorer in dataset.scorers),
         directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-        blamed_by=_blamed(dataset, folder, workers, blames),
+        blamed_by=_blamed(dataset, folder, workers, finished),
         performance=performance,
+        finished=finished,
         unmeasured=dataset.unmeasured,
     )
 
@@ -290,7 +292,7 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
 
 
 def _blamed(
-    dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FoundBlames | None
+    dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FinishedSamples | None
 ) -> str | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     method: str | None = BLAME.get("blamed_by") if dataset.is_blamed else None

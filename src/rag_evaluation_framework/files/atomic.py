@@ -52,6 +52,7 @@ BINARY = getattr(os, "O_BINARY", 0)
 _CLOSED_FIRST = os.name == "nt"
 _OLD_SECONDS = 60.0
 _POLL_SECONDS = 0.005
+_BUFFERED = 1 << 17  # the results of a long run are written in few calls
 
 # Where hard links are missing (FAT, some network shares) ``link`` fails with one of these.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -86,7 +87,7 @@ class StagedFile:
             # A file system that refuses has no permission bits to keep.
             with suppress(OSError, AttributeError):
                 os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
-        self.stream = cast("BinaryIO", io.BufferedWriter(self._raw))
+        self.stream = cast("BinaryIO", io.BufferedWriter(self._raw, _BUFFERED))
 
     def finish(self) -> None:
         """Bring everything written so far onto the disk."""

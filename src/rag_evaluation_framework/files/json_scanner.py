@@ -33,7 +33,6 @@ MAX_DEPTH = 200
 MAX_DIGITS = sys.int_info.default_max_str_digits
 
 _PLAIN_KEY = re.compile(r"[^\s.\[\]\"'\x00-\x1f]+\Z")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def written_path(path: Sequence[str | int]) -> str:
@@ -75,7 +74,10 @@ def too_deep(path: Sequence[str | int] = (), *, line: int | None = None) -> Limi
 
 def has_lone_surrogate(text: str) -> bool:
     """Tell whether a string holds half of a surrogate pair, which no UTF-8 file can."""
-    return not text.isascii() and _LONE_SURROGATE.search(text) is not None
+    try:
+        return not text.isascii() and not text.encode()
+    except UnicodeEncodeError:
+        return True
 
 
 def _check_keys(path: ValuePath, item: Mapping[Any, Any]) -> None:

@@ -95,6 +95,12 @@ def encode(value: Any, *, indent: int | None = None, sort_keys: bool = False) ->
     :class:`InputError`, naming the path, for what JSON cannot hold: NaN, infinities, keys that are not
     strings, lone surrogates, objects of other types.
     """
+    data, _ = encode_and_tell(value, sort_keys=sort_keys)
+    return data if indent is None else msgspec.json.format(data, indent=indent)
+
+
+def encode_and_tell(value: Any, *, sort_keys: bool = False) -> tuple[bytes, bool]:
+    """Write a value as :func:`encode` does, and tell whether nothing changes when it is read back."""
     try:
         data = encode_unchecked(value, order="deterministic" if sort_keys else None)
         faithful = _decoder.decode(data) == value
@@ -106,7 +112,7 @@ def encode(value: Any, *, indent: int | None = None, sort_keys: bool = False) ->
         check_value(value)
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_too_deep(data):
         raise too_deep()
-    return data if indent is None else msgspec.json.format(data, indent=indent)
+    return data, faithful
 
 
 def finite_number(value: object) -> float | None:

@@ -227,10 +227,10 @@ class EntailmentSupport:
         """Return a verdict for each claim, in order. Where there is no evidence, no claim is supported."""
         if not any(text.strip() for text in evidence):
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in claims]
-        verdicts: list[ClaimVerdict] = []
-        for start in range(0, len(claims), _CLAIMS_AT_ONCE):
-            verdicts += self._decided(claims[start : start + _CLAIMS_AT_ONCE], evidence, question)
-        return verdicts
+        batches = (
+            claims[start : start + _CLAIMS_AT_ONCE] for start in range(0, len(claims), _CLAIMS_AT_ONCE)
+        )
+        return [each for batch in batches for each in self._decided(batch, evidence, question)]
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[str], question: str) -> list[ClaimVerdict]:
         by_words = self._words.decide(claims, evidence, question=question)

@@ -85,10 +85,8 @@ class JudgeSupport:
         """Return a verdict for each claim, in order. Where there is no evidence, no claim is supported."""
         if not any(text.strip() for text in evidence):
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in claims]
-        verdicts: list[ClaimVerdict] = []
-        for start in range(0, len(claims), CLAIMS_AT_ONCE):
-            verdicts += self._of_batch(claims[start : start + CLAIMS_AT_ONCE], evidence, question)
-        return verdicts
+        batches = (claims[start : start + CLAIMS_AT_ONCE] for start in range(0, len(claims), CLAIMS_AT_ONCE))
+        return [each for batch in batches for each in self._of_batch(batch, evidence, question)]
 
     def _of_batch(
         self, claims: Sequence[Claim], evidence: Sequence[str], question: str

@@ -483,7 +483,8 @@ def _present(record: Any) -> dict[str, Any]:
         value = getattr(record, name)
         if value is None or value == {}:
             continue
-        written[name] = dict(value) if isinstance(value, Mapping) else value
+        is_plain = isinstance(value, str | int | float) or not isinstance(value, Mapping)
+        written[name] = value if is_plain else dict(value)
     return written
 
 

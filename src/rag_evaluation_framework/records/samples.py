@@ -497,7 +497,7 @@ def _check_ids(annotation: Annotation) -> None:
 REFUSAL = "Refusal"
 """How the expected answer to a question that the system should decline is written."""
 
-_MARK = {"expectation": "refusal"}
+_MARK, _LONGER_THAN_WORDS = {"expectation": "refusal"}, 64
 _IN_OTHER_WORDS = frozenset({"refusal", "refuse", "refused", "拒绝", "拒絕", "拒答"})
 
 
@@ -543,7 +543,8 @@ def marked_metadata(sample: Sample, *, is_told: bool = False) -> dict[str, Any]:
 
 def is_refusal(truth: Any) -> bool:
     """Tell whether an expected answer is the word ``Refusal``."""
-    return _folded(truth) == "refusal"
+    # To fold every answer whole takes longer than to make its sample.
+    return isinstance(truth, str) and len(truth.strip()) < _LONGER_THAN_WORDS and _folded(truth) == "refusal"
 
 
 def declines(record: Mapping[str, Any]) -> bool:

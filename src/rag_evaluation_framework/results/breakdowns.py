@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -75,7 +75,7 @@ class FoundBlames:
         weakref.finalize(self, self._lines.close)
         self._found = 0
 
-    def add(self, entries: Iterable[JournalEntry]) -> None:
+    def add(self, entries: Sequence[JournalEntry]) -> None:
         """Keep the lines of entries, as long as none is missing and none comes out of turn."""
         for entry in entries:
             if entry.blame is not None and entry.index == self._found:

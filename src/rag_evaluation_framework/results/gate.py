@@ -294,21 +294,21 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
     """
     if result.response.failure is not None:
         return False
-    if missed_bounds(result, bounds):
+    counted = _counted(result, bounds)
+    values = [(score.value, bound) for score, bound in counted if score.value is not None]
+    if any(not bound.is_met_by(value) for value, bound in values):
         return False
-    if _lacks_a_score(result, bounds):
+    if _lacks_a_score(counted):
         return False if _is_empty(result.response) else None
-    if any(score.is_undrawn for score, _ in _counted(result, bounds)):
-        return None
-    return True if _values(result, bounds) else None
+    return True if values and not any(score.is_undrawn for score, _ in counted) else None
 
 
 def missed_bounds(result: SampleResult, bounds: Sequence[Threshold]) -> tuple[str, ...]:
     """Say which scores miss their bounds: ``over_refusal 1.00, not <= 0.2``."""
     return tuple(
-        f"{bound.metric} {_decimals(value, bound)}, not {bound.operator} {bound.bound:g}"
-        for value, bound in _values(result, bounds)
-        if not bound.is_met_by(value)
+        f"{bound.metric} {_decimals(score.value, bound)}, not {bound.operator} {bound.bound:g}"
+        for score, bound in _counted(result, bounds)
+        if score.value is not None and not bound.is_met_by(score.value)
     )
 
 
@@ -349,7 +349,7 @@ class PassCounter:
         self.errors += has_error(result)
         verdict = sample_passes(result, self.bounds)
         self.standings.append(2 if verdict is None else int(verdict))
-        if verdict is None and _lacks_a_score(result, self.bounds):
+        if verdict is None and _lacks_a_score(_counted(result, self.bounds)):
             self.unmeasured += 1
         elif verdict is None:
             self.undecided += 1
@@ -414,16 +414,9 @@ def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Sc
     return [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
 
 
-def _values(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[float, Threshold]]:
-    return [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
-
-
-def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
+def _lacks_a_score(counted: Iterable[tuple[Score, Threshold]]) -> bool:
     """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
-    return any(
-        score.status == "failed" or score.reason == "the answer is empty"
-        for score, _ in _counted(result, bounds)
-    )
+    return any(score.status == "failed" or score.reason == "the answer is empty" for score, _ in counted)
 
 
 def _is_empty(response: Response) -> bool:

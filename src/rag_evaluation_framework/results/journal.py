@@ -51,7 +51,7 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import NOT_DRAWN
-from rag_evaluation_framework.startup import dataclass, field
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'
@@ -144,18 +144,18 @@ class Glance(msgspec.Struct):
 _glances = msgspec.json.Decoder(Glance)
 
 
-def line_of(entry: JournalEntry, *, run_seconds: float | None = None) -> bytes:
-    """Write an entry, with the time at which it is written down where that is given.
+def written_entry(entry: JournalEntry) -> tuple[bytes, JournalEntry]:
+    """Return the line of an entry, and the entry as it is read back from there.
 
     Raises :class:`InputError` for what JSON cannot hold.
     """
     timing = timing_fields(entry.result, entry.timing)
-    if run_seconds is not None:
-        timing["run_seconds"] = run_seconds
-    content = strict_json.encode(
+    content, is_same = strict_json.encode_and_tell(
         {"index": entry.index, "result": result_fields(entry.result), "timing": timing}
     )
-    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content)
+    is_timed_alike = "scores" not in timing and entry.result.response.latency_ms == entry.timing.latency_ms
+    read = entry if is_same and is_timed_alike else replace(entry_from(content), blame=entry.blame)
+    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content), read
 
 
 def intact_entry(line: bytes) -> bytes | None:

@@ -111,6 +111,7 @@ def _array(part: Streamed) -> Iterator[bytes]:
 # What is empty is left out, but for the scores: those of a query without any are an empty object.
 
 _METRICS = "individual_metrics"
+_EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 def query_result(row: Row) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def query_result(row: Row) -> dict[str, Any]:
         "pass": row.passes,
         "blame": None if blame is None else blame.to_dict(),
     }
-    return {name: value for name, value in written.items() if name == _METRICS or value not in (None, [], {})}
+    return {name: each for name, each in written.items() if each or name == _METRICS or each not in _EMPTY}
 
 
 def _asked(sample: Sample) -> dict[str, Any]:
@@ -206,7 +207,7 @@ def _span(cited: SpanCitation) -> dict[str, Any]:
 
 def _known(written: dict[str, Any]) -> dict[str, Any]:
     """Return what is there: neither ``None`` nor empty."""
-    return {name: value for name, value in written.items() if value not in (None, [], {})}
+    return {name: value for name, value in written.items() if value or value not in _EMPTY}
 
 
 def _error(response: Response) -> dict[str, str]:
@@ -232,7 +233,7 @@ def _scores(result: SampleResult) -> dict[str, Any]:
 def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
     """Return the tolerance Jaccard that is behind every metric of cited spans, under its name in results."""
     for name, score in product(SPAN_METRICS, scores):
-        if without_parameters(score.metric) == name and "mean_tolerance_jaccard" in score.details:
+        if "mean_tolerance_jaccard" in score.details and without_parameters(score.metric) == name:
             return {SAMPLE_SPAN_ACCURACY: score.details["mean_tolerance_jaccard"]}
     return {}
 

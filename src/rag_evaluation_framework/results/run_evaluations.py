@@ -20,9 +20,9 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_summary, read_blames
+from rag_evaluation_framework.results.breakdowns import BlameSummary, FoundBlames, blame_summary, read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     PassCounter,
@@ -32,9 +32,9 @@ from rag_evaluation_framework.results.gate import (
     sample_passes,
     with_pass_rate,
 )
-from rag_evaluation_framework.results.journal import read_entries
+from rag_evaluation_framework.results.journal import JournalEntry, read_entries
 from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, streamed
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
@@ -53,10 +53,11 @@ def evaluation_of_run(
     directions: Mapping[str, bool] | None = None,
     blamed_by: str | None = None,
     performance: Performance | None = None,
+    finished: FinishedSamples | None = None,
     **more: Any,
 ) -> Evaluation:
     """Sum up one dataset's run: its figures, the share that passes and, if it is ``blamed_by`` a method,
-    where its answers fail. ``metrics`` are all that it is scored by.
+    where its answers fail. ``metrics`` are all that it is scored by; what is ``finished`` is not read again.
     """
     # A run whose head lists no metrics is scored by what its results have.
     bounds = sample_bounds(thresholds, metrics)
@@ -65,10 +66,10 @@ def evaluation_of_run(
     more |= {"thresholds": thresholds, "folder": folder.path}
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
-    passes = PassCounter(bounds)
+    passes, blame = PassCounter(bounds), None if blamed_by is None else rows.blame_summary(blamed_by)
     evaluation = summed_up(
         folder.head,
-        passes.counted(rows.counted()),
+        passes.counted(rows.counted(finished)),
         kind=kind,
         outcome=outcome,
         rows=rows,
@@ -76,11 +77,43 @@ def evaluation_of_run(
         order=metrics,
         directions=directions,
         performance=performance,
-        blame=None if blamed_by is None else rows.blame_summary(blamed_by),
+        blame=blame,
         **more,
     )
     whole = with_pass_rate(evaluation, passes)
     return averaged(whole, bounds) if folder.head.repeats > 1 else whole
+
+
+class FinishedSamples(FoundBlames):
+    """What a run finishes, as it becomes durable: a small run over samples in memory is not read again."""
+
+    def __init__(self, folder: RunFolder, samples: Samples) -> None:
+        super().__init__()
+        self._folder, self._samples = folder, samples
+        self._results: dict[int, tuple[SampleResult, Timing]] = {}
+
+    def add(self, entries: Sequence[JournalEntry]) -> None:
+        """Keep the blames of entries and, as long as they are few, their results."""
+        super().add(entries)
+        if _are_few(self._folder, self._samples):
+            self._results |= {entry.index: (entry.result, entry.timing) for entry in entries}
+        else:
+            self._results.clear()
+
+    def rows(self) -> list[Row]:
+        """Return all rows in the order of the dataset; none if not all are here."""
+        if not 0 < len(getattr(self._samples, "digits", ())) == len(self._results):
+            return []
+        found = [(sample, *self._results[place]) for place, sample in enumerate(streamed(self._samples))]
+        if any(sample.id != result.sample_id for sample, result, _ in found):  # read in another order
+            return []
+        return [Row(place, result, sample, timing) for place, (sample, result, timing) in enumerate(found)]
+
+
+def _are_few(folder: RunFolder, samples: Samples | None) -> bool:
+    """Tell whether the rows of a run are held: its samples are in memory, and all of it is small."""
+    path, known = folder.journal_path, len(getattr(samples, "digits", ()))
+    return 0 < known <= MOST_HELD and path.is_file() and path.stat().st_size <= MOST_HELD_BYTES
 
 
 class RunRows:
@@ -98,7 +131,6 @@ class RunRows:
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._held: list[Row] | None = None
-        self._are_decided = False
         self._blames: dict[str, Blame] | None = None
         self.places: array[int] | None = None
         """The places of the samples that do not pass, have an error or are at fault, where they are known."""
@@ -106,13 +138,14 @@ class RunRows:
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
-    def counted(self) -> Iterator[Row]:
-        """Yield the finished samples before it is decided which of them pass."""
-        path, known = self._folder.journal_path, len(getattr(self._samples, "digits", ()))
-        if not 0 < known <= MOST_HELD or not path.is_file() or path.stat().st_size > MOST_HELD_BYTES:
+    def counted(self, finished: FinishedSamples | None) -> Iterator[Row]:
+        """Yield the finished samples, once their blames are summed up."""
+        if not _are_few(self._folder, self._samples):
             yield from rows_of_folder(self._folder)
             return
-        self._held = list(rows_of_folder(self._folder, self._samples))
+        held, blames = [] if finished is None else finished.rows(), self._blames or {}
+        rows = held or rows_of_folder(self._folder, self._samples)
+        self._held = [self._decided(row, blames.get(row.id)) for row in rows]
         yield from self._held
 
     def blame_summary(self, method: str) -> BlameSummary | None:
@@ -136,10 +169,6 @@ class RunRows:
 
     def _all(self) -> Iterator[Row]:
         if self._held is not None:
-            if not self._are_decided:
-                blames = self._blames or {}
-                self._held = [self._decided(row, blames.get(row.id)) for row in self._held]
-                self._are_decided = True
             yield from self._held
             return
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
@@ -173,8 +202,9 @@ class RunRows:
             yield self._decided(row, blames.get(row.id))
 
     def _decided(self, row: Row, blame: Any) -> Row:
-        passes, misses = sample_passes(row.result, self._bounds), missed_bounds(row.result, self._bounds)
-        return replace(row, passes=passes, misses=misses, blame=blame)
+        passes = sample_passes(row.result, self._bounds)
+        misses = missed_bounds(row.result, self._bounds) if passes is False else ()
+        return Row(row.index, row.result, row.sample, row.timing, passes, misses, blame)
 
 
 # The figures of a run, as they are kept.

@@ -56,11 +56,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
-from rag_evaluation_framework.files.atomic import (
-    atomic_writer,
-    sync_folder,
-    write_bytes_atomically,
-)
+from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
@@ -115,14 +111,14 @@ def _digits(content: bytes) -> str:
 def _content(sample: Sample) -> bytes:
     # Only what is filled in, so that a field that a later version adds changes nothing.
     values = zip(_FINGERPRINTED, _fingerprinted_values(sample), strict=True)
-    content = {name: value for name, value in values if value not in _EMPTY}
+    content = {name: value for name, value in values if value or value not in _EMPTY}
     try:
         if sample.recorded is not None:
-            written = msgspec.json.encode(sample.recorded, enc_hook=_plain, order="deterministic")[:-1]
+            written = _encoder.encode(sample.recorded)[:-1]
             for empty in (b',"latency_ms":null', b',"usage":null'):
                 written = written.removesuffix(empty)
             content["recorded"] = msgspec.Raw(written + b"}")
-        return msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
+        return _encoder.encode(content)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise invalid("", "a sample that can be written as JSON", str(error)).located(
             within=sample.id
@@ -180,11 +176,11 @@ def _kept(samples: Samples, folder: Path) -> Iterator[tuple[str, str]]:
         atomic_writer(folder / SAMPLES_FILE) as file,
         compressing(file, named_compression(SAMPLES_FILE)) as stream,
     ):
-        for sample in streamed(samples):
+        for sample, known in _fingerprinted(samples):
             content = _content(sample)
             about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
-            stream.write(about[:-1] + b',"content":' + content + b"}\n")
-            yield sample.id, _digits(content)
+            stream.write(b'%s,"content":%s}\n' % (about[:-1], content))
+            yield sample.id, known or _digits(content)
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
@@ -285,6 +281,8 @@ def _plain(value: Any) -> Any:
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain, order="deterministic")
 
 RunState = Literal["running", "incomplete", "complete", "broken"]
 
