@@ -55,8 +55,7 @@ _LOOK_SECONDS = 0.05
 """What is left is guessed from what was done in this time."""
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
-_BEGUN = 2
-"""How many batches a worker has at a time: the one that it works on, and the next."""
+_BEGUN = 2  # how many batches a worker has at a time: the one that it works on, and the next
 _FAREWELL_SECONDS = 0.5
 # A sweep goes back and forth between a chunker and an embedder.
 _WORKS_KEPT = 2
