@@ -308,6 +308,8 @@ class Workers(Generic[Item, Result]):
             self._seconds += seconds
             self._done += count
             fits = int(count * self._batch_seconds / max(seconds, 1e-6))
+            if self._total is not None and self.in_flight:  # the last are small: all end at the same time
+                fits = min(fits, (self._total - self._submitted) // self.in_flight)
             # Neither one slow item nor one quick one decides alone.
             self.batch_size = max(1, min(fits, 2 * self.batch_size, _LARGEST_BATCH))
 
