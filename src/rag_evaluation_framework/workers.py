@@ -268,9 +268,9 @@ class Workers(Generic[Item, Result]):
         while begun or not is_over:
             job = None
             with suppress(Empty):  # the next batch travels while the process works on one
-                is_full = is_over or len(begun) == _BEGUN
-                job = None if is_full else self._jobs.get(block=not begun)
-                is_over = is_over or (job is None and not is_full)
+                if not is_over and len(begun) < _BEGUN:
+                    job = self._jobs.get(block=not begun)
+                    is_over = job is None
             if job is None and begun:
                 self._take(*begun.popleft())
             elif job is not None and job[0].set_running_or_notify_cancel():

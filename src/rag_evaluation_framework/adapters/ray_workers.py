@@ -7,6 +7,7 @@ a few times at most. Results come back to the process that asked: it alone write
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import sys
@@ -71,6 +72,7 @@ def _joined_to(address: str) -> Any:
                 f" ({''.join(found) or type(error).__name__})"
             ) from error
     _joined = address
+    atexit.register(ray.shutdown)  # by itself, it would first wait for what workers print
     return ray
 
 
@@ -160,10 +162,7 @@ class RayWorker:
             self._drop()
 
     def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
-        """Return the reply to a batch, or to what is to be done, which a new actor is told first.
-
-        ``sent`` is whom the batch was sent to already, and the reply to come.
-        """
+        """Return the reply to what is to be done, which a new actor is told first, or to what was sent."""
         errors, lost = self._ray.exceptions, None
         for _ in range(_TRIES):
             try:
