@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.vocabulary import (
@@ -75,7 +76,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = rf"[^\W\d_{HAN}]+"
 _HAS_FIGURE = re.compile("[0-9]")
 _ENDS = ("but", "however", "although", "though", "while", "whereas", "because")
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     rf"(?P<figure>(?:(?<![\w-])-)?\d+(?:[.:]\d+)*)(?P<percent>\s?%)?|(?P<han>[{HAN}]+)"
     rf"|(?P<end>[,;:.!?，；：。！？]+|\b(?:{'|'.join(_ENDS)})\b)"
     rf"|{_LETTERS}(?:'{_LETTERS})*"

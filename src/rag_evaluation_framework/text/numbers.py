@@ -62,7 +62,7 @@ _HAN_DIGITS = "".join(CHINESE_DIGITS)
 _HAN_NUMBER = (
     rf"[{NUMERALS}]{{1,30}}(?:[点點][{_HAN_DIGITS}]{{1,30}}(?:[百千]?[万萬亿億]|(?![{NUMERALS}分刻])))?"
 )
-_NUMBER = re.compile(
+_NUMBER = late_pattern(
     rf"""(?P<marker>\[\d[\d,，、;\s–-]{{0,60}}\])
     |(?P<date>\d{{4}}-\d{{1,2}}-\d{{1,2}}\b)
     |(?P<hour>\d{{1,2}})[:：](?P<minute>\d{{1,2}})(?::\d\d)?(?![\d:])(?:\s?(?P<half>[ap]\.?m\b))?
@@ -102,13 +102,12 @@ _SCALED = rf"{_SCALES}(?:{_NEXT}(?:and{_NEXT})?{_BELOW_HUNDRED}(?:{_NEXT}{_SCALE
 _YEAR = rf"(?:{_TEENS}|twenty){_NEXT}(?:{_FROM_TWENTY}|{_TEENS})\b"
 _WORDS = rf"{_YEAR}|{_BELOW_HUNDRED}(?:{_NEXT}{_SCALED})?|{_SCALED}"
 # With which letters they begin is looked at first: most words begin with another.
-_IN_WORDS = late_pattern(
+_IN_SMALL = (
     rf"\b(?=[{''.join(sorted({word[0] for word in _NUMBER_WORDS}))}])(?:"
     rf"(?P<words>{_WORDS})\b(?P<percent>\s(?:percent|per\scent)\b)?"
-    rf"|(?P<ordinal>{'|'.join(ORDINALS)})\b|(?P<times>{'|'.join(TIMES)})\b)",
-    re.IGNORECASE,
+    rf"|(?P<ordinal>{'|'.join(ORDINALS)})\b|(?P<times>{'|'.join(TIMES)})\b)"
 )
-_IN_SMALL_WORDS = late_pattern(_IN_WORDS.pattern)  # the same for small letters, and faster
+_IN_WORDS, _IN_SMALL_WORDS = late_pattern(_IN_SMALL, re.IGNORECASE), late_pattern(_IN_SMALL)  # faster
 _LETTERS = re.compile(r"[a-z]+")
 _TYPED_DIGIT = re.compile("[0-9]")
 _NO_LETTERS = dict.fromkeys(set(range(128)) - set(map(ord, ascii_lowercase)), " ")

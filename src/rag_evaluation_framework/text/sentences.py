@@ -135,7 +135,7 @@ UNDERLINE = r"[^\S\n]*(?:-{3,80}|={3,80}|_{3,80})[^\S\n]*\n"
 
 # Marks that can end a sentence with what closes after them; or the end of a block, looked back at from after
 # its first character.
-_CANDIDATE = re.compile(
+_CANDIDATE = late_pattern(
     r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃](?:"
     rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>{CLOSING})"
     rf"(?P<cited>{LINKED}{CITED})(?=\s|\Z|[{HAN}]|[A-Z][a-z]|<(?!br)[a-z])"

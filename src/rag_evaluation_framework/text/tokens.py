@@ -6,7 +6,6 @@ compared by the character or by pairs, never by what stands between spaces.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from operator import itemgetter
@@ -112,7 +111,7 @@ def word_form(word: str) -> str:
 # text as given.
 
 # Markers of citations, HTML entities and ordinals are matched so that nothing in them is taken for a word.
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     rf"{WRITTEN_WORD}|[{HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
 )
 # Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
@@ -249,8 +248,8 @@ _known = _KnownWords()
 
 
 def _read(piece: str) -> Words:
-    if piece.isascii() and piece.isalpha():  # as most are
-        return _read_word(piece)
+    if piece.isascii() and (piece.isalpha() or piece.isdigit()):  # as most are
+        return _read_word(piece) if piece.isalpha() else Words((), (), ())
     forms: list[str] = []
     tokens: list[Token] = []
     for match in _TOKEN.finditer(piece):
