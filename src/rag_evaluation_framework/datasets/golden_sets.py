@@ -222,22 +222,23 @@ _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.
 
 _SETTINGS: Mapping[str, Any] = {"layouts": ("array", "lines"), "needs_ids": True, "prepare": without_comments}
 
-
-def _of_questions(name: str, expected: type[Expectation], *holds: str) -> RecordDialect:
-    return RecordDialect(
+_TEXT = _QUESTION | {"reference"}
+FACTUAL, RELATIONSHIP, TRACKING, BOUNDARY = [
+    RecordDialect(
         name=name,
         kind=name,
-        holds=_QUESTION.union(holds),
+        holds=holds,
         decode=partial(_decode_question, expected=expected),
         encode=partial(_encode_question, expected=expected),
         **_SETTINGS,
     )
-
-
-FACTUAL = _of_questions("golden-factual", Entities, *_REFUSAL, "reference", "expectation.entities")
-RELATIONSHIP = _of_questions("golden-relationship", Relation, "reference", "expectation.relation")
-TRACKING = _of_questions("golden-tracking", Milestones, "reference", "expectation.milestones")
-BOUNDARY = _of_questions("golden-boundary", Refusal, *_REFUSAL)
+    for name, expected, holds in (
+        ("golden-factual", Entities, _TEXT | _REFUSAL | {"expectation.entities"}),
+        ("golden-relationship", Relation, _TEXT | {"expectation.relation"}),
+        ("golden-tracking", Milestones, _TEXT | {"expectation.milestones"}),
+        ("golden-boundary", Refusal, _QUESTION | _REFUSAL),
+    )
+]
 MULTITURN = RecordDialect(
     name="golden-multiturn",
     kind="golden-multiturn",

@@ -215,7 +215,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     judged_by = suite.methods if dataset.judge_calls else Methods()
     # What is judged later may change where an answer fails, so that is told at the end.
     is_blamed = dataset.is_blamed and dataset.budget is None
-    finished = FinishedSamples(folder, dataset.selection)
+    finished = FinishedSamples(folder, dataset.selection, is_blamed=is_blamed)
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
@@ -298,7 +298,7 @@ def _blamed(
     method: str | None = BLAME.get("blamed_by") if dataset.is_blamed else None
     if method is None or are_figures_kept(folder):
         return method
-    lines = None if found is None else found.of_all(len(dataset.selection))
+    lines = found.blames.of_all(len(dataset.selection)) if found and found.blames else None
     try:
         write_blames(folder.blame_path, lines or _blames(dataset, folder, workers))
     except StorageError:  # a run that was stopped by a full disk is reported all the same

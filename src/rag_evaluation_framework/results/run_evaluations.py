@@ -84,17 +84,18 @@ def evaluation_of_run(
     return averaged(whole, bounds) if folder.head.repeats > 1 else whole
 
 
-class FinishedSamples(FoundBlames):
+class FinishedSamples:
     """What a run finishes, as it becomes durable: a small run over samples in memory is not read again."""
 
-    def __init__(self, folder: RunFolder, samples: Samples) -> None:
-        super().__init__()
+    def __init__(self, folder: RunFolder, samples: Samples, *, is_blamed: bool) -> None:
+        self.blames = FoundBlames() if is_blamed else None
         self._folder, self._samples = folder, samples
         self._results: dict[int, tuple[SampleResult, Timing]] = {}
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
-        super().add(entries)
+        if self.blames is not None:
+            self.blames.add(entries)
         if _are_few(self._folder, self._samples):
             self._results |= {entry.index: (entry.result, entry.timing) for entry in entries}
         else:
