@@ -13,11 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from rag_evaluation_framework.adapters.calls import (
-    MAX_ATTEMPTS,
-    BackgroundLoop,
-    SharedAttempts,
-)
+from rag_evaluation_framework.adapters.calls import MAX_ATTEMPTS, BackgroundLoop, SharedAttempts
 from rag_evaluation_framework.adapters.http_agent import (
     HttpAgent,
     checked_headers,

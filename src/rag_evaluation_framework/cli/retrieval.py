@@ -41,14 +41,7 @@ from rag_evaluation_framework.cli.options import (
     show,
 )
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import (
-    InputError,
-    UnknownNameError,
-    UsageError,
-    counted,
-    invalid,
-    shown,
-)
+from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, counted, invalid, shown
 from rag_evaluation_framework.files.project_root import project_root
 
 if TYPE_CHECKING:

@@ -27,12 +27,7 @@ from typing import Any, BinaryIO, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, counted, shown
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import (
-    compressing,
-    foreign_text,
-    named_compression,
-    open_reading,
-)
+from rag_evaluation_framework.files.access import compressing, foreign_text, named_compression, open_reading
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value, written_path
 from rag_evaluation_framework.startup import dataclass, field

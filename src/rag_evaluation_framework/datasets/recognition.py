@@ -38,13 +38,7 @@ from rag_evaluation_framework.files.access import (
     plain_name,
 )
 from rag_evaluation_framework.files.json_scanner import without_comments
-from rag_evaluation_framework.records.samples import (
-    NOTHING_ANNOTATED,
-    ROWS,
-    AnnotatedTruth,
-    Dataset,
-    Preview,
-)
+from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, ROWS, AnnotatedTruth, Dataset, Preview
 from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.

@@ -35,21 +35,10 @@ from rag_evaluation_framework.datasets.row_sources import (
     placed_rows,
     plain_row,
 )
-from rag_evaluation_framework.errors import (
-    FileProblems,
-    InputError,
-    Issue,
-    UsageError,
-    shown,
-)
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.samples import (
-    ROWS,
-    Dataset,
-    Preview,
-    Sample,
-)
+from rag_evaluation_framework.records.samples import ROWS, Dataset, Preview, Sample
 from rag_evaluation_framework.startup import dataclass, field, replace
 
 _LOOKED_AT = 200

@@ -13,14 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.datasets.consistency import RULES
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    UnknownNameError,
-    counted,
-    quoted,
-    shown,
-)
+from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, counted, quoted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import ValuePath, check_value, written_path
 

@@ -29,13 +29,7 @@ from rag_evaluation_framework.components import (
 )
 from rag_evaluation_framework.datasets.catalogue import catalogue_path, checked_entries
 from rag_evaluation_framework.datasets.project_settings import AB_TESTING, project_settings, read_settings
-from rag_evaluation_framework.errors import (
-    RagEvalError,
-    TargetError,
-    UnknownNameError,
-    UsageError,
-    counted,
-)
+from rag_evaluation_framework.errors import RagEvalError, TargetError, UnknownNameError, UsageError, counted
 from rag_evaluation_framework.evaluation.jobs import Job, prepared
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets

@@ -17,14 +17,7 @@ from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.metrics.safety import REFUSALS
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import (
-    Dataset,
-    Entities,
-    Milestones,
-    Refusal,
-    Relation,
-    Sample,
-)
+from rag_evaluation_framework.records.samples import Dataset, Entities, Milestones, Refusal, Relation, Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.tokens import word_tokens

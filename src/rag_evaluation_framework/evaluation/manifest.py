@@ -54,12 +54,7 @@ from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.methods import JudgeSettings
-from rag_evaluation_framework.metrics.declaration import (
-    PASS_RATE,
-    check_known,
-    check_metric,
-    metric_name,
-)
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, check_metric, metric_name
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds

@@ -17,13 +17,7 @@ from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO, Generic, Literal, TypeVar, cast
 
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    LimitExceededError,
-    UsageError,
-    refused,
-)
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, refused
 from rag_evaluation_framework.startup import dataclass, replace
 
 # Reading and writing gzip and Zstandard, recognised by content, in bounded memory and within limits.

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.judging.answer_classes import (
-    AnswerClass,
-    classify_answer,
-    classify_by_patterns,
-)
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer, classify_by_patterns
 from rag_evaluation_framework.judging.claim_features import claim_tokens_beside
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class

@@ -12,14 +12,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import UsageError, counted, invalid, shown
 from rag_evaluation_framework.startup import dataclass, field
-from rag_evaluation_framework.text.display import (
-    Html,
-    duration,
-    element,
-    labelled,
-    people_text,
-    short_text,
-)
+from rag_evaluation_framework.text.display import Html, duration, element, labelled, people_text, short_text
 
 StepKind = Literal["retrieval", "rerank", "tool", "model", "embedding"]
 STEP_KINDS: tuple[StepKind, ...] = get_args(StepKind)

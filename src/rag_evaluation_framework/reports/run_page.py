@@ -20,14 +20,7 @@ from rag_evaluation_framework.reports.cases import (
 )
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.screen import (
-    NOTHING,
-    by,
-    figure,
-    interval_text,
-    meaning,
-    one_line,
-)
+from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     card_notes,

@@ -17,12 +17,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
-from rag_evaluation_framework.results.comparison import (
-    Comparison,
-    ScoredMetric,
-    ScoredRun,
-    compare_scored,
-)
+from rag_evaluation_framework.results.comparison import Comparison, ScoredMetric, ScoredRun, compare_scored
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.gate import asked_id, sample_bounds
 from rag_evaluation_framework.results.regressions import (
@@ -47,11 +42,7 @@ from rag_evaluation_framework.results.verdicts import (
     written_thresholds,
 )
 from rag_evaluation_framework.startup import dataclass, field, replace
-from rag_evaluation_framework.statistics.paired import (
-    flips_p_value,
-    holm,
-    smallest_detectable_difference,
-)
+from rag_evaluation_framework.statistics.paired import flips_p_value, holm, smallest_detectable_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Key = tuple[str, str]

@@ -10,11 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluation_framework.datasets.annotations import RatedUnit
-from rag_evaluation_framework.datasets.annotator_agreement import (
-    AgreementFigure,
-    aspect_figure,
-    score_figure,
-)
+from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, aspect_figure, score_figure
 from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.results.comparison import ScoredMetric

@@ -20,10 +20,7 @@ from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, read_bytes
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.breakdowns import (
-    RefusalTable,
-    blame_of_all,
-)
+from rag_evaluation_framework.results.breakdowns import RefusalTable, blame_of_all
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import kept_samples

@@ -21,13 +21,7 @@ from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import (
-    Options,
-    Progress,
-    RunHead,
-    RunOutcome,
-    package_versions,
-)
+from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
 from rag_evaluation_framework.startup import asdict, dataclass, replace

@@ -19,13 +19,7 @@ from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunke
 from rag_evaluation_framework.retrieval.markdown_chunker import Section, markdown_sections
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
 from rag_evaluation_framework.startup import dataclass, fields
-from rag_evaluation_framework.synthesis.drafts import (
-    DIFFICULTIES,
-    KINDS,
-    Difficulty,
-    Level,
-    QuestionKind,
-)
+from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, Level, QuestionKind
 from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown, Wanted
 from rag_evaluation_framework.text.tokens import content_keys
 
