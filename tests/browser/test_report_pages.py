@@ -50,8 +50,9 @@ def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
         tab.emulate_media(color_scheme=scheme)
         for width in widths:
             tab.set_viewport_size({"width": width, "height": 900})
-            fits = tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            assert fits, f"at {width} the page scrolls sideways"
+            fits = "document.documentElement.scrollWidth <= innerWidth"  # once it is drawn for the new width
+            is_narrow = any(tab.evaluate(fits) or tab.wait_for_timeout(50) for _ in range(100))
+            assert is_narrow, f"at {width} the page scrolls sideways"
             assert tab.locator("h1:visible").count() == 1
         check_access(tab)  # wide and light, then narrow and dark
     tab.set_viewport_size({"width": LAPTOP, "height": 900})
