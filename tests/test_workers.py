@@ -100,6 +100,8 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
         raised.append((str(caught.value), getattr(caught.value, "__notes__", [])))
     assert raised[0][0] == raised[1][0]
     assert raised[1][1] == ["at number 7"]
+    with pytest.raises(FileNotFoundError):  # the work's own: nobody waits for its process to end
+        list(in_order(Squares(marks=Path("nowhere")), range(20), workers=2))
     with pytest.raises(WorkerError, match="ended with status 9 before its work was done"):
         list(in_order(Squares(ends=7), range(20), workers=2))
     workers_module._end_all()
@@ -291,8 +293,7 @@ def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Pat
     ended = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     process = subprocess.Popen(command, cwd=tmp_path, **ended)  # type: ignore[call-overload]
     deadline = time.monotonic() + 60
-    journals = (tmp_path / "runs").glob
-    while not any(b'"r999"' in each.read_bytes() for each in journals("*/journal.jsonl")):
+    while not any(b'"r999"' in each.read_bytes() for each in tmp_path.glob("runs/*/journal.jsonl")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert _workers_of(process.pid)

@@ -362,9 +362,10 @@ class _Process:
 
     def _reply(self) -> tuple[list[Any], float] | None:
         try:
-            return results_in(self._connection.recv())
+            reply = self._connection.recv()
         except (EOFError, OSError) as lost:
             raise self._ended() from lost
+        return results_in(reply)
 
     @property
     def is_there(self) -> bool:
