@@ -41,14 +41,7 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Expectation, Origin
-from rag_evaluation_framework.records.scores import (
-    Blame,
-    BlameEvidence,
-    Claim,
-    ClaimVerdict,
-    Evidence,
-    Label,
-)
+from rag_evaluation_framework.records.scores import Blame, BlameEvidence, Claim, ClaimVerdict, Evidence, Label
 
 TABLES = tables_beside(__file__)
 
@@ -418,8 +411,7 @@ def test_a_conversation_is_blamed_turn_by_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "kind"),
-    [("The lift is working since May.", "not_used"), ("It rains.", "retrieval_missed")],
+    ("context", "kind"), [("The lift is working since May.", "not_used"), ("It rains.", "retrieval_missed")]
 )
 def test_a_yes_is_retrieved_where_a_text_says_what_was_asked(context: str, kind: str) -> None:
     turns = (
@@ -476,3 +468,11 @@ def test_an_answer_that_lacks_what_is_expected_failed_even_where_the_cause_is_un
     (wrong,) = result.failed()
     assert (wrong.question, wrong.blame and wrong.blame.kind) == ("What is the capital of France?", "unknown")
     assert "why       wrong, cause unknown: the system did not say what it retrieved" in str(result)
+
+
+def test_what_breaks_while_a_cause_is_sought_costs_the_cause_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluation_framework.evaluation.blame.readings_of", lambda _: 1 / 0)
+    row = {"question": "Is it?", "answer": SHIP, "contexts": [SHIP], "reference": SHIP}
+    (found,) = evaluate([row], metrics=["faithfulness"]).rows
+    assert (found.result.scores[0].value, found.blame.kind) == (1.0, "unknown")
+    assert found.blame.why == "finding the cause broke: ZeroDivisionError: division by zero"

@@ -71,10 +71,11 @@ def _joined_to(address: str) -> Any:
                 lambda: ray.init(address=address, log_to_driver=False, logging_level="critical", **local)
             )
         except (OSError, RuntimeError, ValueError) as error:
-            found = str(error).strip().splitlines()[:1]
+            found = "".join(str(error).strip().splitlines()[:1]) or type(error).__name__
+            if "InvalidAuthToken" in str(error.__cause__):
+                found = "it asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN if no file has it"
             raise UsageError(
-                f"address: expected that of a Ray cluster that answers, got {shown(address)}"
-                f" ({''.join(found) or type(error).__name__})"
+                f"address: expected that of a Ray cluster that answers, got {shown(address)} ({found})"
             ) from error
     _joined = address
     atexit.register(ray.shutdown)  # by itself, it would first wait for what workers print

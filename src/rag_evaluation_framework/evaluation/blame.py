@@ -31,7 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, counted
+from rag_evaluation_framework.errors import ModelError, counted, described
 from rag_evaluation_framework.evaluation.expected_points import (
     ExpectedPoints,
     Point,
@@ -88,26 +88,19 @@ from rag_evaluation_framework.startup import dataclass, replace
 
 
 def blame(
-    sample: Sample,
-    response: Response,
-    support: SupportMethod,
-    *,
-    documents: CitableTexts | None = None,
-    doubtful: Mapping[tuple[int, int], str | None] | None = None,
-    is_answer: bool = False,
+    sample: Sample, response: Response, support: SupportMethod, *, documents: CitableTexts | None = None
 ) -> Blame:
-    """Find out where an answer failed. ``documents`` are those that spans and citations name.
-
-    ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
-    the passage that comes closest. ``is_answer`` where it is known that the answer does not decline.
-    """
-    case = _Case(sample, response, support, documents, doubtful, is_answer)
-    return case.blame_by_turn() if is_conversation(sample) else case.blame()
+    """Find out where an answer failed. ``documents`` are those that spans and citations name."""
+    return _Case(sample, response, support, documents).blame_by_turn()
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One answer, and what is found out about it when it is first asked for."""
+    """One answer, and what is found out about it when it is first asked for.
+
+    ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
+    the passage that comes closest. ``is_answer`` where it is known that the answer does not decline.
+    """
 
     sample: Sample
     response: Response
@@ -118,7 +111,9 @@ class _Case:
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
-        """Return the blame of the first turn at fault, or else of the first whose blame is unknown."""
+        """Return the blame of the one answer; of several the first at fault's, or else the first unknown."""
+        if not is_conversation(self.sample):
+            return self.blame()
         answered = answered_turns(self.sample, self.response)
         turns = {} if answered is None else self._turns(answered)
         if not turns:
@@ -429,14 +424,11 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
                 for each in claims
                 if each["label"] != "supported"
             }
-    return blame(
-        sample,
-        result.response,
-        LexicalSupport(),
-        documents=documents,
-        doubtful=doubtful,
-        is_answer=is_answer,
-    )
+    case = _Case(sample, result.response, LexicalSupport(), documents, doubtful, is_answer)
+    try:
+        return case.blame_by_turn()
+    except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose scores are made
+        return Blame("unknown", f"finding the cause broke: {described(error)}")
 
 
 @dataclass(frozen=True, slots=True)
