@@ -192,11 +192,7 @@ def test_a_run_of_mlflow_has_the_figures_the_answers_and_the_page(rows: Evaluati
     assert run.info.status == "FINISHED"
     assert {
         name: run.data.metrics[name] for name in ("exact_match", "exact_match.low", "exact_match.scored")
-    } == {
-        "exact_match": 0.5,
-        "exact_match.low": figure.interval.low,
-        "exact_match.scored": 2,
-    }
+    } == {"exact_match": 0.5, "exact_match.low": figure.interval.low, "exact_match.scored": 2}
     assert "rouge_variant_rouge1" in run.data.metrics
     assert run.data.params["run"] == rows.head.run_id
     folder = Path(client.download_artifacts(run.info.run_id, "", str(tmp_path)))

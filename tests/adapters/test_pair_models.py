@@ -16,13 +16,7 @@ from rag_evaluation_framework.adapters.pair_models import entailment
 from rag_evaluation_framework.judging.entailment import Chances, EntailmentSupport, Pair
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
-from tiny_models import (
-    WORDS,
-    write_counting_model,
-    write_pair_classifier,
-    write_pair_tokenizer,
-    write_t5,
-)
+from tiny_models import WORDS, write_counting_model, write_pair_classifier, write_pair_tokenizer, write_t5
 
 EVIDENCE = (
     "The bridge was built in 1890 by Clara Weiss. It is long and old. Trams cross the river every hour."

@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluation_framework import (
-    DocumentId,
-    PositionAwareChunk,
-    UsageError,
-    generate_pa_chunk_id,
-)
+from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError, generate_pa_chunk_id
 from rag_evaluation_framework.adapters.pgvector_store import PgvectorStore
 from rag_evaluation_framework.components import VECTOR_STORES, component_from
 from rag_evaluation_framework.errors import TargetError

@@ -174,5 +174,18 @@ def test_a_module_that_ends_the_program_when_it_is_imported_is_wrong_usage(
         PythonCallable("quitting_agent:answer")
 
 
+def test_every_folder_has_its_own_module_of_a_name(
+    answered: Answered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("one", "two", "one"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "our_agent.py").write_text(
+            f"def answer(q):\n    return {name!r}\n", encoding="utf-8"
+        )
+        monkeypatch.chdir(tmp_path / name)
+        assert answered(PythonCallable("our_agent:answer"), "q").text == name
+
+
 def test_a_method_is_found_by_its_dotted_name(answered: Answered) -> None:
     assert answered(PythonCallable("builtins:str.upper"), "q").text == "Q"

@@ -534,11 +534,8 @@ class ExistingIndex:
     def _chunk(self, context: Mapping[str, Any], text: str, source: str | None) -> PositionAwareChunk:
         places = self._documents.places_of(text, source)
         # Of several places it is the one that the index names.
-        named = [
-            place
-            for place in places
-            if (place.start, place.end) == (context.get("start"), context.get("end"))
-        ]
+        span = context.get("start"), context.get("end")
+        named = [place for place in places if (place.start, place.end) == span]
         places = named if len(named) == 1 else places
         self._counts["texts"] += 1
         self._counts["elsewhere"] += not places
@@ -577,6 +574,7 @@ def imported_object(place: str) -> Any:
     folder = os.getcwd()  # noqa: PTH109 - sys.path has plain texts
     if folder not in sys.path and "" not in sys.path:
         sys.path.insert(0, folder)
+    _forget_namesake(module_name.partition(".")[0], folder)
     try:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
@@ -587,7 +585,16 @@ def imported_object(place: str) -> Any:
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
     if found is None or isinstance(found, str):
-        raise UsageError(
-            f"target {shown(place)}: expected a function {attributes} in {module_name}, got none"
-        )
+        told = f"expected a function {attributes} in {module_name}, got none"
+        raise UsageError(f"target {shown(place)}: {told}")
     return found
+
+
+def _forget_namesake(name: str, folder: str) -> None:
+    """Forget a module of another folder that this process was in before, where this one has its own."""
+    loaded = getattr(sys.modules.get(name), "__file__", None) or ""
+    here = [each for end in (".py", "/__init__.py") if os.path.isfile(each := f"{folder}/{name}{end}")]  # noqa: PTH113
+    if loaded and here and loaded not in here and not loaded.startswith((sys.prefix, sys.base_prefix)):
+        for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+            del sys.modules[each]
+        sys.path.insert(0, folder)
