@@ -250,9 +250,9 @@ class Workers(Generic[Item, Result]):
         if b"__main__" in packed:  # what a script or a notebook defines is known to it alone
             self._is_alone = True
             return
-        atexit.unregister(_end_all)
-        atexit.register(_end_all)
         self._processes = self._crew.called()
+        atexit.unregister(_end_all)
+        atexit.register(_end_all)  # after a cluster was joined: Ray may crash where it is left first
         self._batch_seconds = self._processes[0].batch_seconds
         self.in_flight = 2 * len(self._processes)
         for process in self._processes:

@@ -164,7 +164,7 @@ class RayWorker:
     def end(self) -> None:
         """End the actor; nobody waits for what it is working on."""
         with self._lock:
-            self._is_over = True
+            self._is_over, self._packed = True, None
             self._drop()
 
     def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:

@@ -179,7 +179,8 @@ def _shares(words: list[str]) -> dict[str, float]:
     """Return how likely each language is, the likeliest first."""
     text = " ".join(words).lower().encode("utf-8", "replace").decode()
     labels, shares = _model().predict(text, k=-1)
-    return {label.removeprefix("__label__"): share for label, share in zip(labels, shares, strict=True)}
+    found = {label.removeprefix("__label__"): share for label, share in zip(labels, shares, strict=True)}
+    return found or {"en": 0.0}  # where no part of a word is known
 
 
 @cache
