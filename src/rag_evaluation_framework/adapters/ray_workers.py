@@ -49,11 +49,6 @@ def connected(crew: Crew) -> tuple[int, str]:
     return min(crew.count or cores, cores), address
 
 
-def is_joined() -> bool:
-    """Tell whether this process has joined a cluster."""
-    return _joined is not None
-
-
 def _joined_to(address: str) -> Any:
     global _joined
     for name, value in _ENVIRONMENT.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import re
@@ -60,12 +59,6 @@ def run_program(
         where = "input or output failed" if error.filename is None else f"cannot use {error.filename}"
         _say([f"{where}: {error.strerror or error}"], name=name)
         drop_output()
-    if getattr(sys.modules.get("rag_evaluation_framework.adapters.ray_workers"), "is_joined", bool)():
-        # Threads of Ray may crash while Python is taken down, and the exit code would be theirs.
-        atexit._run_exitfuncs()
-        with suppress(OSError):
-            sys.stdout.flush()
-        os._exit(code)
     sys.exit(code)
 
 
