@@ -18,12 +18,12 @@ What they return is read by :mod:`rag_evaluation_framework.datasets.framework_re
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.components import INDEXES, component_from
@@ -444,7 +444,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], FrameworkSystem]], ...] = 
 
 # An index that exists already, as a part of a grid: searched, and judged by the characters it returns.
 
-_ELSEWHERE = "not in the corpus"
+_ELSEWHERE, _FOLDERS = "not in the corpus", set[str]()  # where targets were looked for
 _PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 # So many texts of which none is in the documents are those of another corpus.
 _ENOUGH = 5
@@ -571,10 +571,7 @@ def imported_object(place: str) -> Any:
     module_name, _, attributes = place.partition(":")
     if not module_name or not attributes:
         raise UsageError(f"target: expected module:function, got {shown(place)}")
-    folder = os.getcwd()  # noqa: PTH109 - sys.path has plain texts
-    if folder not in sys.path and "" not in sys.path:
-        sys.path.insert(0, folder)
-    _forget_namesake(module_name.partition(".")[0], folder)
+    _look_here_for(module_name.partition(".")[0])
     try:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
@@ -590,11 +587,14 @@ def imported_object(place: str) -> Any:
     return found
 
 
-def _forget_namesake(name: str, folder: str) -> None:
-    """Forget a module of another folder that this process was in before, where this one has its own."""
-    loaded = getattr(sys.modules.get(name), "__file__", None) or ""
-    here = [each for end in (".py", "/__init__.py") if os.path.isfile(each := f"{folder}/{name}{end}")]  # noqa: PTH113
-    if loaded and here and loaded not in here and not loaded.startswith((sys.prefix, sys.base_prefix)):
-        for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
-            del sys.modules[each]
-        sys.path.insert(0, folder)
+def _look_here_for(name: str) -> None:
+    """Let a module be found in the current directory, also after one of its name in another was asked for."""
+    folder, loaded = Path.cwd(), Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    home = loaded.parents[1] if loaded.stem == "__init__" else loaded.parent
+    own = any((folder / each).is_file() for each in (f"{name}.py", f"{name}/__init__.py"))
+    is_namesake = own and home != folder and str(home) in _FOLDERS
+    for each in [each for each in sys.modules if is_namesake and f"{each}.".startswith(f"{name}.")]:
+        del sys.modules[each]
+    if is_namesake or (str(folder) not in sys.path and "" not in sys.path):
+        sys.path.insert(0, str(folder))
+    _FOLDERS.add(str(folder))
