@@ -204,7 +204,8 @@ def _nearest_block(
     scores = np.empty((len(queries), k), np.float64)
     numbers[is_settled], scores[is_settled] = candidates[best], candidate_scores[best]
     for row in np.flatnonzero(~is_settled):
-        every = vectors @ queries[row]
+        with np.errstate(invalid="ignore"):  # a product of finite vectors may raise the flag all the same
+            every = vectors @ queries[row]
         floor = np.partition(every, -k)[-k] - _margin(vectors)
         close = np.flatnonzero(every >= floor)
         numbers[row], scores[row] = ranked(queries[row], vectors, close, k=k, tie_order=tie_order)
