@@ -1,4 +1,4 @@
-"""What keeps the start of a command short: records and patterns that are made when they are first used.
+"""What keeps the start and the end of a command short: records and patterns made when they are first used.
 
 Python's own ``dataclass`` compiles five to seven methods for every record when its module is imported. A
 command imports two hundred records and makes a few dozen of them, so that a quarter of its start went there.
@@ -6,12 +6,14 @@ The :func:`dataclass` of this module takes the same options and gives the same r
 compiled when the first record is made, and the other methods need no compiling. What is out of the ordinary
 (records that inherit from records, ``order``, ``InitVar``) is left to Python's own. :func:`late_pattern`
 does the same for regular expressions that take a millisecond or more to compile, and :func:`late_module` for
-libraries.
+libraries. :func:`collect_seldom` keeps Python from looking for garbage where there is hardly any.
 """
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import gc
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -23,7 +25,16 @@ from reprlib import recursive_repr
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
-__all__ = ["asdict", "dataclass", "field", "fields", "late_module", "late_pattern", "replace"]
+__all__ = [
+    "asdict",
+    "collect_seldom",
+    "dataclass",
+    "field",
+    "fields",
+    "late_module",
+    "late_pattern",
+    "replace",
+]
 
 _OPTIONS = frozenset({"frozen", "slots", "kw_only", "eq", "repr"})
 _MADE = frozenset({"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"})
@@ -186,6 +197,12 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
     dataclass = _dataclass
+
+
+def collect_seldom() -> None:
+    """Look for garbage in circles seldom, and not at the end: of texts, which come and go, none is left."""
+    gc.set_threshold(50_000, 20, 20)
+    atexit.register(gc.freeze)
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
-import gc
 import os
 import signal
 import subprocess
@@ -42,7 +41,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
-from rag_evaluation_framework.startup import dataclass
+from rag_evaluation_framework.startup import collect_seldom, dataclass
 from rag_evaluation_framework.version import __version__
 
 Item = TypeVar("Item")
@@ -482,7 +481,7 @@ class Bench:
     """Where work is done: at the other end of a connection, or on a machine of a cluster."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        gc.set_threshold(50_000, 20, 20)  # as the command's
+        collect_seldom()
         self._work: Any = None
         self._clock = clock
         self._known: dict[bytes, Any] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -27,6 +26,7 @@ from rag_evaluation_framework.errors import (
     counted,
     is_disk_full,
 )
+from rag_evaluation_framework.startup import collect_seldom
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run_program(
 
     ``complete_var`` is the variable by which a shell asks what may come next.
     """
-    gc.set_threshold(50_000, 20, 20)  # texts come and go by the thousand, hardly ever in circles
+    collect_seldom()
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")  # numpy's threads wait asleep: 0.1 s a command
     try:
         code = _exit_code(program, arguments, name=name, complete_var=complete_var)

@@ -30,6 +30,8 @@ Where = Literal["opening", "brief", "ending", "whole"]
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
 _BETWEEN = re.compile(r" \| |\n")
 _READING = threading.Lock()
+Cue = str | tuple[str, str]
+"""A word, or two neighbours."""
 CUES = "answer_cues.json.gz"
 """The data file with the cues of every expression, by its mark."""
 
@@ -39,8 +41,10 @@ class Expression:
 
     def __init__(self, line: str, phrases: _Phrases) -> None:
         self.line = line
-        self.cues: Sequence[str] = ()
-        """For each part that needs a word, those of which a text must have one, with a ``|`` between them."""
+        self.needs: Sequence[frozenset[Cue]] = ()
+        """Several cues, of each of which a text must have one."""
+        self.cues: Sequence[frozenset[Cue]] = ()
+        """Those of its parts, in their order."""
         self._phrases = phrases
 
     @property
@@ -56,10 +60,9 @@ class Expression:
     def has_words(self, text: str) -> bool:
         """Tell whether a folded text has the words of all parts, in their order: it takes long to compile."""
         words = _words_for_cues(text)
-        pairs, at = [*map(" ".join, pairwise(words)), ""], 0
+        pairs, at = [*pairwise(words), ("", "")], 0
         for cue in self.cues:
-            its = cue.split("|")
-            places = (each for each in range(at, len(words)) if words[each] in its or pairs[each] in its)
+            places = (each for each in range(at, len(words)) if words[each] in cue or pairs[each] in cue)
             if (at := next(places, -1)) < 0:
                 return False
         return True
@@ -83,8 +86,9 @@ class AnswerPattern:
 class AnswerPatterns:
     """The patterns in the order in which they are tried, and what tells that an answer is given besides.
 
-    Most expressions have two cues: words of which a text must have one, the rarest and those that deny. They
-    are kept in a data file, for it takes long to find them (``benchmarks/pattern_cues.py``).
+    Most expressions have cues, words of which a text must have one: the rarest, those that deny, and those
+    of their parts. They are kept in a data file, for it takes long to find them
+    (``benchmarks/pattern_cues.py``).
     """
 
     version: int
@@ -94,28 +98,27 @@ class AnswerPatterns:
     """The expressions that ``{name}`` stands for."""
     places: Mapping[Expression, int]
     """To which of the patterns an expression belongs."""
-    by_cue: Mapping[str | None, set[Expression]]
-    denials: Mapping[Expression, frozenset[str]]
-    of_denials: Set[Expression]
-    """Those that need one of the commonest words that deny."""
-    of_pairs: frozenset[str]
-    """The first words of the cues that are pairs."""
+    by_cue: Mapping[Cue, Set[Expression]]
+    """Those that are worth trying where a text has the rarest of their words."""
+    always: Set[Expression]
+    """Those without such words."""
+    cues: frozenset[Cue]
+    """All words and pairs that any of them needs."""
 
     def worth_trying(self, text: str) -> set[Expression]:
         """Return the expressions whose cues are in a folded text, and those that have none."""
-        words, of_pairs, denials = _words_for_cues(text), self.of_pairs, self.denials
-        found = {None, *words, *[f"{one} {other}" for one, other in pairwise(words) if one in of_pairs]}
-        having = set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found])
-        if _DENIALS.isdisjoint(found):  # as in most answers
-            having -= self.of_denials
-        return {each for each in having if each not in denials or not denials[each].isdisjoint(found)}
+        words = _words_for_cues(text)
+        found = self.cues.intersection(words) | self.cues.intersection(pairwise(words))
+        tried = set(self.always)
+        for expression in set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found]):
+            for cue in expression.needs:
+                if cue.isdisjoint(found):
+                    break
+            else:
+                tried.add(expression)
+        return tried
 
 
-_COMMON_DENIALS = """
-not t no never nothing none neither nor nowhere cannot cant couldnot dont unable impossible lack lacks
-insufficient fail fails unclear unknown unsure uncertain limited little forbidden prohibited incapable
-"""
-_DENIALS = frozenset(_COMMON_DENIALS.split())
 CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
 """What cues are made of: words, question marks, Chinese characters."""
 _BETWEEN_CUES = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "?"}
@@ -143,25 +146,30 @@ def _read_patterns() -> AnswerPatterns:
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
     kept = json.loads(gzip.decompress(files(__package__).joinpath("data", CUES).read_bytes()))
-    by_cue: dict[str | None, set[Expression]] = defaultdict(set)
-    denials: dict[Expression, frozenset[str]] = {}
+    by_cue: dict[Cue, set[Expression]] = defaultdict(set)
     for expression in places:
-        cue, denial, *expression.cues = kept.get(expression.mark, (None, None))
-        if denial is not None:
-            denials[expression] = frozenset(denial.split("|"))
-        for word in (None,) if cue is None else cue.split("|"):
+        rarest, *others = [_cue(each) for each in kept.get(expression.mark, (None, None))]
+        denial, *expression.cues = others
+        expression.needs = [each for each in (denial, *expression.cues) if each]
+        for word in rarest:
             by_cue[word].add(expression)
+    tried = set().union(*by_cue.values())
     return AnswerPatterns(
         data["version"],
         patterns,
         {name: Expression(lines.replace("\n", "|"), phrases) for name, lines in data["besides"].items()},
         phrases.alternatives,
         places,
-        dict(by_cue),
-        denials,
-        {expression for expression, denial in denials.items() if denial <= _DENIALS},
-        frozenset(cue.partition(" ")[0] for cue in by_cue if cue is not None and " " in cue),
+        by_cue,
+        places.keys() - tried,
+        frozenset(by_cue).union(*[cue for each in tried for cue in each.needs]),
     )
+
+
+def _cue(written: str | None) -> frozenset[Cue]:
+    """Read a cue: words and pairs of words with a ``|`` between them."""
+    found = [] if written is None else [tuple(each.split(" ")) for each in written.split("|")]
+    return frozenset([each if len(each) == 2 else each[0] for each in found])
 
 
 def _phrases_of_characters() -> dict[str, str]:

@@ -108,7 +108,7 @@ def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
     return EvidenceText(
         text,
         [(start, end) for start, end, _, _ in pieces],
-        [words_in(said) + words_in(around) for _, _, around, said in pieces],
+        [(*words_in(said), *words_in(around)) for _, _, around, said in pieces],
         numbers_in=[said for _, _, _, said in pieces],
         record=_withheld(facts),
     )

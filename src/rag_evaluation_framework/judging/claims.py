@@ -21,7 +21,7 @@ from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.scripts import CLOSERS, HAN, ONE_TO_TEN
 from rag_evaluation_framework.text.sentences import kept_sentence_spans
-from rag_evaluation_framework.text.tokens import words_in, words_one_by_one
+from rag_evaluation_framework.text.tokens import words_in
 from rag_evaluation_framework.text.vocabulary import COURTESIES, LIGHT_VERBS, NEGATIONS, PARTICLES
 
 # What an answer says: its text without the citations in it and without a list of sources at its end, nor what
@@ -226,10 +226,10 @@ def _has_content(sentence: str) -> bool:
     """
     if not sentence.isascii() and _HAN.search(sentence) and _CHINESE_COURTESY.fullmatch(comparable(sentence)):
         return False
-    for word in words_one_by_one(sentence):  # the first or second has content most often
+    words = words_in(sentence)
+    for word in words:  # the first or second has content most often
         if word.keys and COURTESIES.isdisjoint(word.forms):
             return True
-    words = words_in(sentence)
     forms = {form for word in words for form in word.forms}
     if not COURTESIES.isdisjoint(forms):  # "I don't know" says something of the world, if only of oneself
         denies = any(form in NEGATIONS or form.endswith("n't") for form in forms)

@@ -7,6 +7,7 @@ compared by the character or by pairs, never by what stands between spaces.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -118,7 +119,7 @@ _TOKEN = late_pattern(
 _BETWEEN = str.maketrans(
     dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}\t\n\v\f\r\x1c\x1d\x1e\x1f', " ")
 )
-_KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
+_KEPT_PIECES, _LONGEST_KEPT, _KEPT_TEXTS = 1 << 16, 40, 256
 
 
 class Words(NamedTuple):
@@ -151,23 +152,19 @@ def content_tokens(text: str) -> list[Token]:
 def tokens_with(keys: Set[str], text: str) -> list[Token]:
     """Return the content tokens of a text that have one of the keys, in reading order.
 
-    >>> tokens_with({"peru"}, "The cities of Peru")
-    [Token(text='peru', start=14, end=18)]
+    >>> tokens_with({"peru"}, "Cities of Peru, Peru")
+    [Token(text='peru', start=10, end=14), Token(text='peru', start=16, end=20)]
     """
     even = typed(text)
     if not even.isascii():
         return [token for token in content_tokens(text) if token[0] in keys]
-    apart = f" {even.translate(_BETWEEN)} "
+    apart, at = f" {even.translate(_BETWEEN)} ", -1
     found: list[Token] = []
-    for piece in set(apart.split()):
-        words = _known[piece]
-        if keys.isdisjoint(words[1]):
-            continue
-        at = apart.find(f" {piece} ")
-        while at >= 0:
+    for piece, words in zip(apart.split(), words_in(text), strict=True):
+        if not keys.isdisjoint(words[1]):
+            at = apart.index(f" {piece} ", at + 1)
             found += [Token(key, at + start, at + end) for key, start, end in words[2] if key in keys]
-            at = apart.find(f" {piece} ", at + 1)
-    return sorted(found, key=_start) if len(found) > 1 else found
+    return found
 
 
 def content_keys(text: str) -> list[str]:
@@ -175,26 +172,21 @@ def content_keys(text: str) -> list[str]:
     return list(keys_of(words_in(text)))
 
 
-def words_in(text: str) -> list[Words]:
-    """Return the words of a text in reading order."""
-    return list(words_one_by_one(text))
+@lru_cache(maxsize=_KEPT_TEXTS)
+def words_in(text: str) -> Sequence[Words]:
+    """Return the words of a text in reading order; those of the latest texts, such as claims, are kept."""
+    return tuple(map(_known.__getitem__, _pieces(typed(text))))
 
 
-def words_one_by_one(text: str) -> Iterator[Words]:
-    """Yield the words of a text in reading order: none is read that is not asked for."""
-    return map(_known.__getitem__, _pieces(typed(text)))
-
-
-def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Words]]:
+def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[Sequence[Words]]:
     """Return the words of each part ``[start, end)`` of a text, such as its sentences."""
     even = typed(text)
     if not even.isascii():
         return [words_in(text[start:end]) for start, end in parts]
     even = even.translate(_BETWEEN)
-    return [list(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
+    return [tuple(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
 
 
-_start = itemgetter(1)
 _forms, _keys = itemgetter(0), itemgetter(1)  # texts are long, and to get at a field by its name takes longer
 
 
