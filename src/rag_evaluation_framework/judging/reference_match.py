@@ -14,7 +14,7 @@ from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -74,14 +74,12 @@ _REWRITTEN = [(_cue(each), re.compile(each), written) for each, written in _DATA
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = rf"[^\W\d_{HAN}]+"
-_HAS_FIGURE = re.compile("[0-9]")
 _ENDS = ("but", "however", "although", "though", "while", "whereas", "because")
 _TOKEN = late_pattern(
     rf"(?P<figure>(?:(?<![\w-])-)?\d+(?:[.:]\d+)*)(?P<percent>\s?%)?|(?P<han>[{HAN}]+)"
     rf"|(?P<end>[,;:.!?，；：。！？]+|\b(?:{'|'.join(_ENDS)})\b)"
     rf"|{_LETTERS}(?:'{_LETTERS})*"
 )
-_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalpha() and chr(code) != "'"}
 _HAN_PART = re.compile(rf"或者?|还是|[{''.join(STRUCTURE)}不没沒无無未]")
 _HAN_OR = frozenset(("或", "或者", "还是"))
 _DENIAL = re.compile(
@@ -325,7 +323,7 @@ def _shortened(word: str) -> frozenset[str]:
 @lru_cache(maxsize=_KEPT)
 def _sentence(text: str) -> _Sentence:
     even = _even(text)
-    tokens = list(_tokens(even))
+    tokens = _tokens(even)
     is_passive = _may_have(even, ("by",)) and _PASSIVE.search(even) is not None
     is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
     words = tuple(_plain_words(tokens) or _words(tokens))
@@ -367,34 +365,32 @@ class _Token(NamedTuple):
     unit: str = ""
 
 
-def _tokens(even: str) -> Iterator[_Token]:
-    """Yield the words, figures and what joins them; what is denied is, up to the end of its clause."""
+def _tokens(even: str) -> list[_Token]:
+    """Return the words, figures and what joins them; what is denied is, up to the end of its clause."""
     denials = [each.start() for each in _DENIAL.finditer(even)] if _may_have(even, _DENIAL_CUES) else []
-    if not denials and even.isascii() and not _HAS_FIGURE.search(even):
-        yield from _typed_words(even)
-        return
+    if not denials and even.isascii() and " %" not in even:
+        return list(chain.from_iterable(map(_tokens_of_piece, even.split())))
     found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
     denied = {bisect(ends, place) for place in denials}
-    for each in found:
-        kind, is_denied = each.lastgroup, bool(denied) and bisect(ends, each.start()) in denied
-        if kind is None:
-            yield _word_token(each[0], is_denied)
-        elif kind == "han":
-            yield from _han_tokens(each[0], is_denied)
-        elif kind != "end":
-            yield _Token("figure", each["figure"], is_denied, "%" if kind == "percent" else "")
+    return [token for each in found for token in _read(each, bisect(ends, each.start()) in denied)]
 
 
-def _typed_words(even: str) -> Iterator[_Token]:
-    """Yield the words of a typed text without figures and denials: the same, sooner."""
-    for piece in even.translate(_BETWEEN_WORDS).split():
-        if "'" in piece:
-            for each in _TOKEN.finditer(piece):
-                if each.lastgroup is None:
-                    yield _word_token(each[0], False)
-        elif piece not in _ENDS:
-            yield _word_token(piece, False)
+@lru_cache(maxsize=1 << 14)
+def _tokens_of_piece(piece: str) -> Sequence[_Token]:
+    """Return those of what stands between spaces: the same pieces come again and again."""
+    return [token for each in _TOKEN.finditer(piece) for token in _read(each, False)]
+
+
+def _read(found: re.Match[str], is_denied: bool) -> Iterable[_Token]:
+    kind = found.lastgroup
+    if kind is None:
+        return (_word_token(found[0], is_denied),)
+    if kind == "han":
+        return _han_tokens(found[0], is_denied)
+    if kind == "end":
+        return ()
+    return (_Token("figure", found["figure"], is_denied, "%" if kind == "percent" else ""),)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -150,7 +150,7 @@ _MOST_OF_STUDENTS = 3.0
 
 # From so many values on, the quantiles of resamples follow from skewness and kurtosis, where the second
 # correction is at most this: 10,000 resamples themselves are off by 0.03.
-_FEWEST_FOR_EXPANSION = 5_000
+_FEWEST_FOR_EXPANSION = 1_000
 _MOST_OF_SECOND_ORDER = 0.01
 
 # By so much, times the square of their number, sums of squares of whole multiples may be off by rounding.
@@ -223,7 +223,7 @@ def bootstrap_interval(
     question) whole clusters are drawn, a resample's mean is the sum of their sums over the sum of their
     sizes, and its error that of such a ratio.
 
-    Of 5,000 values and more, the quantiles are what ever more resamples come to, by their expansion in
+    Of 1,000 values and more, the quantiles are what ever more resamples come to, by their expansion in
     skewness and kurtosis; nothing is drawn then, unless the values are so skewed that it would be off.
 
     Where resamples cannot tell the tails (fewer than five different values, or many resamples whose values
