@@ -197,10 +197,12 @@ _WORDS = _SAID.split()
     st.lists(st.lists(st.sampled_from(_WORDS), max_size=9).map(" ".join), min_size=1, max_size=3),
     st.sampled_from(["", "Who built the bridge?"]),
 )
-def test_that_any_claim_is_supported_is_what_the_verdicts_say(
+def test_what_is_supported_and_by_which_text_is_what_the_verdicts_say(
     texts: list[str], evidence: list[str], question: str
 ) -> None:
     claims, support = [Claim(text, 0, len(text)) for text in texts], LexicalSupport()
-    verdicts = support.decide(claims, evidence, question=question)
-    found = support.supports_any(claims, evidence, question=question)
-    assert found == any(each.is_supported for each in verdicts)
+    found = support.are_supported(claims, evidence, question=question)
+    useful = support.are_useful(evidence, claims, question=question)
+    decided = [support.decide(claims, each, question=question) for each in (evidence, *zip(evidence))]
+    whole, *alone = [[each.is_supported for each in verdicts] for verdicts in decided]
+    assert (found, useful) == (whole, list(map(any, alone)))

@@ -276,10 +276,8 @@ class Reading:
     def useful_contexts(self) -> list[bool]:
         """Whether each context supports one of the claims that are sought."""
         if isinstance(self.support, LexicalSupport):  # nobody is asked, so that the first will do
-            sought, asked = self.sought_claims, self.sample.question
-            return [
-                self.support.supports_any(sought, [each], question=asked) for each in self.response.contexts
-            ]
+            texts, asked = self.response.contexts, self.sample.question
+            return self.support.are_useful(texts, self.sought_claims, question=asked)
         return [
             any(verdict.is_supported for verdict in self._decided(self.sought_claims, [context]))
             for context in self.response.contexts

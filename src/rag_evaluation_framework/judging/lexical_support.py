@@ -166,15 +166,16 @@ class LexicalSupport:
         body.look_up(told)
         return [self._verdict(*each, body) for each in zip(claims, map(body.features, told), strict=True)]
 
-    def supports_any(self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = "") -> bool:
-        """Tell whether the evidence supports one of the claims at least; the others are not looked at."""
-        return any(self._each_supported(claims, evidence, question))
+    def are_useful(self, texts: Sequence[str], claims: Sequence[Claim], *, question: str = "") -> list[bool]:
+        """Tell of each text whether it supports one of the claims at least; the others are not looked at."""
+        told = list(map(_told, claims))
+        return [any(self._each_supported(told, (text,), question)) for text in texts]
 
     def are_supported(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[bool]:
         """Tell whether the evidence supports each claim, as :meth:`decide` does, without what shows it."""
-        return list(self._each_supported(claims, evidence, question))
+        return list(self._each_supported(list(map(_told, claims)), tuple(evidence), question))
 
     def closest(self, claim: Claim, evidence: Sequence[str], *, question: str = "") -> str | None:
         """Return the passage that :meth:`decide` holds a claim against."""
@@ -182,10 +183,10 @@ class LexicalSupport:
         return None if found is None else found.text
 
     def _each_supported(
-        self, claims: Sequence[Claim], evidence: Sequence[str], question: str
+        self, told: Sequence[str], evidence: tuple[str, ...], question: str
     ) -> Iterator[bool]:
         """Decide by bounds where they tell: most claims are far from the threshold."""
-        body, least, told = _body(tuple(evidence), question), self._model.threshold, list(map(_told, claims))
+        body, least = _body(evidence, question), self._model.threshold
         body.look_up(told)
         for text in told:
             lacking = body.least_lacking(text) if self._is_bounded else None
