@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
-from benchmarks.scoring_commands import samples
+from benchmarks.scoring_commands import METRICS, samples
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
 from rag_evaluation_framework.workers import Crew
@@ -39,14 +40,16 @@ def main() -> None:
         data, runs = Path(folder) / "answers.jsonl", Path(folder) / "runs"
         write_lines(data, records)
 
-        def scored(count: int, *options: str) -> Taken:
-            taken = _scored(data, runs, "--workers", str(count), *options)
+        def scored(count: int, *options: str, named: str = "faithfulness") -> Taken:
+            metrics = [part for metric in METRICS[named] for part in ("-m", metric)]
+            taken = _scored(data, runs, *metrics, "--workers", str(count), *options)
             results.add(next(runs.glob("*/blame.jsonl")).read_bytes())
             shutil.rmtree(runs)
             return taken
 
         what = f"{SAMPLES:,} answers with 5 contexts, faithfulness and blame"
         compare(f"{what}, processes", scored)
+        compare("five usual metrics and blame, processes", partial(scored, named="five usual metrics"))
         if find_spec("ray") is None:
             print("Ray is not installed: pip install 'rag-evaluation-framework[ray]'")
         else:
@@ -74,11 +77,9 @@ def compare(what: str, run: Callable[[int], Taken]) -> None:
 def _scored(data: Path, runs: Path, *options: str) -> Taken:
     """Return what one command takes, its worker processes included."""
     program = "from rag_evaluation_framework.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "score", str(data), "-m", "faithfulness", *options]
+    command = [sys.executable, "-c", program, "score", str(data), *options, "--runs-dir", str(runs)]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        [*command, "--runs-dir", str(runs), "--json"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
