@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Seconds of one core, bytes and megabytes; Intel Xeon at 2.80 GHz, two cores with much other work, 16
-# November 2026, so that a quiet machine takes less. Real text throughout (RAGTruth's answers, five contexts).
-SCORE_SECONDS = 9.0e-3
-"""faithfulness and blame of an answer by ``rag-eval score``, all of it (benchmarks.scoring_commands)."""
-DRIVER_SECONDS = 1.7e-3
+# Seconds of one core, bytes and megabytes. Real text throughout (RAGTruth's answers, five contexts). Scoring:
+# AMD EPYC, Debian's Python 3.11, 17 November 2026; all else: Intel Xeon at 2.80 GHz, two cores with much
+# other work, 16 November 2026, so that a quiet machine takes less.
+SCORE_SECONDS = 1.75e-3
+"""faithfulness and blame of an answer by ``rag-eval score``, all of it (benchmarks.workers)."""
+DRIVER_SECONDS = 0.2e-3
 """What the first process does for an answer that workers score: reads, sends, writes (benchmarks.workers)."""
 ASK_SECONDS = 0.48e-3
 """Client time of an answer that an agent is asked for (benchmarks.agent)."""
 IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.91
 """Answers that are asked for at once, and how near that comes to the ideal (benchmarks.agent)."""
-RUN_BYTES = 14_400
+RUN_BYTES = 13_500
 """What a run keeps of an answer: journal, results, blame, samples."""
 ROW_BYTES = 1_220
 """Memory for each answer of a run that is scored: its id, its scores (10,000 and 50,000 short answers)."""

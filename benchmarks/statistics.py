@@ -20,8 +20,8 @@ from rag_evaluation_framework.statistics.intervals import mean_interval
 from rag_evaluation_framework.statistics.paired import paired_randomisation_test
 
 VALUES = 10_000
-# Of more than 5,000 nothing is drawn.
-DRAWN_FROM = 4_000
+# Of 1,000 and more nothing is drawn.
+DRAWN_FROM = 900
 RESAMPLES = 10_000
 REPEATS = 3
 
