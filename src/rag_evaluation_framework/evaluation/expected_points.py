@@ -150,7 +150,8 @@ class _Claims(ExpectedPoints):
         self._claims = {claim.text: claim for claim in statements_of(reference)}
         self._points: dict[tuple[str, ...], dict[str, Point]] = {}
         claims, by_words = list(self._claims.values()), isinstance(support, LexicalSupport)
-        is_brief = bool(claims) and by_words and len(content_keys(reference)) <= _BRIEF
+        told = (claims[0].text, reference) if claims else ()  # the first claim alone says more most often
+        is_brief = by_words and bool(told) and all(len(content_keys(text)) <= _BRIEF for text in told)
         super().__init__(self._of_few_words(claims, answer) if is_brief else self._found(claims, (answer,)))
 
     def _of_few_words(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:

@@ -38,7 +38,7 @@ _LATE = 0.95  # what one claim counts that the first sentence does not say: it m
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
 _REACH = 4  # how many words an *or* reaches
 _SHORTEST_NEAR = 5
-_KEPT = 512
+_KEPT, _LONGEST_KEPT = 512, 40
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
@@ -368,8 +368,10 @@ class _Token(NamedTuple):
 def _tokens(even: str) -> list[_Token]:
     """Return the words, figures and what joins them; what is denied is, up to the end of its clause."""
     denials = [each.start() for each in _DENIAL.finditer(even)] if _may_have(even, _DENIAL_CUES) else []
-    if not denials and even.isascii() and " %" not in even:
-        return list(chain.from_iterable(map(_tokens_of_piece, even.split())))
+    pieces = even.split()
+    is_plain = not denials and even.isascii() and " %" not in even
+    if is_plain and max(map(len, pieces), default=0) <= _LONGEST_KEPT:
+        return list(chain.from_iterable(map(_tokens_of_piece, pieces)))
     found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
     denied = {bisect(ends, place) for place in denials}

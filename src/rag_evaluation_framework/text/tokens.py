@@ -119,7 +119,8 @@ _TOKEN = late_pattern(
 _BETWEEN = str.maketrans(
     dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}\t\n\v\f\r\x1c\x1d\x1e\x1f', " ")
 )
-_KEPT_PIECES, _LONGEST_KEPT, _KEPT_TEXTS = 1 << 16, 40, 256
+_KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
+_KEPT_TEXTS, _LONGEST_TEXT_KEPT = 256, 4000
 
 
 class Words(NamedTuple):
@@ -172,9 +173,12 @@ def content_keys(text: str) -> list[str]:
     return list(keys_of(words_in(text)))
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
 def words_in(text: str) -> Sequence[Words]:
-    """Return the words of a text in reading order; those of the latest texts, such as claims, are kept."""
+    """Return the words of a text in reading order; those of the latest claims and answers are kept."""
+    return _kept_words(text) if len(text) <= _LONGEST_TEXT_KEPT else _words(text)
+
+
+def _words(text: str) -> Sequence[Words]:
     return tuple(map(_known.__getitem__, _pieces(typed(text))))
 
 
@@ -187,6 +191,7 @@ def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[Sequence
     return [tuple(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
 
 
+_kept_words = lru_cache(maxsize=_KEPT_TEXTS)(_words)
 _forms, _keys = itemgetter(0), itemgetter(1)  # texts are long, and to get at a field by its name takes longer
 
 
