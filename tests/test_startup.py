@@ -7,6 +7,8 @@ import dataclasses
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -131,3 +133,25 @@ def test_a_late_pattern_finds_what_a_pattern_finds() -> None:
     assert late.pattern == own.pattern
     assert late.findall("One two") == late.findall("One two") == own.findall("One two") == ["One", "two"]
     assert late.sub("x", "One two") == own.sub("x", "One two")
+
+
+OF_NANOBIND = """
+import importlib.machinery, types
+library = sys.modules["library"] = types.ModuleType("library")
+library.__file__ = f"library{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+library.function = type("nb_func", (), {"__module__": "nanobind"})()
+"""
+
+
+@pytest.mark.parametrize(("loaded", "kept"), [("", "True"), (OF_NANOBIND, "False")])
+def test_a_program_ends_without_a_search_for_garbage_unless_a_library_counts_it(
+    loaded: str, kept: str
+) -> None:
+    program = f"""
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+from rag_evaluation_framework.startup import collect_seldom
+collect_seldom()
+{loaded}"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (kept, "")

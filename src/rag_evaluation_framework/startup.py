@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, field, fields, replace
 from functools import partial
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import FunctionType
@@ -36,6 +37,7 @@ __all__ = [
     "replace",
 ]
 
+_COMPILED = tuple(EXTENSION_SUFFIXES)
 _OPTIONS = frozenset({"frozen", "slots", "kw_only", "eq", "repr"})
 _MADE = frozenset({"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"})
 _Fields = Sequence["dataclasses.Field[Any]"]
@@ -202,7 +204,16 @@ else:
 def collect_seldom() -> None:
     """Look for garbage in circles seldom, and not at the end: of texts, which come and go, none is left."""
     gc.set_threshold(50_000, 20, 20)
-    atexit.register(gc.freeze)
+    atexit.register(_leave_as_it_is)
+
+
+def _leave_as_it_is() -> None:
+    """Have nothing looked for at the end, unless a library made with nanobind is there: it counts leaks."""
+    modules = [
+        each for each in sys.modules.values() if str(getattr(each, "__file__", "")).endswith(_COMPILED)
+    ]
+    if not any(type(held).__module__ == "nanobind" for each in modules for held in vars(each).values()):
+        gc.freeze()
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:

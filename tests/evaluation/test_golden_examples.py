@@ -29,13 +29,7 @@ from format_examples import (
 
 from cases import tables_beside
 from rag_evaluation_framework import Entities, Response, Sample, Score, Turn
-from rag_evaluation_framework.datasets.golden_sets import (
-    BOUNDARY,
-    FACTUAL,
-    MULTITURN,
-    RELATIONSHIP,
-    TRACKING,
-)
+from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL, MULTITURN, RELATIONSHIP, TRACKING
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import Methods
 
@@ -46,13 +40,7 @@ RELATION = RELATIONSHIP.sample(GOLDEN_RELATIONSHIP[0])
 TRACK = TRACKING.sample(GOLDEN_TRACKING[0])
 SESSION = MULTITURN.sample(GOLDEN_MULTITURN[0])
 OUT_OF_SCOPE, UNSAFE = (BOUNDARY.sample(record) for record in GOLDEN_BOUNDARY)
-SAMPLES = {
-    "fact": FACT,
-    "relation": RELATION,
-    "track": TRACK,
-    "out_of_scope": OUT_OF_SCOPE,
-    "unsafe": UNSAFE,
-}
+SAMPLES = {"fact": FACT, "relation": RELATION, "track": TRACK, "out_of_scope": OUT_OF_SCOPE, "unsafe": UNSAFE}
 
 
 def share(written: Any) -> float | None:

@@ -28,10 +28,7 @@ TABLES = tables_beside(__file__)
 ALL = [string_match, exact_match, token_f1, rouge, bleu, chrf]
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference", "expected"),
-    TABLES["string_match"],
-)
+@pytest.mark.parametrize(("answer", "reference", "expected"), TABLES["string_match"])
 def test_string_match(answer: str, reference: str, expected: float) -> None:
     assert string_match(answer, reference) == expected
 
@@ -44,10 +41,7 @@ def test_alternatives_are_either_side_of_a_slash_on_request() -> None:
     assert parse_metric("string_match(alternatives=true)")("it was Li Bai", "Du Fu/Li Bai") == 1.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference", "expected"),
-    TABLES["exact_match"],
-)
+@pytest.mark.parametrize(("answer", "reference", "expected"), TABLES["exact_match"])
 def test_exact_match(answer: str, reference: str, expected: float) -> None:
     assert exact_match(answer, reference) == expected
 
@@ -108,10 +102,7 @@ def test_an_empty_answer_scores_zero(metric: Callable[[str, str], float]) -> Non
 
 
 @pytest.mark.parametrize("metric", ALL)
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    TABLES["an_empty_reference_is_refused"],
-)
+@pytest.mark.parametrize(("reference", "message"), TABLES["an_empty_reference_is_refused"])
 def test_an_empty_reference_is_refused(
     metric: Callable[[str, str | list[str]], float], reference: str | list[str], message: str
 ) -> None:

@@ -169,13 +169,4 @@ WORD_CHANGES: tuple[Callable[[str, random.Random], str], ...] = (
     misspelt,
     other_number,
 )
-CHANGES = (
-    *WORD_CHANGES,
-    other_case,
-    other_space,
-    no_space,
-    other_quotes,
-    no_marks,
-    wrapped,
-    decomposed,
-)
+CHANGES = (*WORD_CHANGES, other_case, other_space, no_space, other_quotes, no_marks, wrapped, decomposed)
