@@ -52,7 +52,7 @@ import sys
 import duckdb
 
 qrels, run, folder = sys.argv[1:]
-connection = duckdb.connect(config={"memory_limit": "1500MB", "temp_directory": folder, "threads": 2})
+connection = duckdb.connect(config={"memory_limit": "1900MB", "temp_directory": folder, "threads": 2})
 print(connection.execute(f'''
   WITH top AS (
     SELECT query_id, unnest(found) AS doc_id, generate_subscripts(found, 1) AS rank

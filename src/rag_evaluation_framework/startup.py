@@ -209,10 +209,11 @@ def collect_seldom() -> None:
 
 def _leave_as_it_is() -> None:
     """Have nothing looked for at the end, unless a library made with nanobind is there: it counts leaks."""
-    modules = [
-        each for each in sys.modules.values() if str(getattr(each, "__file__", "")).endswith(_COMPILED)
-    ]
-    if not any(type(held).__module__ == "nanobind" for each in modules for held in vars(each).values()):
+    loaded = (
+        each for each in [*sys.modules.values()] if str(getattr(each, "__file__", "")).endswith(_COMPILED)
+    )
+    held = (value for each in loaded for value in [*getattr(each, "__dict__", {}).values()])
+    if not any(type(value).__module__ == "nanobind" for value in held):
         gc.freeze()
 
 

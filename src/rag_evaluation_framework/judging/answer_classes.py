@@ -148,8 +148,7 @@ def _read_patterns() -> AnswerPatterns:
     kept = json.loads(gzip.decompress(files(__package__).joinpath("data", CUES).read_bytes()))
     by_cue: dict[Cue, set[Expression]] = defaultdict(set)
     for expression in places:
-        rarest, *others = [_cue(each) for each in kept.get(expression.mark, (None, None))]
-        denial, *expression.cues = others
+        rarest, denial, *expression.cues = map(_cue, kept.get(expression.mark, (None, None)))
         expression.needs = [each for each in (denial, *expression.cues) if each]
         for word in rarest:
             by_cue[word].add(expression)
