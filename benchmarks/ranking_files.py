@@ -53,6 +53,7 @@ import duckdb
 
 qrels, run, folder = sys.argv[1:]
 connection = duckdb.connect(config={"memory_limit": "1900MB", "temp_directory": folder, "threads": 2})
+connection.execute("SET enable_progress_bar = false")
 print(connection.execute(f'''
   WITH top AS (
     SELECT query_id, unnest(found) AS doc_id, generate_subscripts(found, 1) AS rank

@@ -156,3 +156,10 @@ def test_a_file_that_is_cut_off_is_an_error_in_a_line(tmp_path: Path, columns: t
         assert done.returncode == 2
         assert done.stderr.startswith(f"rag-eval: run.{ending}: expected a readable {kind} file")
         assert "Traceback" not in done.stderr
+
+
+def test_a_column_that_is_no_longer_optional_ends_in_a_line(tmp_path: Path, columns: tuple[Any, Any]) -> None:
+    path = written(tmp_path / "run.parquet", columns[1])  # what its footer counts is then of another shape
+    path.write_bytes(path.read_bytes().replace(b"\x25\x02\x18\x08query_id", b"\x25\x00\x18\x08query_id"))
+    done = rag_eval("rank", "run.parquet", "run.parquet", folder=tmp_path)
+    assert (done.returncode, "expected a readable Parquet file" in done.stderr) == (2, True), done.stderr

@@ -121,10 +121,7 @@ def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float
     assert relation(answer, MENTOR, "闻伯和陆远舟是什么关系？") == match
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    TABLES["english_relations_are_stated_or_not"],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["english_relations_are_stated_or_not"])
 def test_english_relations_are_stated_or_not(answer: str, match: float) -> None:
     assert relation(answer, ("Mara", "mentor_of", "Tobin"), "How are Mara and Tobin related?") == match
 
@@ -148,10 +145,7 @@ def test_a_verb_may_have_its_object_inside(answer: str, match: float) -> None:
     assert relation(answer, ("周岩", "mentor_of", "林月"), "周岩和林月是什么关系？") == match
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    TABLES["who_marries_whom_makes_no_difference"],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["who_marries_whom_makes_no_difference"])
 def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None:
     assert relation(answer, ("王强", "spouse_of", "李丽"), "王强和李丽是什么关系？") == match
 
@@ -162,8 +156,7 @@ def test_an_english_friendship_is_said_of_both_ends(answer: str, match: float) -
 
 
 @pytest.mark.parametrize(
-    ("answer", "triple", "match"),
-    TABLES["a_relation_that_is_in_no_table_has_the_direction_of_its_verb"],
+    ("answer", "triple", "match"), TABLES["a_relation_that_is_in_no_table_has_the_direction_of_its_verb"]
 )
 def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
     answer: str, triple: tuple[str, str, str], match: float
@@ -179,8 +172,7 @@ def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str,
 
 
 @pytest.mark.parametrize(
-    ("answer", "triple", "match"),
-    TABLES["what_stands_between_an_end_and_the_relation_does_not_hide_it"],
+    ("answer", "triple", "match"), TABLES["what_stands_between_an_end_and_the_relation_does_not_hide_it"]
 )
 def test_what_stands_between_an_end_and_the_relation_does_not_hide_it(
     answer: str, triple: tuple[str, str, str], match: float

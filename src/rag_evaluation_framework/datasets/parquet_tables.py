@@ -134,10 +134,12 @@ _UNCOMPRESSED, _COMPRESSED, _DATA_OFFSET, _DICTIONARY_OFFSET = 6, 7, 9, 11
 _PAGE_UNCOMPRESSED, _PAGE_COMPRESSED = 2, 3
 
 
-def check_sizes(file: BinaryIO, *, allowed: int) -> None:
+def check_sizes(file: BinaryIO, *, allowed: int) -> set[int]:
     """Raise unless the file is a Parquet file that claims no more than ``allowed`` bytes when expanded.
 
-    What is too large is a :class:`LimitExceededError`, what is damaged a ``ValueError``.
+    What is too large is a :class:`LimitExceededError`, what is damaged a ``ValueError``. Returned are the
+    numbers of the columns with a dictionary: pyarrow, asked for them, ends the program where a file is
+    damaged in certain ways.
     """
     size = file.seek(0, 2)
     try:
@@ -153,6 +155,8 @@ def check_sizes(file: BinaryIO, *, allowed: int) -> None:
                 raise LimitExceededError([Issue("page-too-large", expected, f"one of {page:,}")])
             if expanded > allowed:
                 raise expands_too_far(f"more than {expanded:,} bytes", allowed)
+        numbered = [each for group in footer[_ROW_GROUPS] for each in enumerate(group[_COLUMNS])]
+        return {number for number, column in numbered if column[_COLUMN_METADATA].get(_DICTIONARY_OFFSET)}
     except EOFError:
         raise ValueError("a file that is cut off") from None
     except (KeyError, TypeError, AttributeError):
@@ -334,14 +338,12 @@ def open_parquet(path: str | Path, limits: Limits = DEFAULT_LIMITS, *, plain_as_
     pyarrow, parquet = _pyarrow()
     try:
         with open_stored(path) as file:
-            check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
+            with_dictionary = check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
         metadata = parquet.read_metadata(path)
-        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
         texts = [
             column.path
             for index, column in enumerate(map(metadata.schema.column, range(metadata.num_columns)))
-            if column.physical_type == "BYTE_ARRAY"
-            and not (plain_as_texts and not any(group.column(index).has_dictionary_page for group in groups))
+            if column.physical_type == "BYTE_ARRAY" and (index in with_dictionary or not plain_as_texts)
         ]
         return parquet.ParquetFile(
             path, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER_BYTES
