@@ -50,6 +50,8 @@ _HALF = np.uint64(32)
 MASKS = np.array([(1 << 8 * left) - 1 for left in range(WORD + 1)], dtype=np.uint64)
 # Slots for each judged document in the table that most other documents fall through.
 _SLOTS = 8
+# Keys of whole queries that are sorted at a time, about.
+_SORTED_AT_A_TIME = 1024
 
 
 class NotPlain(Exception):  # noqa: N818  # no error: another reader takes over
@@ -185,8 +187,7 @@ class QrelColumns:
         narrow = least >= 0 and most <= np.iinfo(np.int8).max
         self.grades: Integers = grades.astype(np.int8 if narrow else np.int32)
         self._keys = _keys(documents, np.arange(len(counts)), counts)
-        in_order = np.sort(self._keys)
-        if (in_order[1:] == in_order[:-1]).any():
+        if _are_alike(self._keys):
             raise NotPlain
 
     @classmethod
@@ -312,11 +313,10 @@ class _Judge:
         size = len(self.qrels.counts)
         own = np.where(numbers < 0, size + np.arange(len(numbers)), numbers)
         keys = _keys(block.documents, own, block.counts)
-        in_order = np.sort(keys)
-        if (in_order[1:] == in_order[:-1]).any():
+        ends = np.cumsum(block.counts)
+        if _any_twice(keys, ends):
             raise NotPlain
         rows, grades = self.qrels.find(keys, block.documents, numbers[numbers >= 0])
-        ends = np.cumsum(block.counts)
         query = np.searchsorted(ends, rows, side="right")
         ranks = rows - (ends - block.counts)[query]
         sorted_rows, sorted_ranks = _sorted_ranks(block, self.rules.ties)
@@ -367,6 +367,23 @@ class _Judge:
             np.minimum.at(best, found.query[below], found.rank[below] + 1)
             first_hit = np.where((first_hit == 0) & (best < np.iinfo(np.int64).max), best, first_hit)
         return JudgedRankings(top, retrieved, *counts, level, first_hit)
+
+
+def _any_twice(keys: Words, ends: Places) -> bool:
+    """Tell whether a query, whose keys end there, has one twice.
+
+    Few keys at a time are sorted in the cache; of those whose halves are all different, there is none twice.
+    """
+    cuts = ends[np.searchsorted(ends, np.arange(_SORTED_AT_A_TIME, len(keys), _SORTED_AT_A_TIME))]
+    halves = np.split((keys >> _HALF).astype(np.uint32), cuts)
+    pieces = zip(halves, np.split(keys, cuts), strict=True)
+    return any(_are_alike(half) and _are_alike(whole) for half, whole in pieces)
+
+
+def _are_alike(keys: npt.NDArray[np.unsignedinteger[Any]]) -> bool:
+    """Tell whether two are equal."""
+    in_order = np.sort(keys)
+    return bool((in_order[1:] == in_order[:-1]).any())
 
 
 def _sorted_ranks(block: RunBlock, ties: Ties) -> tuple[Places, Places]:
