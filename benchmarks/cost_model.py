@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Seconds of one core, bytes and megabytes. Real text throughout (RAGTruth's answers, five contexts). Scoring:
-# AMD EPYC, Debian's Python 3.11, 17 November 2026; all else: Intel Xeon at 2.80 GHz, two cores with much
-# other work, 16 November 2026, so that a quiet machine takes less.
+# Seconds of one core, bytes and megabytes. Real text throughout (RAGTruth's answers, five contexts). Scoring
+# and rows: AMD EPYC, Debian's Python 3.11, 17 November 2026; all else: Intel Xeon at 2.80 GHz, two cores with
+# much other work, 16 November 2026, so that a quiet machine takes less.
 SCORE_SECONDS = 1.75e-3
 """faithfulness and blame of an answer by ``rag-eval score``, all of it (benchmarks.workers)."""
 DRIVER_SECONDS = 0.2e-3
@@ -26,7 +26,7 @@ ROW_BYTES = 1_220
 """Memory for each answer of a run that is scored: its id, its scores (10,000 and 50,000 short answers)."""
 SHARD_BYTES = 38_000
 """Memory for each answer of a results file that is read or written as a whole."""
-ROWS_SECONDS, ROWS_MEGABYTES = 162.0, 716.0
+ROWS_SECONDS, ROWS_MEGABYTES = 105.0, 813.0
 """``rag-eval rank`` over a billion rows of Parquet, measured as it is (benchmarks.ranking_files)."""
 CUT_SECONDS = 10.2e-6
 """A chunk of 400 characters, cut recursively."""
@@ -102,7 +102,7 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
         Cost(
             "1,000,000,000 judged rows ranked, nDCG@10 from Parquet",
             ROWS_SECONDS / 3600,
-            "400 s on a busy machine",
+            "71 s on two cores",
             f"7.2 GB of files, {ROWS_MEGABYTES:.0f} MB of memory",
             ROWS_SECONDS / 3600 * CORE_HOUR,
             "one core",
