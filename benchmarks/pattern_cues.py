@@ -1,10 +1,11 @@
 """Write the words without which a pattern of answers cannot match: ``python -m benchmarks.pattern_cues``.
 
-They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``:
-an expression is not tried on texts that lack them, nor compiled for them, and reading them takes long.
-Written by hand, a cue could be wrong and switch its expression off. Whatever is not understood of an
-expression may be any text, so a cue can be missing but not mistaken. An expression that was changed has no
-cues, and is tried on every text, until they are written again; a test says so.
+They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``,
+with the patterns: an expression is not tried on texts that lack them, nor compiled for them, and reading
+both takes long. Written by hand, a cue could be wrong and switch its expression off. Whatever is not
+understood of an expression may be any text, so a cue can be missing but not mistaken. Where the file of
+patterns was changed, no expression has cues, and all are tried on every text, until they are written again; a
+test says so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
+from rag_evaluation_framework.files.yaml_documents import decode
 from rag_evaluation_framework.judging import answer_classes
 from rag_evaluation_framework.judging.answer_classes import CUE_WORD, answer_patterns
 
@@ -60,24 +64,24 @@ silent refuse decline denied wish little limited forbidden prohibited incapable
 """
 
 
-def found_cues() -> dict[str, list[str | None]]:
-    """Return the cues of every expression by its mark: the rarest words, those that deny, those of its parts.
+def kept_patterns() -> dict[str, Any]:
+    """Return what is kept: of which file, the patterns, and for each expression its cues in their order.
 
-    The words of a cue have a ``|`` between them.
+    These are the rarest words, those that deny, and those of its parts, each with a ``|`` between its words.
     """
-    known = answer_patterns()
+    written, known = (KEPT.parent / answer_classes.PATTERNS).read_bytes(), answer_patterns()
     by_rarity, by_denial = CueFinder.by_rarity(known.phrases), CueFinder.by_denial(known.phrases)
-    found: dict[str, list[str | None]] = {}
-    for pattern in known.patterns:
-        for each in pattern.expressions:
-            line = rf"\A{each.line}\Z" if pattern.where == "whole" else each.line
-            cues = [by_rarity.cue(line), by_denial.cue(line), *by_rarity.cues_of_parts(line)]
-            found[each.mark] = [None if cue is None else "|".join(sorted(cue)) for cue in cues]
-    return found
+    found = []
+    for expression, place in known.places.items():
+        line = expression.line
+        line = rf"\A{line}\Z" if known.patterns[place].where == "whole" else line
+        cues = [by_rarity.cue(line), by_denial.cue(line), *by_rarity.cues_of_parts(line)]
+        found.append([None if cue is None else "|".join(sorted(cue)) for cue in cues])
+    return {"of": crc32(written), "patterns": decode(written), "cues": found}
 
 
 def main() -> None:
-    KEPT.write_bytes(gzip.compress(json.dumps(found_cues(), ensure_ascii=False).encode(), mtime=0))
+    KEPT.write_bytes(gzip.compress(json.dumps(kept_patterns(), ensure_ascii=False).encode(), mtime=0))
 
 
 class CueFinder:

@@ -13,7 +13,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
-from benchmarks.pattern_cues import KEPT, found_cues
+from benchmarks.pattern_cues import KEPT, kept_patterns
 
 from rag_evaluation_framework.judging.answer_classes import AnswerPattern, answer_patterns
 
@@ -105,4 +105,4 @@ def test_what_an_expression_matches_has_its_cues(pattern: AnswerPattern) -> None
 
 def test_the_cues_are_those_of_the_expressions() -> None:
     kept = json.loads(gzip.decompress(KEPT.read_bytes()))
-    assert kept == found_cues(), "run: python -m benchmarks.pattern_cues"
+    assert kept == kept_patterns(), "run: python -m benchmarks.pattern_cues"

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, Literal
 from zlib import crc32
 
@@ -32,8 +32,8 @@ _BETWEEN = re.compile(r" \| |\n")
 _READING = threading.Lock()
 Cue = str | tuple[str, str]
 """A word, or two neighbours."""
-CUES = "answer_cues.json.gz"
-"""The data file with the cues of every expression, by its mark."""
+PATTERNS, CUES = "answer_patterns.yaml", "answer_cues.json.gz"
+"""The data files: the patterns, and what was found in them, with the cues of every expression."""
 
 
 class Expression:
@@ -46,11 +46,6 @@ class Expression:
         self.cues: Sequence[frozenset[Cue]] = ()
         """Those of its parts, in their order."""
         self._phrases = phrases
-
-    @property
-    def mark(self) -> str:
-        """What it is known by where its cues are kept: it changes with the expression."""
-        return f"{crc32(self._phrases.written_out(self.line).encode()):08x}"
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -88,7 +83,7 @@ class AnswerPatterns:
 
     Most expressions have cues, words of which a text must have one: the rarest, those that deny, and those
     of their parts. They are kept in a data file, for it takes long to find them
-    (``benchmarks/pattern_cues.py``).
+    (``benchmarks/pattern_cues.py``), and so are the patterns, for it takes long to read them as YAML.
     """
 
     version: int
@@ -139,16 +134,19 @@ def answer_patterns() -> AnswerPatterns:
 
 @cache
 def _read_patterns() -> AnswerPatterns:
-    from rag_evaluation_framework.files.yaml_documents import decode  # only who classifies waits for it
+    written, kept = (files(__package__).joinpath("data", name).read_bytes() for name in (PATTERNS, CUES))
+    found = json.loads(gzip.decompress(kept))
+    data, cues = found["patterns"], found["cues"]
+    if found["of"] != crc32(written):  # changed since: it is read as it is, and has no cues
+        from rag_evaluation_framework.files.yaml_documents import decode
 
-    data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())
+        data, cues = decode(written), ()
     phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
-    kept = json.loads(gzip.decompress(files(__package__).joinpath("data", CUES).read_bytes()))
     by_cue: dict[Cue, set[Expression]] = defaultdict(set)
-    for expression in places:
-        rarest, denial, *expression.cues = map(_cue, kept.get(expression.mark, (None, None)))
+    for expression, its in zip(places, cues or repeat((None, None)), strict=False):
+        rarest, denial, *expression.cues = map(_cue, its)
         expression.needs = [each for each in (denial, *expression.cues) if each]
         for word in rarest:
             by_cue[word].add(expression)
