@@ -154,10 +154,10 @@ def least(command: Sequence[str], tries: int = TRIES) -> float:
 def scoring(path: Path, metrics: Sequence[str], *options: str) -> list[str]:
     """Return the command that scores a file of answers."""
     named = [part for metric in metrics for part in ("-m", metric)]
-    return [*_RAG_EVAL, "score", str(path), *named, "--workers", "1", *options]
+    return [*RAG_EVAL, "score", str(path), *named, "--workers", "1", *options]
 
 
-_RAG_EVAL = (sys.executable, "-c", "from rag_evaluation_framework.cli.main import main; main()")
+RAG_EVAL = (sys.executable, "-c", "from rag_evaluation_framework.cli.main import main; main()")
 
 
 def write(path: Path, records: Iterator[dict[str, Any]]) -> None:

@@ -6,23 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from format_examples import (
-    GOLDEN_BOUNDARY,
-    GOLDEN_MULTITURN,
-    GOLDEN_RELATIONSHIP,
-    GOLDEN_TRACKING,
-)
+from format_examples import GOLDEN_BOUNDARY, GOLDEN_MULTITURN, GOLDEN_RELATIONSHIP, GOLDEN_TRACKING
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import Entities, InputError, Milestones, Refusal, Relation, Sample, Turn
-from rag_evaluation_framework.datasets.golden_sets import (
-    BOUNDARY,
-    FACTUAL,
-    MULTITURN,
-    RELATIONSHIP,
-    TRACKING,
-)
+from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL, MULTITURN, RELATIONSHIP, TRACKING
 from rag_evaluation_framework.files import strict_json
 
 

@@ -219,6 +219,15 @@ def test_intervals_of_many_values_are_what_ever_more_resamples_come_to(
     assert closed.high - values.mean() - 1.96 * error == pytest.approx(0.037 * error, rel=0.2)
 
 
+def test_a_thousand_skewed_values_are_enough_for_the_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(5).beta(8, 1, size=1_000)
+    closed, error = bootstrap_interval(values), float(values.std(ddof=1)) / math.sqrt(1_000)
+    assert closed.method == "studentised bootstrap, closed form"
+    monkeypatch.setattr(intervals, "_FEWEST_FOR_EXPANSION", 10_000)
+    drawn = bootstrap_interval(values, resamples=40_000)
+    assert (drawn.low, drawn.high) == pytest.approx((closed.low, closed.high), abs=0.05 * error)
+
+
 def test_mean_interval_is_wilsons_for_scores_that_are_few_or_coarse_and_the_bootstrap_for_all_else() -> None:
     assert mean_interval([0, 1, 1, True]) == wilson_interval(3, 4)
     few = mean_interval([0.0, 0.5, 1.0])
