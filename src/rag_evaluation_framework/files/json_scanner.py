@@ -355,7 +355,7 @@ def _parts(path: str) -> Iterator[str | int]:
 
 # A string is passed over whole, escapes included. One that is never closed ends with its line, where the
 # strict reader will stop. Possessive, so that no text makes the search slow.
-_STRING_OR_COMMENT = re.compile(r'"[^"\\\r\n]*+(?:\\.[^"\\\r\n]*+)*+"?+|(?P<comment>//[^\r\n]*+)')
+_STRING_OR_COMMENT = re.compile(r'"[^"\\\r\n]*+(?>(?:\\.[^"\\\r\n]*+)*)"?+|(?P<comment>//[^\r\n]*+)')
 
 
 def without_comments(text: str) -> str:

@@ -58,13 +58,13 @@ _KEPT = 64
 
 # What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
 _LEADING = late_pattern(
-    r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
-    (?P<clause>(?:[^\S\n]*+(?:
+    r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?>(?:[^\S\n]|[*>•·-])*)(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
+    (?P<clause>(?>(?:[^\S\n]*+(?:
         (?:根[据據]|依[据據]|按照|基[于於]|[从從])[^\n，,：:。]{0,12}?
           (?:[资資]料|文[档檔件本]|上下文|[内內]容|信息|知[识識][库庫]|[ ]{3})[^\n，,：:。]{0,6}[，,：:]
         |(?:[资資]料|文[档檔]|上下文)[中里裡]?(?:提到|提及|指出|[显顯]示)[，,：:]?
         |(?:[综綜]上所述|[总總]之|[总總]的[来來][说說]|[您你]好|好的)[，,]
-    ))++)(?=[^\S\n]*+[^\s。！？!?；;.])""",
+    ))+))(?=[^\S\n]*+[^\s。！？!?；;.])""",
     re.VERBOSE,
 )
 
@@ -122,10 +122,10 @@ def _without_headed_list(answer: str) -> str:
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.
 _LEAD = re.compile(
-    r"(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)|[A-Z]\d{1,3}[.)、](?=\s)"
+    r"(?>(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)|[A-Z]\d{1,3}[.)、](?=\s)"
     r"|[①-⒛❶-➓](?![①-⒛❶-➓、，和与與及是])"
     r"|(?P<emphasis>[*_]{1,3})[A-Z]?\d{1,3}(?:[.)、](?P=emphasis)|(?P=emphasis)[.)、])(?=\s)"
-    rf"|[（(](?:\d{{1,3}}|[a-zA-Z]|[{ONE_TO_TEN}]{{1,3}})[)）]|[{ONE_TO_TEN}]{{1,3}}、)*+"
+    rf"|[（(](?:\d{{1,3}}|[a-zA-Z]|[{ONE_TO_TEN}]{{1,3}})[)）]|[{ONE_TO_TEN}]{{1,3}}、)*)"
 )
 _MARKER = late_pattern(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
@@ -135,7 +135,7 @@ _OF_TABLE_RULES = ("|", ":", "-")
 _UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
-_ANNOUNCEMENT = late_pattern(r"[:：](?:[\s*_.,;&。，；、]|and|[和及与與])*+\Z")
+_ANNOUNCEMENT = late_pattern(r"[:：](?>(?:[\s*_.,;&。，；、]|and|[和及与與])*)\Z")
 _LONGEST_ANNOUNCEMENT = 120
 # What is said by such a word stands in the question alone.
 _BARE_REPLY = re.compile(

@@ -20,7 +20,7 @@ from rag_evaluation_framework.text.sentences import sentence_spans
 _ENDINGS = ("ed", "er", "ers", "ing", "in", "y")
 _WORD = re.compile(r"[a-z0-9@$][a-z0-9@$!*]*[a-z0-9@$]")
 # Letters that stand alone, all with the same mark between them: f.u.c.k
-_SPELT_OUT = re.compile(r"(?<![a-z0-9])[a-z]([ ._-])[a-z](?:\1[a-z](?![a-z0-9]))++")
+_SPELT_OUT = re.compile(r"(?<![a-z0-9])[a-z]([ ._-])[a-z](?>(?:\1[a-z](?![a-z0-9]))+)")
 _LETTERS = str.maketrans("0134578@$!", "oieastbasi")
 _RUN = re.compile(r"([a-z])\1{2,}")
 _SHORTEST = 4

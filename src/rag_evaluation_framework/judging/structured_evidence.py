@@ -18,7 +18,7 @@ Meaning = Literal["yes", "no", "nothing", "text"]
 
 _LOOKS_STRUCTURED = re.compile(r"""\s*[\[{]\s*(?:[\[{]\s*)*["'][^"'\n]{0,200}["']\s*[:,\]]""")
 _LEXEME = re.compile(
-    r"""(?P<string>"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)
+    r"""(?P<string>"(?>(?:[^"\\]|\\.)*)"?|'(?>(?:[^'\\]|\\.)*)'?)
     |(?P<bare>[^\s{}\[\],:"']+)|(?P<mark>[{}\[\],:])""",
     re.VERBOSE | re.DOTALL,
 )

@@ -39,7 +39,7 @@ _END_OF_THOUGHTS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _BEGINNING = re.compile(r"""\{(?=[ \t\n\r]*+(?:["}]|\Z))|\[(?=[ \t\n\r]*+(?:["\[{\]0-9tfn-]|\Z))""")
 _TOKEN = re.compile(
     r"""[ \t\n\r]*+(?:
-      (?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+")
+      (?P<string>"[^"\\]*+(?>(?:\\.[^"\\]*+)*)")
     | (?P<open>[\[{])
     | (?P<comma>,[ \t\n\r]*+)?(?P<close>[\]}])
     | (?P<other>[,:]|-?[0-9][0-9.eE+-]*+|true\b|false\b|null\b)
@@ -48,7 +48,7 @@ _TOKEN = re.compile(
 )
 # What is left of a token where a text was cut off.
 _CUT_OFF = re.compile(
-    r"""[ \t\n\r]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+\\?|tr?u?|fa?l?s?|nu?l?|-)?+\Z""", re.DOTALL
+    r"""[ \t\n\r]*+(?>(?:"[^"\\]*+(?>(?:\\.[^"\\]*+)*)\\?|tr?u?|fa?l?s?|nu?l?|-)?)\Z""", re.DOTALL
 )
 _BARE_CONTROL = re.compile(r"[\n\r\t]")
 _ESCAPED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}

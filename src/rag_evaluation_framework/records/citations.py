@@ -181,7 +181,7 @@ _MEANT_AS_SPAN = late_pattern(
 )
 _NUMBER_OR_RANGE = rf"-?[0-9]+(?:{_TO}[0-9]+)?"
 _AND_NUMBER = rf"(?:{_SEPARATOR}?\s*+(?:and|&|和)(?=\s*+[0-9])|{_SEPARATOR})"
-_ALL_NUMBERS = rf"\s*+{_NUMBER_OR_RANGE}\s*+(?:{_AND_NUMBER}\s*+(?:{_NUMBER_OR_RANGE}\s*+)?)*+"
+_ALL_NUMBERS = rf"\s*+{_NUMBER_OR_RANGE}\s*+(?>(?:{_AND_NUMBER}\s*+(?:{_NUMBER_OR_RANGE}\s*+)?)*)"
 _NUMBERS = late_pattern(rf"(?:\s*+citation\s*+:)?(?P<numbers>{_ALL_NUMBERS})", re.IGNORECASE)
 _NUMBER = late_pattern(rf"\s*(?P<first>[0-9]{{1,9}})(?:{_TO}(?P<last>[0-9]{{1,9}}))?\s*")
 _WIDEST_RANGE = 100

@@ -66,7 +66,7 @@ NAMED_YEARS = "In|Since|By|From|Until|During|After|Before|As|Around|Circa|Till|T
 #
 # Each name is the source of a regular expression. Whatever may fail after it began is bounded in length.
 
-CLOSING = rf"(?:[{CLOSERS}{EMOJI}~$}}>†‡]|</\w{{1,10}}>)*+"
+CLOSING = rf"(?>(?:[{CLOSERS}{EMOJI}~$}}>†‡]|</\w{{1,10}}>)*)"
 """What closes after a full stop: quotes, brackets, emphasis, formulas, daggers, emoji, tags."""
 
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
@@ -88,13 +88,13 @@ LIST_OF_SOURCES = rf"\s*+(?:{_BRACKETED}|{_LENTICULAR})"
 _MARKER = rf"{_BRACKETED}|{_LENTICULAR}|{_NAMED}|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]|{_RAISED}"
 _SPACED_MARKER = rf"[ ](?:{_BRACKETED}|{_LENTICULAR}|{_NAMED}|{_RAISED}|{_AUTHORED})(?![ ][a-z])"
 
-CITED = rf"(?:{_MARKER}|{_SPACED_MARKER})*+"
+CITED = rf"(?>(?:{_MARKER}|{_SPACED_MARKER})*)"
 """What cites after a stop: [1], [1, 2](url), [report.pdf:3:10-20], [Source 2], 【1】, (Wu 2020).
 
 Where it touches the stop, so do (1) and ¹. After a space it does not before a small letter: [2] says so.
 """
 
-LINKED = rf"(?:(?<!!)\[[^\[\]\n]{{1,200}}\]{_URL})?+"
+LINKED = rf"(?>(?:(?<!!)\[[^\[\]\n]{{1,200}}\]{_URL})?)"
 """A link that touches the stop before it cites as well, in English; but ![this](url) is an image."""
 
 ITEM_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,3}"
@@ -137,14 +137,14 @@ UNDERLINE = r"[^\S\n]*(?:-{3,80}|={3,80}|_{3,80})[^\S\n]*\n"
 # its first character.
 _CANDIDATE = late_pattern(
     r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃](?:"
-    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>{CLOSING})"
+    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?>(?:[ ]\.(?![.\w]))*))(?P<closers>{CLOSING})"
     rf"(?P<cited>{LINKED}{CITED})(?=\s|\Z|[{HAN}]|[A-Z][a-z]|<(?!br)[a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
     rf"[。！？｡．!?…{CLOSERS}{EMOJI}]*+(?P<wide_cited>{CITED})(?![，、；：]))"
     rf"|(?P<underline>(?<=\n){UNDERLINE})|(?P<line>(?<=[{HAN}\U0001f000-\U0001faff]\n))"
     rf"|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?={BLOCK}))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
-    r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?)"
+    r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?>(?:(?!```|~~~)[^\n]*\n)*)(?:```|~~~)[^\n]*\n?)"
     rf"|(?P<whole>{CODE_OR_LINK})|(?P<break>(?<=<)(?<!`<)br\s?/?>))",
     re.MULTILINE,
 )
@@ -165,8 +165,8 @@ _ENDS_OF_ABBREVIATED = frozenset(word[-3:] for word in _ABBREVIATED) | frozenset
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]*_`~，。：；！？]*\Z")
 # The next word, past what joins it and what it is wrapped in; the sign of a sum of money is part of it.
 _NEXT_WORD = re.compile(
-    r"\s*+(?:[-–—&/]{1,2}\s)?+(?:</?[a-z][^<>\n]{0,99}>|(?![$€£¥￥]\d)[^\w\s–—-]|_){0,20}+"
-    r"(?P<word>[$€£¥￥]?[^\W_][\w'’]*+(?:(?<=\d),\d{3})*+)?"
+    r"\s*+(?>(?:[-–—&/]{1,2}\s)?)(?>(?:</?[a-z][^<>\n]{0,99}>|(?![$€£¥￥]\d)[^\w\s–—-]|_){0,20})"
+    r"(?P<word>[$€£¥￥]?[^\W_][\w'’]*+(?>(?:(?<=\d),\d{3})*))?"
 )
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
 # What an item is called by, up to its full stop; that may stand outside of emphasis, or after a backslash.
