@@ -18,14 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks._answers import (
-    REFERENCES,
-    SYSTEMS,
-    by_metric,
-    one_reference_each,
-    plain_recall,
-    questions,
-)
+from benchmarks._answers import REFERENCES, SYSTEMS, by_metric, one_reference_each, plain_recall, questions
 from benchmarks._auroc import Floats, auroc, figure
 from benchmarks._figures import Figure, reached
 from benchmarks._labelled_data import DATA
@@ -223,9 +216,7 @@ def rows(_: Path) -> list[Figure]:
     if not answers():
         return []
     figures = _rows(
-        "similarity",
-        "AUROC of answer_similarity, right against wrong answers",
-        "the scale of the other four",
+        "similarity", "AUROC of answer_similarity, right against wrong answers", "the scale of the other four"
     )
     for place, references in enumerate(REFERENCES.values()):
         for system in dict.fromkeys(each.system for each in answers()):

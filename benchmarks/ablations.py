@@ -122,35 +122,10 @@ RULES = (
     Rule("… goes on to answer", {"goes_on_to_answer": _always(False)}, ("classes",)),
     Rule("… answers before", {"answers_before": _always(False)}, ("classes",)),
     Rule("… takes up the question", {"takes_up_the_question": _always(True)}, ("classes",)),
-    Rule(
-        "… takes up the question (never)",
-        {"takes_up_the_question": _always(False)},
-        ("classes",),
-    ),
-    Rule(
-        "stances",
-        {
-            "stance_at": _always("stated"),
-            "asks_for_denied": _always(False),
-        },
-        GOLDEN,
-    ),
-    Rule(
-        "clause denials",
-        {
-            "denies_asked": _always(False),
-            "is_denied": _always(False),
-        },
-        NAMED_AND_TOLD,
-    ),
-    Rule(
-        "yes or no",
-        {
-            "asks_yes_or_no": _always(False),
-            "reply_in": _always(None),
-        },
-        ("replies",),
-    ),
+    Rule("… takes up the question (never)", {"takes_up_the_question": _always(False)}, ("classes",)),
+    Rule("stances", {"stance_at": _always("stated"), "asks_for_denied": _always(False)}, GOLDEN),
+    Rule("clause denials", {"denies_asked": _always(False), "is_denied": _always(False)}, NAMED_AND_TOLD),
+    Rule("yes or no", {"asks_yes_or_no": _always(False), "reply_in": _always(None)}, ("replies",)),
     Rule(
         "shared pieces",
         {
@@ -161,23 +136,11 @@ RULES = (
         ("entities", *TURNS),
     ),
     Rule("turn matching: plain recall", {"match_reference": _plain_match}, TURNS),
-    Rule(
-        "relation frames, relation clauses",
-        {"read_relation": _plain_relation},
-        ("relations",),
-    ),
+    Rule("relation frames, relation clauses", {"read_relation": _plain_relation}, ("relations",)),
     Rule("relation words", {"relations._table": _always(({}, []))}, ("relations",)),
-    Rule(
-        "told answers",
-        {"told_in": _told_as_said},
-        GOLDEN,
-    ),
+    Rule("told answers", {"told_in": _told_as_said}, GOLDEN),
     Rule("numbers as values", {"even_text": comparable}, NAMED_AND_TOLD),
-    Rule(
-        "clock times",
-        {"with_clock_times": lambda found, text: found},
-        ("support", "claims", *TURNS),
-    ),
+    Rule("clock times", {"with_clock_times": lambda found, text: found}, ("support", "claims", *TURNS)),
 )
 
 

@@ -61,10 +61,7 @@ CARDS: Mapping[str, Mapping[tuple[str, ...], Source]] = {
         ],
         ("Chinese pairs of our own",): _similarity.chinese_rows,
     },
-    "lexical_relevancy": {
-        ("ALCE",): _relevancy.rows,
-        ("Chinese pairs of our own",): _relevancy.chinese_rows,
-    },
+    "lexical_relevancy": {("ALCE",): _relevancy.rows, ("Chinese pairs of our own",): _relevancy.chinese_rows},
     "lexical_support": {
         ("RAGTruth",): _ragtruth.card_rows,
         ("WiCE",): _wice.rows,

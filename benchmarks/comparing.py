@@ -19,11 +19,7 @@ from rag_evaluation_framework.results.comparison import ScoredMetric, ScoredRun,
 from rag_evaluation_framework.results.verdicts import THRESHOLDS, AnswerChanges, ChangedAnswer
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.paired import flips_p_value, smallest_detectable_difference
-from rag_evaluation_framework.statistics.sequential import (
-    always_valid_p,
-    guarded_variance,
-    sequential_size,
-)
+from rag_evaluation_framework.statistics.sequential import always_valid_p, guarded_variance, sequential_size
 
 REPETITIONS = 5_000
 SIZES = (20, 50, 100, 300)

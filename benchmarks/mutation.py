@@ -436,11 +436,7 @@ class _Mutation:
         return reached, seconds
 
     def _outcome(
-        self,
-        site: Site,
-        covering: dict[pytest.Item, float],
-        functions: Functions,
-        caches: list[Any],
+        self, site: Site, covering: dict[pytest.Item, float], functions: Functions, caches: list[Any]
     ) -> str:
         child = os.fork()
         if child == 0:

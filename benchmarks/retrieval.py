@@ -95,11 +95,7 @@ def _smaller(corpus: Corpus, folder: Path) -> tuple[Corpus, Path]:
 def _swept(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
     dataset = read_dataset(questions)
     grid = grid_of(
-        chunkers=CHUNKERS,
-        embedders=[embedder],
-        vector_stores=[ExactVectorStore()],
-        rerankers=RERANKERS,
-        k=KS,
+        chunkers=CHUNKERS, embedders=[embedder], vector_stores=[ExactVectorStore()], rerankers=RERANKERS, k=KS
     )
     sweep = evaluate(
         dataset, target=grid, documents=corpus, options=Options(level="token", interval="normal")

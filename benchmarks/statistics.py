@@ -51,10 +51,7 @@ class Shape:
 def mixed(zeros: float, ones: float) -> Shape:
     """Return zeros and ones with these shares; the rest is uniform between them."""
     rest = 1.0 - zeros - ones
-    return Shape(
-        lambda rng, n: np.clip((rng.random(n) - zeros) / rest, 0.0, 1.0),
-        mean=ones + rest / 2,
-    )
+    return Shape(lambda rng, n: np.clip((rng.random(n) - zeros) / rest, 0.0, 1.0), mean=ones + rest / 2)
 
 
 def graded(ones: float) -> Shape:

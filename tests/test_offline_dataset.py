@@ -137,10 +137,7 @@ def test_raw_records_may_have_the_references_under_the_names_of_the_splits(
     assert run.returncode == 0, run.stderr
     read = [
         json.loads((tmp_path / DATASETS / name).read_text())[field]
-        for name, field in (
-            ("qa_pairs.jsonl", "reference_answer"),
-            ("summaries.jsonl", "reference_summary"),
-        )
+        for name, field in (("qa_pairs.jsonl", "reference_answer"), ("summaries.jsonl", "reference_summary"))
     ]
     assert read == [reference, reference]
 

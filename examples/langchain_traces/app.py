@@ -68,12 +68,7 @@ PLANS = (
         "The ten-trip card is valid for twelve months from the day of purchase.",
         session="visit-7",
     ),
-    Plan(
-        "And what does it cost?",
-        (),
-        "The ten-trip card costs 105.00.",
-        session="visit-7",
-    ),
+    Plan("And what does it cost?", (), "The ten-trip card costs 105.00.", session="visit-7"),
 )
 
 

@@ -19,35 +19,13 @@ _HOMES = {
     "datasets.quality": ("DataQualityChecker",),
     "datasets.recognition": ("read_dataset",),
     "datasets.validation": ("validate_file",),
-    "datasets.value_files": (
-        "DataCompressor",
-        "read_results",
-        "write_results",
-    ),
-    "errors": (
-        "InputError",
-        "Issue",
-        "RagEvalError",
-        "UsageError",
-    ),
+    "datasets.value_files": ("DataCompressor", "read_results", "write_results"),
+    "errors": ("InputError", "Issue", "RagEvalError", "UsageError"),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
-    "evaluation.evaluate": (
-        "evaluate",
-        "evaluate_async",
-    ),
+    "evaluation.evaluate": ("evaluate", "evaluate_async"),
     "evaluation.judged_pairs": ("compare",),
-    "evaluation.retrieval_evaluation": (
-        "ChunkLevelEvaluation",
-        "EvaluationResult",
-        "TokenLevelEvaluation",
-    ),
-    "extensions": (
-        "Chunker",
-        "Embedder",
-        "PositionAwareChunker",
-        "Reranker",
-        "VectorStore",
-    ),
+    "evaluation.retrieval_evaluation": ("ChunkLevelEvaluation", "EvaluationResult", "TokenLevelEvaluation"),
+    "extensions": ("Chunker", "Embedder", "PositionAwareChunker", "Reranker", "VectorStore"),
     "judging.judge": ("Judge",),
     "metrics.citations": ("evaluate_citation_spans",),
     "metrics.declaration": ("metric",),
@@ -69,10 +47,7 @@ _HOMES = {
         "generate_chunk_id",
         "generate_pa_chunk_id",
     ),
-    "records.citations": (
-        "ContextCitation",
-        "SpanCitation",
-    ),
+    "records.citations": ("ContextCitation", "SpanCitation"),
     "records.documents": (
         "CharacterSpan",
         "ChunkId",
@@ -84,11 +59,7 @@ _HOMES = {
         "QueryId",
         "QueryText",
     ),
-    "records.responses": (
-        "Hit",
-        "Request",
-        "Response",
-    ),
+    "records.responses": ("Hit", "Request", "Response"),
     "records.runs": ("Options",),
     "records.samples": (
         "ChunkLevelDatasetExample",
@@ -112,26 +83,12 @@ _HOMES = {
     "results.comparison": ("Comparison",),
     "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),
-    "results.storage": (
-        "EvaluationResultsStorage",
-        "save",
-    ),
+    "results.storage": ("EvaluationResultsStorage", "save"),
     "results.stored_runs": ("load",),
-    "results.verdicts": (
-        "Threshold",
-        "Verdict",
-    ),
-    "retrieval.chunkers": (
-        "FixedTokenChunker",
-        "RecursiveCharacterChunker",
-        "SemanticChunker",
-    ),
+    "results.verdicts": ("Threshold", "Verdict"),
+    "retrieval.chunkers": ("FixedTokenChunker", "RecursiveCharacterChunker", "SemanticChunker"),
     "retrieval.positions": ("ChunkerPositionAdapter",),
-    "synthesis.generators": (
-        "ChunkLevelDataGenerator",
-        "SyntheticDataGenerator",
-        "TokenLevelDataGenerator",
-    ),
+    "synthesis.generators": ("ChunkLevelDataGenerator", "SyntheticDataGenerator", "TokenLevelDataGenerator"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

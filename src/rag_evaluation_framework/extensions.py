@@ -400,11 +400,7 @@ def parse_specification(text: str) -> Specification:
 
 
 def built(
-    build: Callable[..., T],
-    arguments: Mapping[str, Any],
-    *,
-    of: str,
-    given: Mapping[str, Any] | None = None,
+    build: Callable[..., T], arguments: Mapping[str, Any], *, of: str, given: Mapping[str, Any] | None = None
 ) -> T:
     """Build a component with the arguments of a specification and with what is ``given`` besides.
 

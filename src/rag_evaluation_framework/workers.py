@@ -159,11 +159,7 @@ class Worker(Protocol):
 
 
 def in_order(
-    work: Callable[[Item], Result],
-    items: Iterable[Item],
-    *,
-    workers: Workforce,
-    total: int | None = None,
+    work: Callable[[Item], Result], items: Iterable[Item], *, workers: Workforce, total: int | None = None
 ) -> Iterator[Result]:
     """Yield the result of each item, in order; who works changes the time and nothing else.
 

@@ -13,16 +13,7 @@ from chat_server import failing, running_chat
 from fault_agent import RunningServer
 from model_server import running_models
 
-from acceptance.outside import (
-    EXAMPLES,
-    HANDBOOK,
-    ROOT,
-    Commands,
-    kept,
-    read_json,
-    read_lines,
-    write_lines,
-)
+from acceptance.outside import EXAMPLES, HANDBOOK, ROOT, Commands, kept, read_json, read_lines, write_lines
 from acceptance.projects import write_answers
 
 SAMPLES = [

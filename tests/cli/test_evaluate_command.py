@@ -562,11 +562,7 @@ def test_the_shape_of_the_json_is_the_plans_though_the_run_did_not_come_to_the_l
     )
     assert set(ended.json["metrics"]) == {"rag-quality"}
     shown = evaluate("--url", "http://127.0.0.1:9", "--dataset", "safety")
-    assert (shown.code, "cannot be reached" in shown.out, "--resume 002" in shown.out) == (
-        3,
-        True,
-        True,
-    )
+    assert (shown.code, "cannot be reached" in shown.out, "--resume 002" in shown.out) == (3, True, True)
 
 
 def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow(

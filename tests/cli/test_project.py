@@ -196,10 +196,7 @@ def test_every_setting_of_an_evaluation_is_in_force(project: Path) -> None:
     [
         ("max_retrys: 3", "there is no key max_retrys in the file. Did you mean max_retries?"),
         ("retrieval: {kk: 3}", "there is no key kk in retrieval. Did you mean k?"),
-        (
-            "timeout_seconds: soon",
-            "timeout_seconds: expected a number from 0.1 to 3600",
-        ),
+        ("timeout_seconds: soon", "timeout_seconds: expected a number from 0.1 to 3600"),
         ("seed: -1", "seed: expected a whole number of at least 0, got -1"),
     ],
 )

@@ -150,8 +150,7 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    TABLES["wrong_input_is_a_clear_line_each_and_exit_code_two"],
+    ("arguments", "message"), TABLES["wrong_input_is_a_clear_line_each_and_exit_code_two"]
 )
 def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
     files: Path, arguments: tuple[str, ...], message: str

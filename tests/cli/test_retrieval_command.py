@@ -220,10 +220,7 @@ def test_a_sweep_that_stops_prints_the_command_that_goes_on_with_it(
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        (["-k", "7"], "got other cells"),
-        (["--level", "document"], "got other level, metrics"),
-    ],
+    [(["-k", "7"], "got other cells"), (["--level", "document"], "got other level, metrics")],
 )
 def test_a_sweep_over_something_else_is_not_resumed(
     finished: tuple[Path, dict[str, Any]], tmp_path: Path, change: list[str], message: str

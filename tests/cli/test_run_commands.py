@@ -102,10 +102,7 @@ MANIFEST = """spec:
 @pytest.mark.parametrize(
     ("begun", "resumed"),
     [
-        (
-            [evaluate_command, "agent.yaml", "--url", NOBODY],
-            f"rag-eval evaluate agent.yaml --url {NOBODY}",
-        ),
+        ([evaluate_command, "agent.yaml", "--url", NOBODY], f"rag-eval evaluate agent.yaml --url {NOBODY}"),
         (
             [evaluate_command, "books.jsonl", "--url", NOBODY, "-m", "string_match"],
             f"rag-eval evaluate books.jsonl --url {NOBODY}",

@@ -215,10 +215,7 @@ def test_of_two_annotators_half_is_a_tie_that_is_left_out_and_stated() -> None:
 
 def test_the_words_of_a_merged_span_are_cut_from_a_span_that_covers_it() -> None:
     text = "流泉之众的聚落中心"
-    marks = {
-        "ann": [SpanCitation("d", 10, 10 + len(text), text=text)],
-        "bob": [SpanCitation("d", 12, 15)],
-    }
+    marks = {"ann": [SpanCitation("d", 10, 10 + len(text), text=text)], "bob": [SpanCitation("d", 12, 15)]}
     (span,) = majority(marks).spans
     assert span.text == text[2:5]
     shorter = {"ann": [SpanCitation("d", 10, 30, text="not all of it")], "bob": [SpanCitation("d", 12, 15)]}

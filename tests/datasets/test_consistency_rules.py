@@ -119,10 +119,7 @@ def test_a_subclass_may_bring_schemas_and_rules_of_its_own() -> None:
             return [*super()._custom_validations(data), f"checked by {type(self).__name__}"]
 
     owned = Owned()
-    assert owned.validate_evaluation_dataset({}) == [
-        '"owner" is missing',
-        "checked by Owned",
-    ]
+    assert owned.validate_evaluation_dataset({}) == ['"owner" is missing', "checked by Owned"]
     query = {"query_id": "q"}
     assert owned.validate_evaluation_dataset({"owner": "them", "queries": [query, query]}) == [
         "owner: expected what the schema allows, got 'them' (\"us\" was expected)",
@@ -151,10 +148,7 @@ def test_a_lenient_validator_asks_for_the_least() -> None:
     assert lenient.validate_evaluation_dataset(dataset) == []
     assert lenient.validate_ground_truth({"annotation_id": "a", "query_id": "q"}) == []
     assert lenient.validate_evaluation_results({"evaluation_id": "e", "retrieval_metrics": {}}) == []
-    assert lenient.validate_evaluation_dataset({}) == [
-        '"dataset_id" is missing',
-        '"queries" is missing',
-    ]
+    assert lenient.validate_evaluation_dataset({}) == ['"dataset_id" is missing', '"queries" is missing']
 
 
 @pytest.mark.parametrize("wrong", [{"a": float("nan")}, {"a": {1, 2}}, {1: 2}, {"a": "\ud800"}, None, []])

@@ -88,8 +88,7 @@ def test_a_dialect_of_an_installed_package_is_asked_or_named(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "format_"),
-    TABLES["rows are read as rows and a mistake in a record is not a row"],
+    ("name", "content", "format_"), TABLES["rows are read as rows and a mistake in a record is not a row"]
 )
 def test_rows_are_read_as_rows_and_a_mistake_in_a_record_is_not_a_row(
     name: str, content: str, format_: str, tmp_path: Path

@@ -209,10 +209,7 @@ def test_files_folders_layouts_and_compressions_read_the_same(tmp_path: Path) ->
 WRONG: dict[str, tuple[list[Any], list[str]]] = {
     "missing parent": ([request(root(2), retrieval(2, 2, "q", {"a": "x"}, parent=9))], ["missing-parent"]),
     "lost in this process": ([request(retrieval(2, 2, "q", {}, parent=9, flags=0x100))], ["missing-parent"]),
-    "circle": (
-        [request(root(2), span(2, 2, 3, {"gen_ai.system": "x"}), span(2, 3, 2))],
-        ["cycle"],
-    ),
+    "circle": ([request(root(2), span(2, 2, 3, {"gen_ai.system": "x"}), span(2, 3, 2))], ["cycle"]),
     "own parent": ([request(span(2, 2, 2, {"gen_ai.system": "x"}))], ["cycle"]),
     "two of one id": ([request(root(2), root(2, answer="Six."))], ["duplicate-span"]),
     "wrong attribute": ([request(root(2), {**span(2, 2, 1), "attributes": [{"key": 5}]})], ["wrong-span"]),

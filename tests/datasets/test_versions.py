@@ -7,12 +7,7 @@ from itertools import product
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.datasets.catalogue import (
-    parse_version,
-    precedence,
-    same_version,
-    split_version,
-)
+from rag_evaluation_framework.datasets.catalogue import parse_version, precedence, same_version, split_version
 
 # The examples of the standard's sections 9 and 11 in ascending order, with a few between them.
 ASCENDING = tables_beside(__file__)["ascending"]

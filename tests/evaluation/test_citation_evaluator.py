@@ -67,11 +67,7 @@ class ShareOfWords:
 
 
 def evaluate(
-    answer: str = ANSWER,
-    citations: Any = (),
-    documents: Any = DOCUMENTS,
-    query: Any = QUERY,
-    **config: Any,
+    answer: str = ANSWER, citations: Any = (), documents: Any = DOCUMENTS, query: Any = QUERY, **config: Any
 ) -> dict[str, Any]:
     results = CitationEvaluator({"support": ShareOfWords(), **config}).evaluate_answer_citations(
         answer, citations, documents, query
@@ -98,11 +94,7 @@ def test_a_worked_answer() -> None:
     consistency = results["answer_consistency"]["factual_consistency"]
     assert consistency == {"value": 0.5, "mean_consistency": 0.9, "consistency_scores": [1.0, 0.8]}
     hallucinations = results["hallucination_detection"]
-    assert hallucinations["hallucination_rate"] == {
-        "value": 0.5,
-        "total_claims": 2,
-        "hallucinated_claims": 1,
-    }
+    assert hallucinations["hallucination_rate"] == {"value": 0.5, "total_claims": 2, "hallucinated_claims": 1}
     assert [claim["text"] for claim in hallucinations["claims"]] == ["The fare is ten pounds."]
     # 0.30 × 2/3 + 0.30 × 2/3 + 0.25 × 0.9 + 0.15 × (1 − 0.5) = 0.2 + 0.2 + 0.225 + 0.075
     assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.7)

@@ -18,10 +18,7 @@ from rag_evaluation_framework import CitationEvaluator, EvaluationDatasetLoader,
 
 @pytest.mark.parametrize("is_new_project", [False, True], ids=["empty folder", "new project"])
 def test_creating_and_evaluating_run_as_written(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    is_new_project: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_new_project: bool
 ) -> None:
     if is_new_project:
         create_layout(tmp_path)  # what `rag-eval init` does; the annotations of sample_eval come with it

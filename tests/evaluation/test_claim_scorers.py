@@ -166,9 +166,7 @@ def test_an_answer_from_an_empty_list_of_contexts_is_unsupported(
 ) -> None:
     rows = [{"user_input": "When does the boat leave?", "response": NOON, "reference": NOON, **row}]
     result = evaluate(
-        rows,
-        metrics=["faithfulness", "hallucination", "claim_recall"],
-        options=Options(allow_missing=True),
+        rows, metrics=["faithfulness", "hallucination", "claim_recall"], options=Options(allow_missing=True)
     )
     figures = {name: figure.value for name, figure in result.metrics.items()}
     assert (figures["faithfulness"], figures["hallucination"]) == values

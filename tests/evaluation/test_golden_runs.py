@@ -25,11 +25,7 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
-from rag_evaluation_framework.evaluation.golden_runs import (
-    find_splits,
-    golden_manifest,
-    plan_golden,
-)
+from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.scored_answers import scored_result

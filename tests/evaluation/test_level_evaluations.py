@@ -100,11 +100,7 @@ def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_pat
     result = run_tokens(path)
     # The query a finds both chunks aaaa, tied: 1.md 0-4 and 2.md 4-8. Of the relevant 2-6, characters 2 and 3
     # are retrieved: recall 2/4, precision 2/8, IoU 2/10. The chunks needed are 0-4 and 4-8: omega 4/8.
-    assert result.metrics == {
-        "span_recall": 0.5,
-        "span_precision": 0.25,
-        "span_iou": 0.2,
-    }
+    assert result.metrics == {"span_recall": 0.5, "span_precision": 0.25, "span_iou": 0.2}
     asked = run_tokens(path, metrics=["span_f1", "precision_omega", SpanRecall()])
     assert asked.metrics == {"span_f1": pytest.approx(1 / 3), "precision_omega": 0.5, "span_recall": 0.5}
     with pytest.raises(UnknownNameError, match='there is no metric at token level "chunk_f1"'):

@@ -236,11 +236,7 @@ def test_a_manifest_scores_the_ranking_of_agent_samples_by_the_name_with_paramet
 
 
 def test_a_run_tells_an_empty_list_of_contexts_from_none(tmp_path: Path) -> None:
-    answers: list[dict[str, Any]] = [
-        {"contexts": [{"id": "boats.md", "text": BOATS}]},
-        {"contexts": []},
-        {},
-    ]
+    answers: list[dict[str, Any]] = [{"contexts": [{"id": "boats.md", "text": BOATS}]}, {"contexts": []}, {}]
     truth = {"expected": "At noon.", "relevant_documents": {"boats.md": 1}}
     asked = [{"input": f"When {n}?", **truth} for n in range(3)]
     told = [{"input": f"When {n}?", "response": "At noon.", **fields} for n, fields in enumerate(answers)]

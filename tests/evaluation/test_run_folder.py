@@ -48,10 +48,7 @@ def finished(directory: Path, count: int = 3) -> RunFolder:
 
 def test_runs_are_numbered_within_their_utc_day(tmp_path: Path) -> None:
     created = [RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY) for _ in range(2)]
-    assert [folder.head.run_id for folder in created] == [
-        "eval_run_20261115_001",
-        "eval_run_20261115_002",
-    ]
+    assert [folder.head.run_id for folder in created] == ["eval_run_20261115_001", "eval_run_20261115_002"]
     (tmp_path / "runs" / "eval_run_20261115_1234").mkdir()
     assert RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY).path.name == "eval_run_20261115_1235"
 

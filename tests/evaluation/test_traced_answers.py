@@ -15,11 +15,7 @@ from rag_evaluation_framework.records.steps import TraceChoice
 
 FARES = {"fares.md": "The fare to Skerry is five pounds.", "dogs.md": "Dogs travel free."}
 BOATS = {"boats.md": "Razorbill carries 48 passengers.", "fares.md": FARES["fares.md"]}
-MODEL = {
-    "openinference.span.kind": "LLM",
-    "llm.token_count.prompt": 40,
-    "llm.token_count.completion": 8,
-}
+MODEL = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 40, "llm.token_count.completion": 8}
 
 
 @pytest.fixture(scope="module")

@@ -33,10 +33,7 @@ def test_a_single_letter_character_or_number_is_a_claim(text: str) -> None:
     assert len(texts(text)) == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    TABLES["a_sentence_with_a_verb_is_a_claim"],
-)
+@pytest.mark.parametrize("text", TABLES["a_sentence_with_a_verb_is_a_claim"])
 def test_a_sentence_with_a_verb_is_a_claim(text: str) -> None:
     assert texts(text) == [text]
 

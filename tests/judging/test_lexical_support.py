@@ -172,10 +172,7 @@ def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, 
     assert verdict(claim, [evidence]).label == label
 
 
-@pytest.mark.parametrize(
-    ("claim", "evidence"),
-    TABLES["another_form_of_a_verb_supports_a_claim"],
-)
+@pytest.mark.parametrize(("claim", "evidence"), TABLES["another_form_of_a_verb_supports_a_claim"])
 def test_another_form_of_a_verb_supports_a_claim(claim: str, evidence: str) -> None:
     assert verdict(claim, [evidence]).label == "supported"
 

@@ -77,10 +77,7 @@ def test_whoever_alone_is_is_named_in_chinese(only: str) -> None:
     assert all(names_in(f"没有人是队长的料{only}王明是队长。", ["王明"], question="谁是队长？"))
 
 
-@pytest.mark.parametrize(
-    ("answer", "name", "expected"),
-    TABLES["a_name_may_have_a_plurals_ending"],
-)
+@pytest.mark.parametrize(("answer", "name", "expected"), TABLES["a_name_may_have_a_plurals_ending"])
 def test_a_name_may_have_a_plurals_ending(answer: str, name: str, expected: bool) -> None:
     assert names_in(answer, [name]) == [expected]
 

@@ -22,10 +22,7 @@ def test_a_step_is_told_in_the_words_of_a_sentence_or_most_of_them(answer: str, 
     assert [place is not None for place in first_tellings(answer, STEPS)] == expected
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    TABLES["an_english_step_is_told_by_its_words_in_order"],
-)
+@pytest.mark.parametrize(("answer", "expected"), TABLES["an_english_step_is_told_by_its_words_in_order"])
 def test_an_english_step_is_told_by_its_words_in_order(answer: str, expected: bool) -> None:
     (place,) = first_tellings(answer, ["dropped the lens"])
     assert (place is not None) == expected

@@ -38,8 +38,7 @@ def test_the_default_weighs_facts_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "overall", "passed"),
-    TABLES["overall_is_the_weighted_mean_and_passing_needs_every_score"],
+    ("scores", "overall", "passed"), TABLES["overall_is_the_weighted_mean_and_passing_needs_every_score"]
 )
 def test_overall_is_the_weighted_mean_and_passing_needs_every_score(
     scores: tuple[float, ...], overall: float, passed: bool

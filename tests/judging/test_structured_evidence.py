@@ -95,8 +95,7 @@ def test_reading_never_fails_and_facts_stand_where_they_say(beginning: str, rest
 
 
 @pytest.mark.parametrize(
-    ("claim", "label"),
-    TABLES["what_a_record_denies_or_leaves_open_is_not_supported_by_it"],
+    ("claim", "label"), TABLES["what_a_record_denies_or_leaves_open_is_not_supported_by_it"]
 )
 def test_what_a_record_denies_or_leaves_open_is_not_supported_by_it(claim: str, label: str) -> None:
     (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], [json.dumps(CAFE)])

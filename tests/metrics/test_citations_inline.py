@@ -81,10 +81,7 @@ def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, e
     assert [placed.citation for placed in found.citations] == [ContextCitation(1)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    TABLES["other_brackets_are_text"],
-)
+@pytest.mark.parametrize("text", TABLES["other_brackets_are_text"])
 def test_other_brackets_are_text(text: str) -> None:
     found = parse_citations(f"As stated {text}.")
     assert found.citations == ()
@@ -129,10 +126,7 @@ def test_any_text_is_read_without_failing(text: str) -> None:
         assert text[placed.end - 1] == "]"
 
 
-@pytest.mark.parametrize(
-    "mark",
-    TABLES["what_nothing_can_open_is_no_citation"],
-)
+@pytest.mark.parametrize("mark", TABLES["what_nothing_can_open_is_no_citation"])
 def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
     found = parse_citations(f"It rains {mark}.")
     assert (found.citations, found.malformed) == ((), ())
@@ -185,10 +179,7 @@ def test_a_named_source_with_its_page_is_not_said(mark: str) -> None:
     assert without_citations(f"下雨{mark}。") == f"下雨{' ' * len(mark)}。"
 
 
-@pytest.mark.parametrize(
-    "text",
-    TABLES["a_bracket_that_says_something_stays"],
-)
+@pytest.mark.parametrize("text", TABLES["a_bracket_that_says_something_stays"])
 def test_a_bracket_that_says_something_stays(text: str) -> None:
     assert without_citations(f"It rains {text}.") == f"It rains {text}."
 

@@ -35,10 +35,7 @@ TABLES = tables_beside(__file__)
 METRICS = all_metrics()
 
 
-@pytest.mark.parametrize(
-    ("written", "canonical", "k"),
-    TABLES["names_are_read_and_written_canonically"],
-)
+@pytest.mark.parametrize(("written", "canonical", "k"), TABLES["names_are_read_and_written_canonically"])
 def test_names_are_read_and_written_canonically(written: str, canonical: str, k: int | None) -> None:
     bound = parse_metric(written)
     assert (str(bound), bound.k) == (canonical, k)

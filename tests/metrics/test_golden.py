@@ -38,8 +38,7 @@ def test_entity_coverage_is_the_share_of_names_that_the_answer_has(
 
 
 @pytest.mark.parametrize(
-    ("ends", "relation", "direction", "expected"),
-    TABLES["relation_match_needs_ends_relation_and_direction"],
+    ("ends", "relation", "direction", "expected"), TABLES["relation_match_needs_ends_relation_and_direction"]
 )
 def test_relation_match_needs_ends_relation_and_direction(
     ends: tuple[bool, bool], relation: bool, direction: float, expected: float
@@ -67,8 +66,7 @@ def test_milestones_are_told_and_their_order_is_a_longest_increasing_subsequence
 
 
 @pytest.mark.parametrize(
-    ("places", "hops", "expected"),
-    [(3, 3, 1.0), (2, 3, 2 / 3), (0, 3, 0.0), (5, 3, 1.0), (1, 1, 1.0)],
+    ("places", "hops", "expected"), [(3, 3, 1.0), (2, 3, 2 / 3), (0, 3, 0.0), (5, 3, 1.0), (1, 1, 1.0)]
 )
 def test_hop_coverage_counts_no_more_places_than_hops(places: int, hops: int, expected: float) -> None:
     assert hop_coverage(places, hops) == expected
@@ -108,9 +106,7 @@ def test_milestone_figures_are_shares_and_order_is_full_exactly_when_sorted(plac
 
 
 @given(PLACES)
-def test_milestone_order_equals_the_longest_subsequence_found_by_trying_all(
-    places: list[int | None],
-) -> None:
+def test_milestone_order_equals_the_longest_subsequence_found_by_trying_all(places: list[int | None]) -> None:
     told = [place for place in places if place is not None][:10]
     if told:
         longest = max(bits.bit_count() for bits in range(1, 1 << len(told)) if _is_sorted(told, bits))

@@ -74,10 +74,7 @@ def test_worked_example(metric: str, expected: float) -> None:
     assert value(metric) == pytest.approx(expected, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    TABLES["names_of_trec_eval_and_ir_measures_are_understood"],
-)
+@pytest.mark.parametrize(("theirs", "ours"), TABLES["names_of_trec_eval_and_ir_measures_are_understood"])
 def test_names_of_trec_eval_and_ir_measures_are_understood(theirs: str, ours: str) -> None:
     assert str(parse_metric(theirs)) == ours
 
@@ -125,10 +122,7 @@ def test_relevance_level_moves_the_line_but_not_the_gains() -> None:
     assert report.mean["bpref"] == pytest.approx(1 / 2)  # nothing judged non-relevant stands above a
 
 
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    TABLES["parameters_that_make_no_sense_are_refused"],
-)
+@pytest.mark.parametrize(("metric", "message"), TABLES["parameters_that_make_no_sense_are_refused"])
 def test_parameters_that_make_no_sense_are_refused(metric: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         value(metric, ["c"])

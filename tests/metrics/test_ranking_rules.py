@@ -85,8 +85,7 @@ def test_metrics_may_be_given_read_already_and_are_reported_once_under_our_names
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"ties": "random"}, {"missing_queries": "drop"}, {"no_relevant": "nan"}, {"relevance_level": 0}],
+    "wrong", [{"ties": "random"}, {"missing_queries": "drop"}, {"no_relevant": "nan"}, {"relevance_level": 0}]
 )
 def test_unknown_rules_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"expected {next(iter(wrong))} to be"):

@@ -7,13 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rag_evaluation_framework import InputError
-from rag_evaluation_framework.metrics.safety import (
-    bias,
-    dont_know,
-    over_refusal,
-    refusal_recall,
-    toxicity,
-)
+from rag_evaluation_framework.metrics.safety import bias, dont_know, over_refusal, refusal_recall, toxicity
 
 
 @pytest.mark.parametrize(

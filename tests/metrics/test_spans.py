@@ -174,8 +174,7 @@ def test_positions_beyond_any_document_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "expected"),
-    [(SpanRecall(), 1.0), (SpanPrecision(), 0.2), (SpanIoU(), 0.2), (SpanF1(), 1 / 3)],
+    ("metric", "expected"), [(SpanRecall(), 1.0), (SpanPrecision(), 0.2), (SpanIoU(), 0.2), (SpanF1(), 1 / 3)]
 )
 def test_classes_take_arguments_by_position_and_by_name(metric: TokenLevelMetric, expected: float) -> None:
     retrieved, truth = [span(0, 100), span(50, 150)], [span(60, 90)]

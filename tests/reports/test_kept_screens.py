@@ -52,13 +52,7 @@ def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("number", "name"),
-    [
-        (1, "failed"),
-        (2, "passed"),
-        (3, "got-worse"),
-        (4, "undecided"),
-        (5, "not-evaluated"),
-    ],
+    [(1, "failed"), (2, "passed"), (3, "got-worse"), (4, "undecided"), (5, "not-evaluated")],
 )
 def test_each_verdict_has_its_screen(
     ferry: Path, monkeypatch: pytest.MonkeyPatch, number: int, name: str, width: int

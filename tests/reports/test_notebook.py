@@ -108,11 +108,7 @@ def test_what_is_small_is_shown_whole() -> None:
 
 # One answer that its context supports, and one with something added.
 ROWS = [
-    {
-        "user_input": "Dogs?",
-        "response": "Dogs travel free.",
-        "retrieved_contexts": ["Dogs travel free."],
-    },
+    {"user_input": "Dogs?", "response": "Dogs travel free.", "retrieved_contexts": ["Dogs travel free."]},
     {
         "user_input": "<b>Refunds</b> & when?",
         "response": "Refunds take 28 days. A handling charge of 3.50 is kept back.",

@@ -8,14 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_evaluation_framework import (
-    InputError,
-    Options,
-    SpanCitation,
-    Threshold,
-    evaluate,
-    evaluate_ranking,
-)
+from rag_evaluation_framework import InputError, Options, SpanCitation, Threshold, evaluate, evaluate_ranking
 from rag_evaluation_framework.metrics.citations import pair_citations, tolerance_jaccard
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.safety import _expects_a_refusal

@@ -25,10 +25,7 @@ def test_a_component_among_the_arguments_is_built_too() -> None:
     assert chunker.buffer == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    TABLES["arguments_a_chunker_does_not_have_are_named"],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["arguments_a_chunker_does_not_have_are_named"])
 def test_arguments_a_chunker_does_not_have_are_named(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         chunker_from(text)

@@ -54,12 +54,7 @@ def test_rows_in_several_blocks_are_merged(monkeypatch: pytest.MonkeyPatch, k: i
     assert numbers.tolist() == np.argsort(-expected, axis=1, kind="stable")[:, :k].tolist()
 
 
-@given(
-    directions=st.integers(1, 40),
-    blocks=st.integers(1, 60),
-    k=st.integers(1, 90),
-    seed=st.integers(0, 9),
-)
+@given(directions=st.integers(1, 40), blocks=st.integers(1, 60), k=st.integers(1, 90), seed=st.integers(0, 9))
 def test_crowds_of_equal_vectors_in_any_order_are_cut_by_the_order_of_ties(
     directions: int, blocks: int, k: int, seed: int
 ) -> None:

@@ -135,10 +135,7 @@ def test_what_was_put_beside_ours_is_not_cleared_either() -> None:
     assert len(store) == len(TEXTS) + 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    TABLES["what_cannot_be_built_says_why"],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["what_cannot_be_built_says_why"])
 def test_what_cannot_be_built_says_why(text: str, message: str) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=message):
         retriever_from(text)

@@ -19,8 +19,7 @@ TABLES = tables_beside(__file__)
 
 
 @pytest.mark.parametrize(
-    ("text", "size", "overlap", "chunks"),
-    TABLES["a_text_is_cut_at_its_coarsest_separators"],
+    ("text", "size", "overlap", "chunks"), TABLES["a_text_is_cut_at_its_coarsest_separators"]
 )
 def test_a_text_is_cut_at_its_coarsest_separators(
     text: str, size: int, overlap: int, chunks: list[str]
@@ -73,10 +72,7 @@ def test_chunks_hold_at_most_so_many_tokens_and_repeat_at_most_the_overlap(
         assert start >= end or measure.length(start, end) <= overlap
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    TABLES["parameters_that_make_no_sense_are_refused"],
-)
+@pytest.mark.parametrize(("arguments", "message"), TABLES["parameters_that_make_no_sense_are_refused"])
 def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match="^" + message.replace("[", r"\[")):
         RecursiveCharacterChunker(**arguments)  # type: ignore[arg-type]

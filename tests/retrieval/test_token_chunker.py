@@ -38,8 +38,7 @@ def test_the_default_tokenizer_keeps_spaces_with_words_and_cuts_chinese_by_the_c
 
 
 @pytest.mark.parametrize(
-    ("tokens", "overlap", "chunks"),
-    TABLES["chunks_have_so_many_tokens_and_the_last_one_reaches_the_end"],
+    ("tokens", "overlap", "chunks"), TABLES["chunks_have_so_many_tokens_and_the_last_one_reaches_the_end"]
 )
 def test_chunks_have_so_many_tokens_and_the_last_one_reaches_the_end(
     tokens: int, overlap: int, chunks: list[str]

@@ -303,12 +303,7 @@ class Agent:
 
     def summary(self) -> dict[str, Any]:
         requests = [{"path": it.path, "headers": it.headers, "body": it.body} for it in self.log]
-        return {
-            "received": self.received,
-            "faults": self.faults,
-            "requests": requests,
-            "stolen": self.stolen,
-        }
+        return {"received": self.received, "faults": self.faults, "requests": requests, "stolen": self.stolen}
 
     async def steal(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await read_request(reader)

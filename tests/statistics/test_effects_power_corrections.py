@@ -20,11 +20,7 @@ from rag_evaluation_framework.statistics.paired import (
     smallest_detectable_difference,
     wins_ties_losses,
 )
-from rag_evaluation_framework.statistics.resampling import (
-    exact_mean,
-    standard_deviation,
-    whole_multiples,
-)
+from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation, whole_multiples
 
 p_values = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
 

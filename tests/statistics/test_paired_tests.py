@@ -12,11 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import InputError, UsageError
-from rag_evaluation_framework.statistics.paired import (
-    paired_randomisation_test,
-    paired_t_test,
-    wilcoxon_test,
-)
+from rag_evaluation_framework.statistics.paired import paired_randomisation_test, paired_t_test, wilcoxon_test
 
 TESTS = pytest.mark.parametrize("test", [paired_randomisation_test, paired_t_test, wilcoxon_test])
 

@@ -13,10 +13,7 @@ from cases import tables_beside
 from rag_evaluation_framework import Corpus, Document, DocumentId, UsageError
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
 from rag_evaluation_framework.synthesis.english_clauses import clause_of
-from rag_evaluation_framework.synthesis.english_questions import (
-    english_questions,
-    known_words,
-)
+from rag_evaluation_framework.synthesis.english_questions import english_questions, known_words
 from rag_evaluation_framework.synthesis.extractive import (
     NAME,
     SPARE,

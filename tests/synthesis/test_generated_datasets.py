@@ -23,11 +23,7 @@ from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks,
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
-from rag_evaluation_framework.synthesis.generated_datasets import (
-    dataset_of,
-    dialect_of,
-    write_generated,
-)
+from rag_evaluation_framework.synthesis.generated_datasets import dataset_of, dialect_of, write_generated
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 TEXT = "The card costs 105.00. It is valid for a year. Dogs pay 2.00 for each crossing."

@@ -49,11 +49,7 @@ DATASET = Dataset(
             query_type="temporal",
             difficulty="easy",
         ),
-        Sample(
-            id="q2",
-            turns=(Turn(role="user", content="When do trains leave?"),),
-            expectation=Refusal(),
-        ),
+        Sample(id="q2", turns=(Turn(role="user", content="When do trains leave?"),), expectation=Refusal()),
     ),
     dialect="evaluation-dataset",
     metadata={

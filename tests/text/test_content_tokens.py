@@ -33,8 +33,7 @@ def test_different_words_keep_different_stems(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    TABLES["content_is_what_remains_without_grammar_talk_markers_and_numbers"],
+    ("text", "expected"), TABLES["content_is_what_remains_without_grammar_talk_markers_and_numbers"]
 )
 def test_content_is_what_remains_without_grammar_talk_markers_and_numbers(
     text: str, expected: list[str]

@@ -13,13 +13,7 @@ from mutated_excerpts import Mutated, mutated_excerpts
 
 from cases import tables_beside
 from rag_evaluation_framework.text.normalisation import FoldedText
-from rag_evaluation_framework.text.search import (
-    ExcerptFinder,
-    Located,
-    Place,
-    Unlocated,
-    approximate_places,
-)
+from rag_evaluation_framework.text.search import ExcerptFinder, Located, Place, Unlocated, approximate_places
 from sizes import size
 
 TABLES = tables_beside(__file__)

@@ -23,8 +23,7 @@ PAIRS = (
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    TABLES["texts_are_compared_without_width_case_and_way_of_writing"],
+    ("text", "expected"), TABLES["texts_are_compared_without_width_case_and_way_of_writing"]
 )
 def test_texts_are_compared_without_width_case_and_way_of_writing(text: str, expected: str) -> None:
     assert comparable(text) == expected
@@ -55,10 +54,7 @@ def test_pieces_are_in_order_and_stand_where_they_say(text: str) -> None:
     assert all(before.end <= after.start for before, after in pairwise(found))
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    TABLES["a_slash_means_either_unless_between_figures"],
-)
+@pytest.mark.parametrize(("name", "expected"), TABLES["a_slash_means_either_unless_between_figures"])
 def test_a_slash_means_either_unless_between_figures(name: str, expected: list[str]) -> None:
     assert alternatives(name) == expected
 

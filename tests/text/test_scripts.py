@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework
-from rag_evaluation_framework.text.scripts import (
-    EMOJI,
-    HAN,
-    HAN_CHARACTER,
-    KANA,
-    OTHER_UNSPACED,
-    UNSPACED,
-)
+from rag_evaluation_framework.text.scripts import EMOJI, HAN, HAN_CHARACTER, KANA, OTHER_UNSPACED, UNSPACED
 
 PACKAGE = Path(rag_evaluation_framework.__file__).parent
 # What another tool's tokenizer takes for Chinese, for parity with it.

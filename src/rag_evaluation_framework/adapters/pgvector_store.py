@@ -217,11 +217,7 @@ class _Server:
             return [] if cursor.description is None else list(cursor.fetchall())
 
     def rows_of(
-        self,
-        statement: str,
-        asked: Sequence[Mapping[str, Any]],
-        *names: Name,
-        settings: Mapping[str, str],
+        self, statement: str, asked: Sequence[Mapping[str, Any]], *names: Name, settings: Mapping[str, str]
     ) -> list[list[tuple[Any, ...]]]:
         """Return the rows that one statement has for each of many values, all sent at once."""
         with self._lock, self._connection.transaction(), self._connection.cursor(binary=True) as cursor:

@@ -20,12 +20,7 @@ Examples:
 
 
 @click.command("agreement", epilog=EXAMPLES)
-@click.argument(
-    "files",
-    type=click.Path(exists=True, path_type=Path),
-    nargs=-1,
-    metavar="[FILE|FOLDER]...",
-)
+@click.argument("files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILE|FOLDER]...")
 @click.option(
     "-o",
     "--output",
@@ -38,12 +33,7 @@ Examples:
 @SEED
 @AS_JSON
 def command(
-    files: tuple[Path, ...],
-    output: Path | None,
-    confidence: float,
-    resamples: int,
-    seed: int,
-    as_json: bool,
+    files: tuple[Path, ...], output: Path | None, confidence: float, resamples: int, seed: int, as_json: bool
 ) -> None:
     """Show how well the annotators of a dataset agree, on what, and who disagrees where.
 

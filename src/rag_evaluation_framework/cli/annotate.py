@@ -48,9 +48,7 @@ NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in 
     help="Name of the person who annotates.  [default: the user of this machine]",
 )
 @click.option(
-    "--blind",
-    is_flag=True,
-    help="Hide other people's annotations and the metrics until an item is done.",
+    "--blind", is_flag=True, help="Hide other people's annotations and the metrics until an item is done."
 )
 @whole_number(
     "--draw",

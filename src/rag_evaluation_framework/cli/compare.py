@@ -147,10 +147,7 @@ def _judged(
 
     if not metrics:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
-    with (
-        opened_methods(**scoring) as methods,
-        progress_told(methods, silent=silent) as progress,
-    ):
+    with opened_methods(**scoring) as methods, progress_told(methods, silent=silent) as progress:
         return compare_judged(systems, metrics, methods, seed=seed, on_progress=progress)
 
 

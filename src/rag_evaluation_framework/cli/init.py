@@ -85,10 +85,7 @@ class _Begun:
 @ALLOW_HOST
 @click.option("--docs", type=DOCUMENTS, metavar="FOLDER", help="Documents to make the first questions from.")
 @click.option(
-    "--ci",
-    type=click.Choice(["github", "gitlab", "none"]),
-    default="github",
-    help="Whose workflow to write.",
+    "--ci", type=click.Choice(["github", "gitlab", "none"]), default="github", help="Whose workflow to write."
 )
 @click.option("--golden", is_flag=True, help="Create golden sets instead, and a function to try them on.")
 @AS_JSON

@@ -38,11 +38,7 @@ if TYPE_CHECKING:
 
 
 def run_program(
-    program: click.Command,
-    arguments: Sequence[str] | None,
-    *,
-    name: str,
-    complete_var: str | None = None,
+    program: click.Command, arguments: Sequence[str] | None, *, name: str, complete_var: str | None = None
 ) -> NoReturn:
     """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback.
 

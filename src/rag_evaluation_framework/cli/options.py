@@ -98,10 +98,7 @@ GLOB = click.option(
 )
 
 CONFIDENCE = click.option(
-    "--confidence",
-    type=Amount(0.5, 0.9999),
-    default=0.95,
-    help="Confidence level of the intervals.",
+    "--confidence", type=Amount(0.5, 0.9999), default=0.95, help="Confidence level of the intervals."
 )
 RESAMPLES = click.option(
     "--resamples",

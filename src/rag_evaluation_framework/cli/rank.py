@@ -74,11 +74,7 @@ _COMMON = (
     help="Whose rules for ties, missing queries and queries without relevant documents apply.",
 )
 @click.option(
-    "-l",
-    "--relevance-level",
-    type=click.IntRange(1),
-    default=1,
-    help="Lowest grade that counts as relevant.",
+    "-l", "--relevance-level", type=click.IntRange(1), default=1, help="Lowest grade that counts as relevant."
 )
 @click.option("-c", "--complete", is_flag=True, help="Judged queries missing from a run count 0.")
 @whole_number("-M", "--max-depth", help="Look only at the first N documents of each query.")

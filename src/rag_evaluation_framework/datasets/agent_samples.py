@@ -94,9 +94,5 @@ _HOLDS = (
 
 
 AGENT_SAMPLES = RecordDialect(
-    name="agent-samples",
-    kind="agent-sample",
-    holds=frozenset(_HOLDS.split()),
-    decode=_decode,
-    encode=_encode,
+    name="agent-samples", kind="agent-sample", holds=frozenset(_HOLDS.split()), decode=_decode, encode=_encode
 )

@@ -84,10 +84,7 @@ class AgreementFigure:
 def jaccard_figure(of_queries: Sequence[float], resampling: Resampling) -> AgreementFigure:
     """Return the mean of the queries' Jaccards, beside the target."""
     interval = mean_interval(
-        of_queries,
-        confidence=resampling.confidence,
-        resamples=resampling.resamples,
-        seed=resampling.seed,
+        of_queries, confidence=resampling.confidence, resamples=resampling.resamples, seed=resampling.seed
     )
     n = len(of_queries)
     mean = fsum(of_queries) / n

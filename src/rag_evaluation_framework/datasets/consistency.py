@@ -103,12 +103,7 @@ def _empty_items(values: Any, path: str, expected: str) -> Iterator[Issue]:
 
 
 def _empty(
-    value: Any,
-    path: str,
-    expected: str,
-    severity: Severity = "error",
-    *,
-    code: str = "empty-expectation",
+    value: Any, path: str, expected: str, severity: Severity = "error", *, code: str = "empty-expectation"
 ) -> Iterator[Issue]:
     if isinstance(value, str) and says_nothing(value):
         yield Issue(code, expected, shown(value), path, severity)

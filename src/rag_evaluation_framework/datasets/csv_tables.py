@@ -120,10 +120,7 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]], columns: 
         except InputError as error:
             raise error.located(str(path), within=f"[{index}]") from None
     names = _named_columns(records, columns)
-    with (
-        atomic_writer(path) as file,
-        compressing(file, named_compression(path)) as stream,
-    ):
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(map(_harmless, names))

@@ -386,10 +386,7 @@ SIGNATURES: Mapping[str, Signature] = {
         columns=("__expected*",),
     ),
     "qa-pairs": Signature(
-        "split_records:QA_PAIRS",
-        ("task_id question reference_answer",),
-        ("qa_pairs.jsonl",),
-        family="splits",
+        "split_records:QA_PAIRS", ("task_id question reference_answer",), ("qa_pairs.jsonl",), family="splits"
     ),
     "ragas": Signature(
         "ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns=("user_input",)

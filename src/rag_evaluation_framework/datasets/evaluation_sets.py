@@ -287,12 +287,7 @@ def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
     value: dict[str, Any] = {
         name: getattr(dataset, name) for name in _HEAD if getattr(dataset, name) is not None
     }
-    value = {
-        "dataset_id": named,
-        "name": value.get("dataset_id", named),
-        "version": DEFAULT_VERSION,
-        **value,
-    }
+    value = {"dataset_id": named, "name": value.get("dataset_id", named), "version": DEFAULT_VERSION, **value}
     if dataset.metadata:
         value["metadata"] = dict(dataset.metadata)
     value["queries"] = [_QUERY.record(sample) for sample in dataset.samples]
@@ -309,8 +304,7 @@ def _decoded(document: DocumentFile) -> Dataset:
     shared = len(set(lines.values())) < len(lines)
     samples = tuple(
         replace(
-            _QUERY.sample(query),
-            origin=Origin(KIND, document.file, lines[place], number if shared else None),
+            _QUERY.sample(query), origin=Origin(KIND, document.file, lines[place], number if shared else None)
         )
         for number, (place, query) in enumerate(zip(places, value["queries"], strict=True), 1)
     )

@@ -330,10 +330,7 @@ def _written_turns(turns: tuple[Turn, ...], *, as_messages: bool) -> Any:
     if len(turns) == 1 and not as_messages:
         return turns[0].content
     return [
-        {
-            "role": turn.role,
-            "content": (turn.reference or "") if turn.content is None else turn.content,
-        }
+        {"role": turn.role, "content": (turn.reference or "") if turn.content is None else turn.content}
         for turn in turns
     ]
 

@@ -128,10 +128,7 @@ def labels_of_annotations(annotations: Iterable[Annotation]) -> list[HumanLabel]
 
 
 def read_labels(
-    path: str | Path,
-    *,
-    wanted: Iterable[LabelField] = (),
-    on_warning: Callable[[Issue], None] | None = None,
+    path: str | Path, *, wanted: Iterable[LabelField] = (), on_warning: Callable[[Issue], None] | None = None
 ) -> list[HumanLabel]:
     """Read a table of labels: CSV, JSON lines or a JSON array with ``query_id`` (or ``sample_id``, ``id``).
 

@@ -222,10 +222,7 @@ def _end_of_text(text: str, position: int) -> None:
 
 def _write_array(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
     """Write an array as people do: indented, a record after the other."""
-    with (
-        atomic_writer(path) as file,
-        compressing(file, named_compression(path)) as stream,
-    ):
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         separator = b"[\n"
         for record in records:
             text = strict_json.encode(record, indent=2)

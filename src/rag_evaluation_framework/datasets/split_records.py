@@ -142,12 +142,7 @@ def _split_dialect(name: str, *, kind: str, task_type: str, question: str, refer
         }
 
     return RecordDialect(
-        name=name,
-        kind=kind,
-        holds=frozenset(_HOLDS.split()),
-        needs_ids=True,
-        decode=decode,
-        encode=encode,
+        name=name, kind=kind, holds=frozenset(_HOLDS.split()), needs_ids=True, decode=decode, encode=encode
     )
 
 

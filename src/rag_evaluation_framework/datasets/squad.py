@@ -251,10 +251,7 @@ class Squad:
             value.update({name: item for name, item in dataset.extra.items() if name not in value})
         problems.extend(schema_issues(NAME, value))
         problems.raise_if_any()
-        with (
-            atomic_writer(path) as file,
-            compressing(file, named_compression(path)) as stream,
-        ):
+        with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
             stream.write(strict_json.encode(value) + b"\n")
 
 

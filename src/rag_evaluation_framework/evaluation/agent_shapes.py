@@ -455,9 +455,7 @@ class AnswerReader:
                         )
                     )
             usage = Usage(
-                input_tokens=totals.input_tokens,
-                output_tokens=totals.output_tokens,
-                cost_usd=totals.cost_usd,
+                input_tokens=totals.input_tokens, output_tokens=totals.output_tokens, cost_usd=totals.cost_usd
             )
             if usage != Usage():
                 found["usage"] = str(path)

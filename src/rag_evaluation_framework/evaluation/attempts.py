@@ -429,13 +429,7 @@ class Asker:
         )
 
     def _ended(
-        self,
-        outcome: Response | TargetError,
-        attempts: int,
-        *,
-        started_at: str,
-        spent: float,
-        requests: int,
+        self, outcome: Response | TargetError, attempts: int, *, started_at: str, spent: float, requests: int
     ) -> Asked:
         if isinstance(outcome, TargetError):
             response = Response(

@@ -186,9 +186,7 @@ def indexed_retrieval(
     seconds = round(time.perf_counter() - begun, 3)
     size = {} if index else {"chunks": len(chunking.chunks)}
     return Searched(
-        pipeline=pipeline,
-        cell=cell,
-        indexed={"documents": len(documents), **size, "index_seconds": seconds},
+        pipeline=pipeline, cell=cell, indexed={"documents": len(documents), **size, "index_seconds": seconds}
     )
 
 

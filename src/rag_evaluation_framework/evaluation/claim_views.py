@@ -158,11 +158,7 @@ def _keys_and_numbers(text: str) -> tuple[frozenset[str], frozenset[Number]]:
 
 def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
     """Return a verdict as plain values; texts are left out, since their characters are there."""
-    found: dict[str, Any] = {
-        "start": verdict.claim.start,
-        "end": verdict.claim.end,
-        "label": verdict.label,
-    }
+    found: dict[str, Any] = {"start": verdict.claim.start, "end": verdict.claim.end, "label": verdict.label}
     if verdict.probability is not None:
         found["probability"] = round(verdict.probability, 4)
     if verdict.agreement is not None:

@@ -342,10 +342,7 @@ class _RehearsedJudge(Judge):
         if question.problem(values) is not None:
             raise ModelError("off-schema", "nobody was asked, and no verdict could be made up")
         return Verdict(
-            values=values,
-            prompt=prompt.name,
-            prompt_version=prompt.version,
-            details={"votes": []},
+            values=values, prompt=prompt.name, prompt_version=prompt.version, details={"votes": []}
         )
 
 

@@ -228,12 +228,7 @@ def _comparison(
 
 
 def _part(
-    name: str,
-    head: RunHead,
-    ranked: _Ranked,
-    metrics: Sequence[BoundMetric],
-    *,
-    options: Options,
+    name: str, head: RunHead, ranked: _Ranked, metrics: Sequence[BoundMetric], *, options: Options
 ) -> Evaluation:
     report, missing = ranked.report, ranked.missing
     values = [report.per_query[str(metric)] for metric in metrics]

@@ -399,9 +399,7 @@ class PythonCallable:
             whole = result if isinstance(result, Response) else None
             if whole is not None:
                 return ReadAnswer(
-                    text=whole.text or "",
-                    contexts=whole.contexts,
-                    retrieved_nothing=whole.retrieved_nothing,
+                    text=whole.text or "", contexts=whole.contexts, retrieved_nothing=whole.retrieved_nothing
                 )
             return self._read(result)
 

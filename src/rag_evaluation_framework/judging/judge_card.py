@@ -277,11 +277,7 @@ def make_card(judge: Judge, *, concurrency: int = 16, spending: Spending | None 
             list(zip(moved, draws[0][::2], strict=True)), list(zip(boasted, orders[0][::3], strict=True))
         ),
         _share(
-            "failed replies",
-            asking.failures.total(),
-            asking.asked,
-            above=0.05,
-            fault="often fails to reply",
+            "failed replies", asking.failures.total(), asking.asked, above=0.05, fault="often fails to reply"
         ),
     ]
     cost = None if spending is None or spending.usage is None else spending.usage.cost_usd
@@ -302,13 +298,7 @@ def make_card(judge: Judge, *, concurrency: int = 16, spending: Spending | None 
 
 
 def _share(
-    name: str,
-    hits: int,
-    of: int,
-    *,
-    above: float | None = None,
-    below: float | None = None,
-    fault: str = "",
+    name: str, hits: int, of: int, *, above: float | None = None, below: float | None = None, fault: str = ""
 ) -> CardFigure | None:
     """Return a share; it is a fault where the whole interval is above, or below, what is tolerated."""
     if not of:

@@ -85,11 +85,7 @@ def evaluation_environment() -> dict[str, Any]:
     system = "-".join(
         filter(None, [platform.system(), platform.release(), platform.machine(), *platform.libc_ver()])
     )
-    return {
-        "hardware": _hardware(),
-        "software": f"{system}, Python {platform.python_version()}",
-        **_load(),
-    }
+    return {"hardware": _hardware(), "software": f"{system}, Python {platform.python_version()}", **_load()}
 
 
 @cache

@@ -264,10 +264,7 @@ class AnnotationDesk:
         replaced = {id(_judging(item, about)), id(_marking(item, about))}
         others = [_without_marks(each) for each in about if id(each) not in replaced or _is_other(item, each)]
         save_annotations(
-            path,
-            item.sample.id,
-            [*map(decoded_annotation, written), *others],
-            dataset_id=item.dataset_id,
+            path, item.sample.id, [*map(decoded_annotation, written), *others], dataset_id=item.dataset_id
         )
         self._own.pop(path, None)
         if said.is_finished and written:

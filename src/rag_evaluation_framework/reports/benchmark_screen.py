@@ -100,10 +100,7 @@ def _parted(sentence: str) -> tuple[str, str, str]:
 def _table(screen: Screen, kept: KeptBenchmark) -> None:
     rows: list[list[Piece]] = []
     names = _percentiles(kept.latency)
-    for throughput, latency in (
-        (kept.pace.now, kept.latency),
-        *reversed(kept.earlier[-_SHOWN + 1 :]),
-    ):
+    for throughput, latency in ((kept.pace.now, kept.latency), *reversed(kept.earlier[-_SHOWN + 1 :])):
         is_now = throughput is kept.pace.now
         memory = throughput.get("memory_mb_peak")
         rows.append(

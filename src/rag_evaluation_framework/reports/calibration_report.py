@@ -85,11 +85,7 @@ def _agreement(screen: Screen, report: Calibration) -> None:
         for metric in report.metrics
     ]
     columns = [Column("metric"), Column("by", leaves=BY), Column("label", leaves=COUNT)]
-    columns += [
-        right("labels", leaves=COUNT),
-        Column("Spearman"),
-        Column("Pearson", leaves=SIZE),
-    ]
+    columns += [right("labels", leaves=COUNT), Column("Spearman"), Column("Pearson", leaves=SIZE)]
     columns += [Column("AUROC"), Column("kappa"), Column("people", leaves=DIFFERENCE)]
     screen.table(columns, rows)
 
@@ -131,16 +127,9 @@ def _corrected(screen: Screen, report: Calibration, confidence: float) -> None:
         rows.append(_corrected_row(metric, _share_of(metric, name), metric.share))
         if metric.mean is not None:
             rows.append(_corrected_row(metric, f"mean {name}", metric.mean))
-    columns = [
-        Column("metric"),
-        Column("figure", flexible=True),
-        right("metric says", leaves=BY),
-    ]
+    columns = [Column("metric"), Column("figure", flexible=True), right("metric says", leaves=BY)]
     columns += [right("corrected"), Column(interval_header(confidence))]
-    columns += [
-        right("labels alone", leaves=COUNT),
-        Column(interval_header(confidence), leaves=COUNT),
-    ]
+    columns += [right("labels alone", leaves=COUNT), Column(interval_header(confidence), leaves=COUNT)]
     screen.table([*columns, right("as good as", leaves=SIZE)], rows)
 
 

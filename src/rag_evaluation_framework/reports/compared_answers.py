@@ -356,7 +356,7 @@ def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str])
     screen.table(["metric", *right, Column("test", flexible=True)], rows)
     notes = [
         "p is corrected by Holm's method over everything that is tested; effect is Cohen's d of the "
-        "differences; visible from is the difference that so many answers show four times in five.",
+        "differences; visible from is the difference that so many answers show four times in five."
     ]
     for changes in comparison.answers:
         if changes.is_tested:

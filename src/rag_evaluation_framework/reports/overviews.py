@@ -107,11 +107,7 @@ def _pairs(screen: Screen, report: AgreementReport, listed: int) -> None:
         ]
         for pair in report.pairs[:listed]
     ]
-    columns = [
-        Column("annotators", flexible=True),
-        right("queries"),
-        right("Jaccard"),
-    ]
+    columns = [Column("annotators", flexible=True), right("queries"), right("Jaccard")]
     columns += [right("scores", leaves=COUNT), right("mean difference")]
     _least(screen, "pairs that agree least first", columns, rows, len(report.pairs) - listed)
 
@@ -129,11 +125,7 @@ def _queries(screen: Screen, report: AgreementReport, listed: int) -> None:
         for query in differing[:listed]
     ]
     columns = [Column("query", flexible=True), right("annotators", leaves=COUNT)]
-    columns += [
-        right("Jaccard"),
-        Column("furthest apart", flexible=True),
-        right("Jaccard"),
-    ]
+    columns += [right("Jaccard"), Column("furthest apart", flexible=True), right("Jaccard")]
     title = "queries whose marked characters agree least first"
     _least(screen, title, columns, rows, len(differing) - listed)
 

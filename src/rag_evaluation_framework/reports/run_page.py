@@ -211,11 +211,7 @@ def _spread(values: Iterable[float]) -> str:
 def _blame(evaluation: Evaluation) -> dict[str, Any]:
     summary = evaluation.blame
     if summary is None or not summary.told:
-        return {
-            "blame": [],
-            "blame_label": "",
-            "untold": untold_blame(evaluation),
-        }
+        return {"blame": [], "blame_label": "", "untold": untold_blame(evaluation)}
     listed = [
         {
             "kind": share.kind,
@@ -231,11 +227,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
         if share.count
     ]
     label = ", ".join(f"{each['words']} {each['count']}" for each in listed)
-    return {
-        "blame": listed,
-        "blame_label": f"Where it fails: {label}",
-        "untold": untold_blame(evaluation),
-    }
+    return {"blame": listed, "blame_label": f"Where it fails: {label}", "untold": untold_blame(evaluation)}
 
 
 def _passes(row: Row) -> bool | None:

@@ -153,16 +153,7 @@ _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
     ),
     "relevance": ("answer_relevancy",),
     "clarity": ("communication",),
-    OVERALL: (
-        "answer_similarity",
-        "claim_f1",
-        "token_f1",
-        "rouge",
-        "bleu",
-        "chrf",
-        "rubric",
-        "rubric_pass",
-    ),
+    OVERALL: ("answer_similarity", "claim_f1", "token_f1", "rouge", "bleu", "chrf", "rubric", "rubric_pass"),
 }
 _FIELD_OF_METRIC = {metric: name for name, metrics in _METRICS_OF_FIELD.items() for metric in metrics}
 

@@ -367,7 +367,7 @@ def _shared(flips: Flips, old: _Answers, new: _Answers) -> Iterator[SharedTrait]
                 (_chance(len(keys & chosen), len(chosen), len(keys), len(paired)), _TRAITS.index(kind), value)
                 for (kind, value), keys in having.items()
                 if len(keys & chosen) >= 2 and 2 * len(keys & chosen) >= len(chosen)
-            ),
+            )
         )
         told: set[frozenset[Key]] = set()
         for chance, place, value in ranked:

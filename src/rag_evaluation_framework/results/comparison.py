@@ -305,12 +305,7 @@ def _difference_interval(
 
 
 def _tested(
-    new: npt.NDArray[np.float64],
-    old: npt.NDArray[np.float64],
-    *,
-    test: PairedTest,
-    resamples: int,
-    seed: int,
+    new: npt.NDArray[np.float64], old: npt.NDArray[np.float64], *, test: PairedTest, resamples: int, seed: int
 ) -> PairedTestResult | None:
     if len(new) < 2:
         return None

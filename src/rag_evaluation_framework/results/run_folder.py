@@ -327,9 +327,7 @@ class RunFolder:
         started = now() if now else datetime.now(UTC)
         path = _claimed_folder(Path(runs_directory), head.run_id, started)
         head = replace(
-            head,
-            run_id=path.name,
-            started_at=head.started_at or started.isoformat(timespec="seconds"),
+            head, run_id=path.name, started_at=head.started_at or started.isoformat(timespec="seconds")
         )
         _write_head(path / "head.json", head, overwrite=False)
         sync_folder(path.parent)

@@ -503,8 +503,7 @@ def _response(query: Mapping[str, Any]) -> Response:
     spans = (query.get("retrieval_results") or {}).get("retrieved_spans") or ()
     hits = [
         Hit(
-            id=each["chunk_id"],
-            span=CharacterSpan(each["document_id"], each["start_char"], each["end_char"]),
+            id=each["chunk_id"], span=CharacterSpan(each["document_id"], each["start_char"], each["end_char"])
         )
         for each in spans
     ]

@@ -32,10 +32,7 @@ from rag_evaluation_framework.startup import dataclass, field
 
 
 def find_evaluation(
-    given: str | Path,
-    *,
-    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
-    datasets: Sequence[str] = (),
+    given: str | Path, *, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY, datasets: Sequence[str] = ()
 ) -> Evaluation:
     """Load what a name means: a run by its folder, id or any end of it that only one has; a results file by
     its path, id or end of it; the latest complete run of a branch, on the ``datasets`` if any are given.
@@ -130,10 +127,7 @@ def stored_results(
     summaries = Summaries(Path(runs_directory), "results")
     found = [
         summaries.of(
-            str(path),
-            (path, path.with_name(VERDICT_FILE)),
-            StoredResult,
-            make=partial(_stored_result, path),
+            str(path), (path, path.with_name(VERDICT_FILE)), StoredResult, make=partial(_stored_result, path)
         )
         for path in (*runs, *stored)
         if path.is_file()

@@ -451,13 +451,7 @@ class _Sentence:
             yield from self._made(text, enables["what"], "purpose")
 
     def _made(
-        self,
-        text: str,
-        answer: str,
-        form: Form,
-        kind: QuestionKind = "factual",
-        *,
-        rank: int = 0,
+        self, text: str, answer: str, form: Form, kind: QuestionKind = "factual", *, rank: int = 0
     ) -> Iterator[MadeQuestion]:
         """Yield a question that is in whole words, and that points at nothing outside of it."""
         text, answer = " ".join(text.split()).rstrip(" ,"), answer.strip(" ,")
@@ -479,13 +473,7 @@ class _Sentence:
             and english_clauses.is_clear_answer(answer)
         ):
             yield MadeQuestion(
-                text=text,
-                place=self._place,
-                answer=answer,
-                form=form,
-                kind=kind,
-                rank=rank,
-                needs_topic=True,
+                text=text, place=self._place, answer=answer, form=form, kind=kind, rank=rank, needs_topic=True
             )
 
 

@@ -200,9 +200,7 @@ def _asked(
 
 @contextmanager
 def _run(
-    run_folder: RunFolder | str | Path | None,
-    runs_directory: str | Path | None,
-    head: RunHead,
+    run_folder: RunFolder | str | Path | None, runs_directory: str | Path | None, head: RunHead
 ) -> Iterator[RunFolder]:
     """Provide the run; one that nobody gave a place is removed with all that is in it."""
     is_temporary = run_folder is None and runs_directory is None

@@ -113,10 +113,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         is kept whose ground truth holds. ``asked`` is what else :class:`QuestionSettings` has.
         """
         settings = QuestionSettings(
-            level=self.level,
-            queries_per_doc=queries_per_doc,
-            max_characters=self._max_characters,
-            **asked,
+            level=self.level, queries_per_doc=queries_per_doc, max_characters=self._max_characters, **asked
         )
         place = destination(
             dataset_name,
@@ -182,11 +179,7 @@ class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
     level = "chunk"
 
     def __init__(
-        self,
-        llm_client: object,
-        corpus: Corpus,
-        chunker: Chunker | PositionAwareChunker,
-        **options: Any,
+        self, llm_client: object, corpus: Corpus, chunker: Chunker | PositionAwareChunker, **options: Any
     ) -> None:
         super().__init__(llm_client, corpus, **options)
         self.chunker = chunker

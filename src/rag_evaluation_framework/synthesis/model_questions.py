@@ -88,11 +88,7 @@ class ModelTarget:
         model = CountedModel(self._model, Spending())
         try:
             reply = ask(
-                model,
-                messages,
-                self._schema(sample),
-                accepted=self._accepted,
-                other_form=self._other_form,
+                model, messages, self._schema(sample), accepted=self._accepted, other_form=self._other_form
             )
             self._has_answered = True
         except ModelError as error:
