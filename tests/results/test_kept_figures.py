@@ -75,29 +75,31 @@ def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
     assert "4 without an answer" in from_kept["screen"]
 
 
-def test_a_resume_of_a_complete_run_reads_neither_samples_nor_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("said", "read"), [("", 0), ("not ", 30)])
+def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
+    said: str, read: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples_at(tmp_path / "boxes.jsonl")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "quiz.py").write_text(
-        "def answer(question):\n    return question.split()[-1][:-1] + ' balls'\n"
+        f"def answer(question):\n    return '{said}' + question.split()[-1][:-1] + ' balls'\n"
     )
     datasets = "datasets: [{name: boxes, path: boxes.jsonl}]"
-    manifest = f"spec:\n  evaluation:\n    {datasets}\n    metrics: [string_match]\n"
-    (tmp_path / "agent.yaml").write_text(manifest)
+    wanted = "metrics: [exact_match]\n    thresholds: {exact_match: 0.5}\n    ciGate: false\n"
+    (tmp_path / "agent.yaml").write_text(f"spec:\n  evaluation:\n    {datasets}\n    {wanted}")
     asked = ("evaluate", "agent.yaml", "--target", "quiz:answer")
     first = rag_eval_ended(*asked, folder=tmp_path)
     assert first.returncode == 0
     (path,) = (tmp_path / "runs").iterdir()
     before = {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"}
     entries: list[bytes] = []
-    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or 1 / 0)
-    monkeypatch.setattr(kept_data, "_sample", lambda written: 1 / 0)
+    whole, sample = journal.entry_from, kept_data._sample
+    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
+    monkeypatch.setattr(kept_data, "_sample", lambda written: sample(written) if read else 1 / 0)
     monkeypatch.setattr(dialect.RecordDialect, "stream", lambda *_: 1 / 0)
     again = rag_eval_ended(*asked, "--resume", folder=tmp_path)
     assert (again.returncode, again.stdout) == (0, first.stdout)
-    assert entries == []
+    assert len(entries) == read
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
 
 

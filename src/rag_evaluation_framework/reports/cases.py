@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import nsmallest
 from textwrap import shorten
-from typing import TypeAlias
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
@@ -34,6 +33,14 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
+from rag_evaluation_framework.results.run_evaluations import (
+    KEPT,
+    SHORT_OF,
+    UNANSWERED,
+    UNSCORED,
+    shortcoming,
+    shortcomings_of,
+)
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 
@@ -240,20 +247,19 @@ def needed_names(row: Row) -> list[str]:
     return list(dict.fromkeys(map(one_line, names)))
 
 
-def rows_of_runs(evaluation: Evaluation, *, short: bool = False) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places.
-
-    ``short`` asks for no more than those that fall short.
-    """
+def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of all runs by their part; of golden sets with what was needed and came as places."""
     for name, part in evaluation.named_runs.items():
-        kept = evaluation.documents.documents if part.kind == "golden" else ()
-        rows = part.short_rows if short and not part.parts else part.rows
-        yield from ((name, row) for row in (_with_places(part, kept) if kept else rows))
+        yield from ((name, row) for row in _with_places(evaluation, part, part.rows))
 
 
-def _with_places(part: Evaluation, kept: Sequence[Document]) -> Iterator[Row]:
-    """Yield the rows of a golden set with the places in its stories of what was needed and what came."""
-    rows = list(part.rows)
+def _with_places(evaluation: Evaluation, part: Evaluation, rows: Iterable[Row]) -> Iterable[Row]:
+    """Return the rows of a part; those of golden sets with the places of what was needed and what came."""
+    kept = evaluation.documents.documents if part.kind == "golden" else ()
+    return _placed_rows(list(rows), kept) if kept else rows
+
+
+def _placed_rows(rows: Sequence[Row], kept: Sequence[Document]) -> Iterator[Row]:
     needed = spans_of_contexts([row.sample for row in rows if row.sample is not None], kept=kept)
     for row in rows:
         if row.sample is not None and not row.sample.relevant_spans:
@@ -296,15 +302,15 @@ def unsupported_words(row: Row) -> list[tuple[int, int]]:
 
 
 def kind_of(row: Row) -> str:
-    """Return in a word or two what is wrong with an answer that does not pass."""
-    if row.response.failure is not None:
-        return "without an answer"
-    if row.blame is not None and row.blame.is_fault and row.blame.kind != "unknown":
-        return KINDS[row.blame.kind]
-    if row.error is not None:
-        return "not scored"
-    missed = [miss.partition(" ")[0] for miss in row.misses]
-    return f"short of {listed(missed)}" if missed else KINDS["unknown"]
+    """Say in a word or two what is wrong with an answer that does not pass."""
+    return _kind_said(shortcoming(row))
+
+
+def _kind_said(kind: str) -> str:
+    if kind.startswith(SHORT_OF):
+        return SHORT_OF + listed(kind.removeprefix(SHORT_OF).split(", "))
+    others = {UNANSWERED: "without an answer", UNSCORED: "not scored"}
+    return others.get(kind) or KINDS[kind]  # type: ignore[index]  # one of the kinds
 
 
 def kinds_said(kinds: Mapping[str, int]) -> str:
@@ -314,7 +320,7 @@ def kinds_said(kinds: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortcomings:
+class FallingShort:
     """The answers that do not pass, with their kinds and the worst of them by part; and those that are wrong
     though no threshold says so.
     """
@@ -327,11 +333,10 @@ class Shortcomings:
     worst_wrong: tuple[tuple[str, Row], ...]
 
 
-_KEPT_ROWS = 30
-_FOUND: WeakKeyDictionary[Evaluation, Shortcomings] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[Evaluation, FallingShort] = WeakKeyDictionary()
 
 
-def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> Shortcomings:
+def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> FallingShort:
     """Return what is wrong with the answers of an evaluation; its rows are read once for all reports.
 
     The worst answers are a few, or with ``everything`` all of them.
@@ -340,53 +345,25 @@ def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> Shortco
         return _shortcomings(evaluation, evaluation.counts.total)
     found = _FOUND.get(evaluation)
     if found is None:
-        found = _FOUND[evaluation] = _shortcomings(evaluation, _KEPT_ROWS)
+        found = _FOUND[evaluation] = _shortcomings(evaluation, KEPT)
     return found
 
 
-def _shortcomings(evaluation: Evaluation, kept: int) -> Shortcomings:
-    kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    worst: tuple[list[_Placed], list[_Placed]] = [], []
-    directions = {
-        name: {metric: each.higher_is_better for metric, each in part.metrics.items()}
-        for name, part in evaluation.named_runs.items()
-    }
-    for place, (name, row) in enumerate(rows_of_runs(evaluation, short=True)):
-        if not row.is_failing and not row.is_at_fault:
-            continue
-        of = 0 if row.is_failing else 1
-        kinds[of][kind_of(row)] += 1
-        worst[of].append((_standing(row, directions[name]), place, name, row))
-        if len(worst[of]) > 4 * kept:
-            worst[of][:] = nsmallest(kept, worst[of], key=_order)
-    (failing, wrong), (first, second) = kinds, (nsmallest(kept, each, key=_order) for each in worst)
-    return Shortcomings(
-        failing.total(),
-        failing,
-        tuple((name, row) for _, _, name, row in first),
-        wrong.total(),
-        wrong,
-        tuple((name, row) for _, _, name, row in second),
-    )
-
-
-_Placed: TypeAlias = tuple[float, int, str, Row]
-
-
-def _order(placed: _Placed) -> tuple[float, int]:
-    return placed[:2]
-
-
-def _standing(row: Row, directions: Mapping[str, bool]) -> float:
-    """Return how good the scores of a sample are together; one without an answer comes first."""
-    if row.response.failure is not None:
-        return -1.0
-    shares = [
-        score.value if directions.get(score.metric, True) else 1 - score.value
-        for score in row.scores
-        if score.value is not None and 0 <= score.value <= 1
-    ]
-    return sum(shares) / len(shares) if shares else 0.0
+def _shortcomings(evaluation: Evaluation, most: int) -> FallingShort:
+    runs = [(name, run, shortcomings_of(run, most)) for name, run in evaluation.named_runs.items()]
+    parts: list[Any] = []
+    for sort in (0, 1):
+        kinds: Counter[str] = Counter()
+        worst: list[tuple[float, str, Row]] = []
+        for name, run, found in runs:
+            kinds.update({_kind_said(kind): count for kind, count in found[sort].kinds.items()})
+            rows = _with_places(evaluation, run, [row for _, row in found[sort].worst])
+            worst += [
+                (standing, name, row) for (standing, _), row in zip(found[sort].worst, rows, strict=True)
+            ]
+        first = sorted(worst, key=lambda each: each[0])[:most]
+        parts += [kinds.total(), kinds, tuple([each[1:] for each in first])]
+    return FallingShort(*parts)
 
 
 def in_common(rows: Sequence[Row]) -> str | None:

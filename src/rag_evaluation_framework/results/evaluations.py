@@ -335,11 +335,6 @@ class Evaluation:
         return Listed(read, self.counts.finished)
 
     @property
-    def short_rows(self) -> Iterator[Row]:
-        """The samples that do not pass, have an error or are at fault; all where that takes reading them."""
-        return iter(getattr(self.read_rows, "short", self.read_rows)())
-
-    @property
     def samples(self) -> tuple[Sample, ...]:
         """What was asked, in the order of the data, as far as it is known: rows have the answers."""
         return tuple(row.sample for row in self.rows if row.sample is not None)

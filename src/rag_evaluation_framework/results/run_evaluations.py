@@ -1,4 +1,4 @@
-"""One run on the disk summed up, and its figures kept beside it.
+"""One run on the disk summed up, what falls short in it, and its figures kept beside it.
 
 The figures of a complete run are written into its folder. They hold while the journal, the list of samples,
 the blame and the results document are the files they were, and for the same thresholds and metrics; then
@@ -8,9 +8,10 @@ nothing has to be read again. The file may be deleted at any time.
 from __future__ import annotations
 
 import base64
-from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def evaluation_of_run(
         blame=blame,
         **more,
     )
+    rows.directions = directions_of(evaluation)
     whole = with_pass_rate(evaluation, passes)
     return averaged(whole, bounds) if folder.head.repeats > 1 else whole
 
@@ -117,10 +119,102 @@ def _are_few(folder: RunFolder, samples: Samples | None) -> bool:
     return 0 < known <= MOST_HELD and path.is_file() and path.stat().st_size <= MOST_HELD_BYTES
 
 
-class RunRows:
-    """Reads the rows of a run in the order of its dataset: all of them, or those that fall short.
+# The answers of a run that fall short: those that do not pass, and those that are wrong though no threshold
+# says so; how many of which kind, and the worst of them.
 
-    Which do is known once all were read. The rows of a small run whose samples are in memory are read once:
+KEPT = 30
+"""How many of the worst are known by default."""
+UNANSWERED, UNSCORED, SHORT_OF = "unanswered", "unscored", "short of "
+"""The kinds besides those of blame; the last is followed by the metrics whose bounds are missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcomings:
+    """Answers of one sort: how many of which kind, and the worst first, each with its standing."""
+
+    kinds: Mapping[str, int]
+    worst: tuple[tuple[float, Row], ...]
+
+
+Found = tuple[Shortcomings, Shortcomings]
+"""Those that do not pass, and those that are wrong all the same."""
+
+
+class ShortcomingCounter:
+    """Takes the rows of a run one by one; ``directions`` says of which metrics more is better."""
+
+    def __init__(self, directions: Mapping[str, bool], most: int = KEPT) -> None:
+        self._directions, self._most = directions, most
+        self._kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+        self._worst: tuple[list[tuple[float, Row]], list[tuple[float, Row]]] = [], []
+
+    def add(self, row: Row) -> None:
+        """Take one more."""
+        is_failing = row.is_failing
+        if is_failing or row.is_at_fault:
+            kinds, worst = self._kinds[not is_failing], self._worst[not is_failing]
+            kinds[shortcoming(row)] += 1
+            worst.append((_standing(row, self._directions), row))
+            if len(worst) > 4 * self._most:
+                worst[:] = nsmallest(self._most, worst, key=_order)
+
+    def found(self) -> Found:
+        """Return what was found in all of them."""
+        failing, wrong = (
+            Shortcomings(kinds, tuple(nsmallest(self._most, worst, key=_order)))
+            for kinds, worst in zip(self._kinds, self._worst, strict=True)
+        )
+        return failing, wrong
+
+
+def shortcomings_of(run: Evaluation, most: int = KEPT) -> Found:
+    """Return what falls short in one run; where it knows that already, its rows are not read again."""
+    known = getattr(run.read_rows, "shortcomings", None)
+    if most <= KEPT and known is not None and (found := known()) is not None:
+        return found  # type: ignore[no-any-return]
+    counter = ShortcomingCounter(directions_of(run), most)
+    for row in run.rows:
+        counter.add(row)
+    return counter.found()
+
+
+def directions_of(run: Evaluation) -> dict[str, bool]:
+    """Return of each metric whether more is better."""
+    return {name: figure.higher_is_better for name, figure in run.metrics.items()}
+
+
+def shortcoming(row: Row) -> str:
+    """Return what is wrong with an answer that falls short: a kind of blame, or one of those above."""
+    if row.response.failure is not None:
+        return UNANSWERED
+    if row.blame is not None and row.blame.is_fault and row.blame.kind != "unknown":
+        return row.blame.kind
+    if row.error is not None:
+        return UNSCORED
+    missed = [miss.partition(" ")[0] for miss in row.misses]
+    return f"{SHORT_OF}{', '.join(missed)}" if missed else "unknown"
+
+
+def _order(placed: tuple[float, Row]) -> tuple[float, int]:
+    return placed[0], placed[1].index
+
+
+def _standing(row: Row, directions: Mapping[str, bool]) -> float:
+    """Return how good the scores of a sample are together; one without an answer comes first."""
+    if row.response.failure is not None:
+        return -1.0
+    shares = [
+        score.value if directions.get(score.metric, True) else 1 - score.value
+        for score in row.scores
+        if score.value is not None and 0 <= score.value <= 1
+    ]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+class RunRows:
+    """Reads the rows of a run in the order of its dataset; what falls short is known once all were read.
+
+    The rows of a small run whose samples are in memory are read once:
     they are counted, written into the results document and shown.
     """
 
@@ -133,8 +227,10 @@ class RunRows:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._held: list[Row] | None = None
         self._blames: dict[str, Blame] | None = None
-        self.places: array[int] | None = None
-        """The places of the samples that do not pass, have an error or are at fault, where they are known."""
+        self._short: Found | None = None
+        self.directions: Mapping[str, bool] = {}
+        self.kept_short: list[_KeptShortcomings] | None = None
+        """What falls short, as the folder keeps it."""
         self.made_for: list[Any] = []
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
@@ -161,12 +257,11 @@ class RunRows:
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
-        places = array("q")
+        counter = ShortcomingCounter(self.directions)
         for row in self._all():
-            if row.is_failing or row.is_at_fault:
-                places.append(row.index)
+            counter.add(row)
             yield row
-        self.places = places
+        self._short = counter.found()
 
     def _all(self) -> Iterator[Row]:
         if self._held is not None:
@@ -176,18 +271,22 @@ class RunRows:
         for row in rows_of_folder(self._folder, self._samples):
             yield self._decided(row, next((blame for sample_id, blame in found if sample_id == row.id), None))
 
-    def short(self) -> Iterator[Row]:
-        """Yield those that fall short and, as long as that is not known, all."""
-        if self.places is None or self._samples is None:
-            yield from self()
-        elif self._held is not None:
-            short = frozenset(self.places)
-            yield from (row for row in self._all() if row.index in short)
-        elif self.places:
-            yield from self._at(self.places)
+    def shortcomings(self) -> Found | None:
+        """Return what falls short, where that is known."""
+        if self._short is None and self.kept_short is not None and self._samples is not None:
+            places = sorted(place for each in self.kept_short for _, place in each.worst)
+            rows = {row.index: row for row in self._at(places)}
+            failing, wrong = (
+                Shortcomings(each.kinds, tuple([(standing, rows[place]) for standing, place in each.worst]))
+                for each in self.kept_short
+            )
+            self._short = failing, wrong
+        return self._short
 
-    def _at(self, places: array[int]) -> Iterator[Row]:
-        index = self._folder.index()
+    def _at(self, places: Sequence[int]) -> Iterator[Row]:
+        index = self._folder.index() if places else None
+        if index is None:
+            return
         if index.problems:
             raise InputError(index.problems)
         samples = samples_at(self._folder.path, frozenset(places))
@@ -195,10 +294,8 @@ class RunRows:
             yield from self()
             return
         ids = {sample.id for sample in samples.values()}
-        blamed = read_blames(self._folder.blame_path, only=ids) if self._is_blamed else ()
-        blames = dict(blamed)
-        offsets = (index.offsets[place] for place in places)
-        for entry in read_entries(self._folder.journal_path, offsets):
+        blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
+        for entry in read_entries(self._folder.journal_path, (index.offsets[place] for place in places)):
             row = Row(entry.index, entry.result, samples[entry.index], entry.timing)
             yield self._decided(row, blames.get(row.id))
 
@@ -215,6 +312,14 @@ _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptShortcomings:
+    """What falls short in one way, with the standings and places of the worst."""
+
+    kinds: dict[str, int]
+    worst: list[tuple[float, int]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptFigures:
     """What an evaluation holds but for its rows; numbers of samples are bytes in base 64."""
@@ -229,10 +334,10 @@ class _KeptFigures:
     blame: BlameSummary | None
     ids: tuple[str, ...]
     columns: dict[str, dict[str, str]]
-    short: str
+    short: list[_KeptShortcomings]
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
-        rows.places, rows.are_kept = array("q", base64.b64decode(self.short)), True
+        rows.kept_short, rows.are_kept = self.short, True
         columns: dict[str, Any] = {
             kind: {name: np.frombuffer(base64.b64decode(each), _NUMBERS[kind]) for name, each in kept.items()}
             for kind, kept in self.columns.items()
@@ -277,7 +382,8 @@ def _keep_figures(evaluation: Evaluation) -> None:
     A disk that refuses them costs whoever looks at the run some time.
     """
     rows, folder = evaluation.read_rows, evaluation.folder
-    if not isinstance(rows, RunRows) or rows.places is None or folder is None:
+    found = rows.shortcomings() if isinstance(rows, RunRows) else None
+    if not isinstance(rows, RunRows) or found is None or folder is None:
         return
     columns = evaluation.columns
     kept = _KeptFigures(
@@ -294,7 +400,10 @@ def _keep_figures(evaluation: Evaluation) -> None:
             kind: {name: _text(np.asarray(each).tobytes()) for name, each in getattr(columns, kind).items()}
             for kind in _NUMBERS
         },
-        short=_text(rows.places.tobytes()),
+        short=[
+            _KeptShortcomings(dict(each.kinds), [(standing, row.index) for standing, row in each.worst])
+            for each in found
+        ],
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything
         write_bytes_atomically(folder / FIGURES_FILE, msgspec.json.encode(kept))
