@@ -62,7 +62,7 @@ from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
-from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.views import LEXICAL_MATCH, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -99,7 +99,8 @@ class _Case:
     """One answer, and what is found out about it when it is first asked for.
 
     ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
-    the passage that comes closest. ``is_answer`` where it is known that the answer does not decline.
+    the passage that comes closest. ``is_answer`` where it is known that the answer does not decline,
+    ``is_matched`` where a metric has matched its words with those of the reference.
     """
 
     sample: Sample
@@ -108,6 +109,7 @@ class _Case:
     documents: CitableTexts | None
     doubtful: Mapping[tuple[int, int], str | None] | None = None
     is_answer: bool = False
+    is_matched: bool = False
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -169,9 +171,11 @@ class _Case:
     def wanted(self) -> ExpectedPoints:
         """What the answer should say, and what it does say of it."""
         told = self.told.text or self.answer
-        return expected_points(
-            self.sample, told, self.texts, self.support, readings=self.readings, turn=self.turn
-        )
+        return self._expected(told)
+
+    def _expected(self, told: str) -> ExpectedPoints:
+        words = {"readings": self.readings, "is_matched": self.is_matched, "turn": self.turn}
+        return expected_points(self.sample, told, self.texts, self.support, **words)  # type: ignore[arg-type]
 
     @cached_property
     def truth(self) -> RetrievedTruth:
@@ -249,10 +253,7 @@ class _Case:
 
     def _is_expected(self, claim: str) -> bool:
         """Tell whether a claim says something that is expected, or that the relevant text bears out."""
-        wanted = expected_points(
-            self.sample, claim, self.texts, self.support, readings=self.readings, turn=self.turn
-        )
-        if any(point.is_said for point in wanted.points):
+        if any(point.is_said for point in self._expected(claim).points):
             return True
         truth = (*filter(None, self.readings), *self.passages)
         verdicts = supported_by(statements_of(claim), truth, self.sample, self.support) if truth else []
@@ -310,7 +311,7 @@ class _Case:
             why = f"{wrong}; {self.truth.why}, yet what was retrieved has it"
         if contradicted and self.support.name != LEXICAL_SUPPORT:
             return Blame("contradicted", why, _evidence(contradicted))
-        return Blame("not_used", why, _evidence(lacking))
+        return Blame("not_used", why, _evidence(self.wanted.shown(lacking, self.texts)))
 
     def _absent(self, lacking: Sequence[Point]) -> list[Point]:
         """Return what the answer lacks and no retrieved text has either."""
@@ -415,6 +416,7 @@ BLAMED_BY = LexicalSupport.name
 def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None) -> Blame:
     """Find out where an answer of a run failed; what its metrics say of its claims is not said otherwise."""
     doubtful, is_answer = None, False
+    is_matched = any(score.value is not None and score.method == LEXICAL_MATCH for score in result.scores)
     for score in result.scores:
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
             claims = score.details["claims"]
@@ -424,7 +426,7 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
                 for each in claims
                 if each["label"] != "supported"
             }
-    case = _Case(sample, result.response, LexicalSupport(), documents, doubtful, is_answer)
+    case = _Case(sample, result.response, LexicalSupport(), documents, doubtful, is_answer, is_matched)
     try:
         return case.blame_by_turn()
     except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose scores are made

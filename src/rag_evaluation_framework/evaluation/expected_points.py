@@ -19,11 +19,11 @@ from functools import partial
 
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
-from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.claims import claims_of, said_in
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
-from rag_evaluation_framework.judging.reference_match import match_claims
+from rag_evaluation_framework.judging.reference_match import kept_match
 from rag_evaluation_framework.judging.relations import RelationReading, read_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
 from rag_evaluation_framework.metrics.spans import merge_spans
@@ -33,15 +33,14 @@ from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
 from rag_evaluation_framework.startup import dataclass, replace
-from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
 
 # A passage may be cut by the edge of a chunk; with half of it, it counts as found.
 _ENOUGH = 0.5
-# A reference of so few words is held against those of the answer, as answer_correctness does: "it opens at
-# noon" is no support for "it opens at nine". On 3,000 answers that people judged (EVOUNA), .958 are rightly
-# called right or wrong so, .943 by support alone.
-_BRIEF, _MOST = 6, 0.5
+# How much of a claim of the reference an answer must have to make it, where its words are matched: half of a
+# few, most of more. "It opens at noon" is no support for "it opens at nine", so that brief references always
+# are. ``python -m benchmarks.said_claims`` tells how often people agree.
+_BRIEF, _HALF, _MOST = 6, 0.5, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,10 @@ class ExpectedPoints(ABC):
     def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
         """Return those of the points that stand in none of the texts."""
 
+    def shown(self, points: Sequence[Point], texts: Sequence[str]) -> Sequence[Point]:
+        """Return the points with the passages of the texts that show them, where these were looked at."""
+        return points
+
 
 def expected_points(
     sample: Sample,
@@ -90,12 +93,14 @@ def expected_points(
     support: SupportMethod,
     *,
     readings: Sequence[str],
+    is_matched: bool = False,
     turn: AnsweredTurn | None = None,
 ) -> ExpectedPoints:
     """Return what an answer should say, by the surest that its sample, or its turn, tells.
 
     ``readings`` are the texts that the reference allows: the one counts of which the answer says most, and of
-    equal ones that of which ``texts``, the retrieved ones, say most.
+    equal ones that of which ``texts``, the retrieved ones, say most. ``is_matched``: a metric has matched the
+    words of the answer and the reference already, and is followed.
     """
     if turn is not None:
         return _News(turn, answer)
@@ -108,7 +113,7 @@ def expected_points(
             relation = _RelationTold(sample, expected, answer)
             if relation.points:
                 return relation
-    claims = [_Claims(text, sample, answer, support) for text in readings]
+    claims = [_Claims(text, sample, answer, support, is_matched=is_matched) for text in readings]
     if len(claims) == 1:
         return claims[0]
     return min(claims, key=lambda each: (each.lacking, len(each.absent(each.points, texts))))
@@ -145,22 +150,25 @@ class _Claims(ExpectedPoints):
     denied = "contradicted"
     are_enough = False
 
-    def __init__(self, reference: str, sample: Sample, answer: str, support: SupportMethod) -> None:
+    def __init__(
+        self, reference: str, sample: Sample, answer: str, support: SupportMethod, *, is_matched: bool
+    ) -> None:
         self._sample, self._support = sample, support
-        self._claims = {claim.text: claim for claim in statements_of(reference)}
+        self._claims = {claim.text: claim for claim in statements_of(said_in(reference) or reference)}
         self._points: dict[tuple[str, ...], dict[str, Point]] = {}
         claims, by_words = list(self._claims.values()), isinstance(support, LexicalSupport)
         told = (claims[0].text, reference) if claims else ()  # the first claim alone says more most often
         is_brief = by_words and bool(told) and all(len(content_keys(text)) <= _BRIEF for text in told)
-        super().__init__(self._of_few_words(claims, answer) if is_brief else self._found(claims, (answer,)))
+        by_match = is_brief or (by_words and is_matched)
+        super().__init__(self._matched(claims, answer) if by_match else self._found(claims, (answer,)))
 
-    def _of_few_words(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:
-        """Yield the points, said where an answer has most words of one, and supports what has a number."""
-        said, wanted = ([claim.text for claim in each] for each in (statements_of(answer), claims))
-        shares = match_claims(said, wanted, self._sample.question).recalled
-        for point, share in zip(self._found(claims, (answer,)), shares, strict=True):
-            is_said = share >= _MOST and (point.is_said or not quantities(point.text))
-            yield replace(point, label="supported" if is_said else "unsupported")
+    def _matched(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:
+        """Yield the points, said where the answer has their words and numbers; metrics match the same."""
+        said, wanted = ([claim.text for claim in each] for each in (statements_of(said_in(answer)), claims))
+        match = kept_match(tuple(said), tuple(wanted), self._sample.question)
+        for claim, share, has_figures in zip(claims, match.recalled, match.has_figures, strict=True):
+            is_most = share >= _MOST or (share >= _HALF and len(content_keys(claim.text)) <= _BRIEF)
+            yield _point(claim.text, is_most and has_figures)
 
     @property
     def lacking(self) -> int:
@@ -169,6 +177,10 @@ class _Claims(ExpectedPoints):
     def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
         found = self._found([self._claims[point.text] for point in points], tuple(texts))
         return [point for point in found if not point.is_said]
+
+    def shown(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        known = self._points.get(tuple(texts), {})
+        return [known.get(point.text, point) for point in points]
 
     def _found(self, claims: Sequence[Claim], texts: tuple[str, ...]) -> list[Point]:
         """Return whether texts bear claims out; each is held against the same texts once."""
@@ -341,8 +353,13 @@ def retrieved_truth(
     if by_documents is not None and by_documents.is_retrieved is not None:
         return by_documents
     if wanted.points and texts:
-        missing = [point.text for point in wanted.absent(wanted.points, texts)]
-        return _found(wanted.what, len(wanted.points), missing)
+        sought = [point for point in wanted.points if not point.is_said] or wanted.points
+        missing = [point.text for point in wanted.absent(sought, texts)]
+        truth, came = _found(wanted.what, len(sought), missing), len(sought) - len(missing)
+        is_part = len(sought) < len(wanted.points)
+        return (
+            replace(truth, why=f"of what it lacks, {came} of {len(sought)} retrieved") if is_part else truth
+        )
     if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
     return by_documents or RetrievedTruth(None, "nothing is known to be relevant")

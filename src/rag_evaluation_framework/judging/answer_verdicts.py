@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # How words hold an answer against its reference; most metrics need only the contexts.
 _WORDS: Registry[Any] = Registry("comparison by words")
-_WORDS.register("match", "rag_evaluation_framework.judging.reference_match:match_claims")
+_WORDS.register("match", "rag_evaluation_framework.judging.reference_match:kept_match")
 _WORDS.register("similarity", "rag_evaluation_framework.judging.reference_match:similarity")
 # From which share on the words of a claim make it one that the other side makes too.
 _MOST = 0.5
@@ -221,7 +221,7 @@ class Reading:
     @found_once
     def match_by_words(self) -> Match:
         """How far answer and reference agree by their words, whoever decides what supports what."""
-        claims = ([claim.text for claim in each] for each in (self.said, self.reference_claims))
+        claims = (tuple([claim.text for claim in each]) for each in (self.said, self.reference_claims))
         found: Match = _WORDS.get("match")(*claims, self.sample.question)
         return found
 
@@ -237,7 +237,7 @@ class Reading:
             match = self.match_by_words
         else:
             claims = (claims_of_key(text) for text in (self.answer, self.reference))
-            match = _WORDS.get("match")(*([claim.text for claim in each] for each in claims))
+            match = _WORDS.get("match")(*(tuple([claim.text for claim in each]) for each in claims))
         found: float = _WORDS.get("similarity")(match.correctness)
         return found
 

@@ -38,7 +38,7 @@ _LATE = 0.95  # what one claim counts that the first sentence does not say: it m
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
 _REACH = 4  # how many words an *or* reaches
 _SHORTEST_NEAR = 5
-_KEPT, _LONGEST_KEPT = 512, 40
+_KEPT, _LONGEST_KEPT, _MATCHES = 512, 40, 64
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
@@ -116,6 +116,8 @@ class Match(NamedTuple):
 
     recalled: tuple[float, ...]
     """Of each claim of the reference, what share the answer makes."""
+    has_figures: tuple[bool, ...]
+    """Of each claim of the reference, whether the answer has all its numbers."""
     agreed: tuple[float, ...]
     """Of each claim of the answer, what share the reference or the question makes."""
     correctness: float
@@ -129,6 +131,8 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     (1.0,)
     >>> match_claims(["It can be returned within 90 days."], ["30 days"], "Can it be returned?").recalled
     (0.0,)
+    >>> match_claims(["It opens at nine on 3 days."], ["It opens at 9.", "It opens on 5 days."]).has_figures
+    (True, False)
     >>> match_claims(["It is n't here to stay."], ["It is n't here to stay."]).recalled
     (1.0,)
     >>> match_claims(["Call 713.306.7940 days and nights."], ["713.306.7940"]).recalled
@@ -152,7 +156,17 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     words = sum(len(sentence.words) for sentence in wanted)
     weight = words / (words + _FULL_ANSWER) / 2
     precision = right / (right + extra) if right else 1 / (1 + extra)
-    return Match(tuple(recalled), agreed, recall ** (1 - weight) * precision**weight)
+    figures = tuple([_has_figures(*each) for each in zip(wanted, found, strict=True)])
+    return Match(tuple(recalled), figures, agreed, recall ** (1 - weight) * precision**weight)
+
+
+def _has_figures(sentence: _Sentence, hits: Sequence[float]) -> bool:
+    missed = [word for word, hit in zip(sentence.words, hits, strict=True) if not hit]
+    return not any(word.amount is not None or word.key[:1].isdigit() for word in missed)
+
+
+kept_match = lru_cache(maxsize=_MATCHES)(match_claims)
+"""Returns the same for the same claims: what a metric found, blame asks for again."""
 
 
 def similarity(correctness: float) -> float:
