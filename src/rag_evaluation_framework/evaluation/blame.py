@@ -28,7 +28,6 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, counted, described
@@ -50,6 +49,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     Told,
     class_of_answer,
     expects_refusal,
+    found_once,
     may_be_declined,
     readings_of,
     told_in,
@@ -154,20 +154,20 @@ class _Case:
     def answer(self) -> str:
         return self.response.text or ""
 
-    @cached_property
+    @found_once
     def readings(self) -> list[str]:
         return readings_of(self.sample)
 
-    @cached_property
+    @found_once
     def texts(self) -> tuple[str, ...]:
         return texts_retrieved(self.response)
 
-    @cached_property
+    @found_once
     def told(self) -> Told:
         """What the answer tells beside the parts that decline or ask back."""
         return Told(self.answer) if self.is_answer else told_in(self.sample, self.answer)
 
-    @cached_property
+    @found_once
     def wanted(self) -> ExpectedPoints:
         """What the answer should say, and what it does say of it."""
         told = self.told.text or self.answer
@@ -177,18 +177,18 @@ class _Case:
         words = {"readings": self.readings, "is_matched": self.is_matched, "turn": self.turn}
         return expected_points(self.sample, told, self.texts, self.support, **words)  # type: ignore[arg-type]
 
-    @cached_property
+    @found_once
     def truth(self) -> RetrievedTruth:
         """Whether the relevant text was retrieved."""
         return retrieved_truth(
             self.sample, self.response, self.support, documents=self.documents, wanted=self.wanted
         )
 
-    @cached_property
+    @found_once
     def passages(self) -> tuple[str, ...]:
         return relevant_passages(self.sample, self.documents)
 
-    @cached_property
+    @found_once
     def checked(self) -> list[Point]:
         """Whether the relevant text, else the reference, bears out the claims of the answer."""
         against = self.passages or tuple(filter(None, self.readings))
@@ -237,7 +237,7 @@ class _Case:
             "invented", f"{_said_by_nothing(self.unsupported)}; {missing}", _evidence(self.unsupported)
         )
 
-    @cached_property
+    @found_once
     def unsupported(self) -> list[Point]:
         """The claims that what was retrieved does not support; none where that is not known."""
         if not self.texts and not self.response.retrieved_nothing:

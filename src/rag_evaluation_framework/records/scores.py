@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
+from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -185,7 +185,8 @@ class Blame:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the blame as results hold it; turns are listed there with what else is known of them."""
-        return {"kind": self.kind, "why": self.why, "evidence": [asdict(each) for each in self.evidence]}
+        evidence = [{"claim": each.claim, "passage": each.passage} for each in self.evidence]
+        return {"kind": self.kind, "why": self.why, "evidence": evidence}
 
 
 # The nouns of judging: claims with their characters, verdicts on them, and who gives verdicts.
