@@ -103,6 +103,24 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
 
 
+def test_a_run_too_large_to_be_held_is_counted_as_it_is_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [f"How many balls are in box {n}?" for n in range(40) if n % 10 != 3]
+    rows = [{"question": each, "reference": "3 balls", **answer(each)} for each in asked]
+    shown = []
+    for most in (run_evaluations.MOST_HELD, 5):
+        monkeypatch.setattr(run_evaluations, "MOST_HELD", most)
+        wish: dict[str, Any] = {"metrics": METRICS, "gate": {"faithfulness": 0.5}}
+        found = told(evaluate(rows, runs_directory=tmp_path / f"{most}", **wish))
+        shown.append([found[name] for name in ("figures", "counts", "ids", "values", "blame", "rows")])
+    assert shown[0] == shown[1]
+    whole, entries = journal.entry_from, list[bytes]()
+    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
+    evaluate(rows, runs_directory=tmp_path / "counted", **wish)
+    assert len(entries) == len(rows)  # for the results document alone
+
+
 def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:
     made = run(tmp_path)
     folder = RunFolder.at(folder_of(made))

@@ -174,8 +174,15 @@ class _Case:
         return self._expected(told)
 
     def _expected(self, told: str) -> ExpectedPoints:
-        words = {"readings": self.readings, "is_matched": self.is_matched, "turn": self.turn}
-        return expected_points(self.sample, told, self.texts, self.support, **words)  # type: ignore[arg-type]
+        return expected_points(
+            self.sample,
+            told,
+            self.texts,
+            self.support,
+            readings=self.readings,
+            is_matched=self.is_matched,
+            turn=self.turn,
+        )
 
     @found_once
     def truth(self) -> RetrievedTruth:

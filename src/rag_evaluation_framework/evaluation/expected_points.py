@@ -154,7 +154,9 @@ class _Claims(ExpectedPoints):
         self, reference: str, sample: Sample, answer: str, support: SupportMethod, *, is_matched: bool
     ) -> None:
         self._sample, self._support = sample, support
-        self._claims = {claim.text: claim for claim in statements_of(said_in(reference) or reference)}
+        said = said_in(reference)
+        statements = statements_of(said if said.strip() else reference)
+        self._claims = {claim.text: claim for claim in statements}
         self._points: dict[tuple[str, ...], dict[str, Point]] = {}
         claims, by_words = list(self._claims.values()), isinstance(support, LexicalSupport)
         told = (claims[0].text, reference) if claims else ()  # the first claim alone says more most often
@@ -356,10 +358,9 @@ def retrieved_truth(
         sought = [point for point in wanted.points if not point.is_said] or wanted.points
         missing = [point.text for point in wanted.absent(sought, texts)]
         truth, came = _found(wanted.what, len(sought), missing), len(sought) - len(missing)
-        is_part = len(sought) < len(wanted.points)
-        return (
-            replace(truth, why=f"of what it lacks, {came} of {len(sought)} retrieved") if is_part else truth
-        )
+        if len(sought) == len(wanted.points):
+            return truth
+        return replace(truth, why=f"of what it lacks, {came} of {len(sought)} retrieved")
     if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
     return by_documents or RetrievedTruth(None, "nothing is known to be relevant")

@@ -42,7 +42,7 @@ from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
 from rag_evaluation_framework.results.breakdowns import blame_of_all, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
-from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.gate import Gate, sample_bounds
 from rag_evaluation_framework.results.kept_data import (
     keep_documents,
     keep_judge_usage,
@@ -215,7 +215,8 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     judged_by = suite.methods if dataset.judge_calls else Methods()
     # What is judged later may change where an answer fails, so that is told at the end.
     is_blamed = dataset.is_blamed and dataset.budget is None
-    finished = FinishedSamples(folder, dataset.selection, is_blamed=is_blamed)
+    bounds = sample_bounds(dataset.thresholds, [scorer.name for scorer in dataset.scorers])
+    finished = FinishedSamples(folder, dataset.selection, is_blamed=is_blamed, bounds=bounds)
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:

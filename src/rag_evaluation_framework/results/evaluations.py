@@ -534,7 +534,7 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
 
 def summed_up(
     head: RunHead,
-    counted: Iterable[Row],
+    counted: Iterable[Row] | RunTotals,
     *,
     kind: Kind,
     outcome: RunOutcome,
@@ -546,13 +546,13 @@ def summed_up(
     performance: Performance | None = None,
     **more: Any,
 ) -> Evaluation:
-    """Sum up a run: its rows are ``counted`` once, and read again by ``rows`` when they are asked for.
+    """Sum up a run: its rows are ``counted`` once, or were, and read by ``rows`` when they are asked for.
 
     ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
     of the metrics. What ``performance`` has no figures of is taken from the rows.
     """
-    totals = RunTotals()
-    for row in counted:
+    totals = counted if isinstance(counted, RunTotals) else RunTotals()
+    for row in () if isinstance(counted, RunTotals) else counted:
         totals.add(row.result, row.timing)
     intervals = {**intervals_of(head), **(intervals or {})}
     figures = totals.figures(intervals=intervals, directions=directions)

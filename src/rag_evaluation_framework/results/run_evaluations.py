@@ -36,7 +36,7 @@ from rag_evaluation_framework.results.gate import (
 from rag_evaluation_framework.results.journal import JournalEntry, read_entries
 from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, streamed
-from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
+from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance, RunTotals
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.version import __version__
@@ -68,9 +68,12 @@ def evaluation_of_run(
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
     passes, blame = PassCounter(bounds), None if blamed_by is None else rows.blame_summary(blamed_by)
+    counted: Iterator[Row] | RunTotals = passes.counted(rows.counted(finished))
+    if finished is not None and finished.are_counted(total) and finished.passes.bounds == bounds:
+        passes, counted = finished.passes, finished.totals
     evaluation = summed_up(
         folder.head,
-        passes.counted(rows.counted(finished)),
+        counted,
         kind=kind,
         outcome=outcome,
         rows=rows,
@@ -87,21 +90,36 @@ def evaluation_of_run(
 
 
 class FinishedSamples:
-    """What a run finishes, as it becomes durable: a small run over samples in memory is not read again."""
+    """What a run finishes, as it becomes durable, so that it is not read again.
 
-    def __init__(self, folder: RunFolder, samples: Samples, *, is_blamed: bool) -> None:
+    Of a small run over samples in memory the results are kept. Those of a larger one are counted, as long as
+    they come in the order of the dataset.
+    """
+
+    def __init__(
+        self, folder: RunFolder, samples: Samples, *, is_blamed: bool, bounds: tuple[Threshold, ...] = ()
+    ) -> None:
         self.blames = FoundBlames() if is_blamed else None
-        self._folder, self._samples = folder, samples
+        self.totals, self.passes = RunTotals(), PassCounter(bounds)
+        self._folder, self._samples, self._is_in_order = folder, samples, True
         self._results: dict[int, tuple[SampleResult, Timing]] = {}
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
         if self.blames is not None:
             self.blames.add(entries)
-        if _are_few(self._folder, self._samples):
-            self._results |= {entry.index: (entry.result, entry.timing) for entry in entries}
-        else:
+        self._results |= {entry.index: (entry.result, entry.timing) for entry in entries}
+        if not _are_few(self._folder, self._samples):
+            for place, (result, timing) in self._results.items():
+                self._is_in_order = self._is_in_order and place == len(self.totals.ids)
+                if self._is_in_order:
+                    self.totals.add(result, timing)
+                    self.passes.add(result)
             self._results.clear()
+
+    def are_counted(self, total: int) -> bool:
+        """Tell whether all of so many were counted in their order."""
+        return self._is_in_order and len(self.totals.ids) == total > 0
 
     def rows(self) -> list[Row]:
         """Return all rows in the order of the dataset; none if not all are here."""
@@ -214,8 +232,8 @@ def _standing(row: Row, directions: Mapping[str, bool]) -> float:
 class RunRows:
     """Reads the rows of a run in the order of its dataset; what falls short is known once all were read.
 
-    The rows of a small run whose samples are in memory are read once:
-    they are counted, written into the results document and shown.
+    The rows of a small run whose samples are in memory are read once: they are counted, written into the
+    results document and shown.
     """
 
     are_checked = True
@@ -229,7 +247,7 @@ class RunRows:
         self._blames: dict[str, Blame] | None = None
         self._short: Found | None = None
         self.directions: Mapping[str, bool] = {}
-        self.kept_short: list[_KeptShortcomings] | None = None
+        self.kept_short: tuple[_KeptShortcomings, _KeptShortcomings] | None = None
         """What falls short, as the folder keeps it."""
         self.made_for: list[Any] = []
         self.are_kept = False
@@ -284,9 +302,9 @@ class RunRows:
         return self._short
 
     def _at(self, places: Sequence[int]) -> Iterator[Row]:
-        index = self._folder.index() if places else None
-        if index is None:
+        if not places:
             return
+        index = self._folder.index()
         if index.problems:
             raise InputError(index.problems)
         samples = samples_at(self._folder.path, frozenset(places))
@@ -334,7 +352,7 @@ class _KeptFigures:
     blame: BlameSummary | None
     ids: tuple[str, ...]
     columns: dict[str, dict[str, str]]
-    short: list[_KeptShortcomings]
+    short: tuple[_KeptShortcomings, _KeptShortcomings]
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
         rows.kept_short, rows.are_kept = self.short, True
@@ -400,13 +418,14 @@ def _keep_figures(evaluation: Evaluation) -> None:
             kind: {name: _text(np.asarray(each).tobytes()) for name, each in getattr(columns, kind).items()}
             for kind in _NUMBERS
         },
-        short=[
-            _KeptShortcomings(dict(each.kinds), [(standing, row.index) for standing, row in each.worst])
-            for each in found
-        ],
+        short=(_kept_shortcomings(found[0]), _kept_shortcomings(found[1])),
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything
         write_bytes_atomically(folder / FIGURES_FILE, msgspec.json.encode(kept))
+
+
+def _kept_shortcomings(found: Shortcomings) -> _KeptShortcomings:
+    return _KeptShortcomings(dict(found.kinds), [(standing, row.index) for standing, row in found.worst])
 
 
 def _read_figures(folder: RunFolder, made_for: Sequence[Any] | None = None) -> _KeptFigures | None:
