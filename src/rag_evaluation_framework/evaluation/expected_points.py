@@ -360,7 +360,7 @@ def retrieved_truth(
         truth, came = _found(wanted.what, len(sought), missing), len(sought) - len(missing)
         if len(sought) == len(wanted.points):
             return truth
-        return replace(truth, why=f"of what it lacks, {came} of {len(sought)} retrieved")
+        return replace(truth, why=f"{came or 'none'} of the {len(sought)} it lacks came")
     if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
     return by_documents or RetrievedTruth(None, "nothing is known to be relevant")
