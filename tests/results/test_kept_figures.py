@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
 from rag_evaluation_framework.datasets import dialect
-from rag_evaluation_framework.results import journal, kept_data, run_evaluations
+from rag_evaluation_framework.results import journal, kept_data, results_documents, run_evaluations
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 METRICS = ["faithfulness", "answer_correctness"]
@@ -103,22 +105,36 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
 
 
-def test_a_run_too_large_to_be_held_is_counted_as_it_is_scored(
+def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = [f"How many balls are in box {n}?" for n in range(40) if n % 10 != 3]
     rows = [{"question": each, "reference": "3 balls", **answer(each)} for each in asked]
-    shown = []
-    for most in (run_evaluations.MOST_HELD, 5):
-        monkeypatch.setattr(run_evaluations, "MOST_HELD", most)
-        wish: dict[str, Any] = {"metrics": METRICS, "gate": {"faithfulness": 0.5}}
-        found = told(evaluate(rows, runs_directory=tmp_path / f"{most}", **wish))
-        shown.append([found[name] for name in ("figures", "counts", "ids", "values", "blame", "rows")])
-    assert shown[0] == shown[1]
+    wish: dict[str, Any] = {"metrics": METRICS, "gate": {"faithfulness": 0.5}}
     whole, entries = journal.entry_from, list[bytes]()
     monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
-    evaluate(rows, runs_directory=tmp_path / "counted", **wish)
-    assert len(entries) == len(rows)  # for the results document alone
+
+    def shown(name: str, read: int) -> tuple[list[Any], list[str]]:
+        entries.clear()
+        made = evaluate(rows, runs_directory=tmp_path / name, **wish)
+        assert len(entries) == read
+        found = told(made)
+        lines = (folder_of(made) / "results.json").read_text(encoding="utf-8").splitlines()
+        queries = lines.index('  "query_results": [')
+        document = [re.sub(r'"latency_ms":[^,]*,', "", line) for line in lines[queries:]]
+        parts = ("figures", "counts", "ids", "values", "blame", "rows")
+        return [found[part] for part in parts], document[: len(rows) + 2]
+
+    held = shown("held", 0)
+    assert len(held[1]) == len(rows) + 2
+    monkeypatch.setattr(run_evaluations, "MOST_HELD", 5)
+    assert shown("written", 0) == held
+
+    def full(**_: Any) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(results_documents, "TemporaryFile", full)
+    assert shown("full disk", len(rows)) == held
 
 
 def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class RunLoop:
         options: Options,
         threads: int,
         on_progress: Callable[[Progress], None] | None,
-        on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+        on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
         spending: TargetSpending | None = None,
         blaming: Blaming | None = None,
         drawn: int = 0,
@@ -360,7 +360,7 @@ class RunLoop:
     def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
         if self._on_finished is not None:
-            self._on_finished([finished.entry for finished in durable])
+            self._on_finished([(finished.entry, finished.sample) for finished in durable])
         for finished in durable:
             result = finished.entry.result
             self.rescorable += any(score.may_be_retried for score in result.scores)
@@ -412,7 +412,7 @@ def run_samples(
     options: Options | None = None,
     threads: int = 16,
     on_progress: Callable[[Progress], None] | None = None,
-    on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+    on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
     spending: TargetSpending | None = None,
     blaming: Blaming | None = None,
     are_unchanged: bool = False,
@@ -433,9 +433,9 @@ def run_samples(
     Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second; ``on_finished`` is called there too, with the entries that became durable, as they are read back;
-    those of recorded answers have what ``blaming`` tells of them. The target is closed at the end; it must
-    open what it needs when it is first asked.
+    second; ``on_finished`` is called there too, with the entries that became durable, as they are read back,
+    and their samples; those of recorded answers have what ``blaming`` tells of them. The target is closed at
+    the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():

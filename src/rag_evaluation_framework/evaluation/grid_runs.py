@@ -54,7 +54,7 @@ from rag_evaluation_framework.records.runs import (
     evaluation_environment,
     package_versions,
 )
-from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -274,8 +274,8 @@ class _Sweep:
         folder = _begun(place) or RunFolder.create(group.path, head)
         finished = {entry.index: entry.result for entry in folder.entries()}
 
-        def keep(entries: Sequence[JournalEntry]) -> None:
-            finished.update((entry.index, entry.result) for entry in entries)
+        def keep(entries: Sequence[tuple[JournalEntry, Sample]]) -> None:
+            finished.update((entry.index, entry.result) for entry, _ in entries)
 
         outcome = run_samples(
             self._samples,

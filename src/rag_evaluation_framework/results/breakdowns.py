@@ -103,6 +103,14 @@ def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[t
             yield sample_id, read_blame(written)
 
 
+def blame_in(line: bytes) -> Blame:
+    """Return the blame in a line that :func:`blame_line` made."""
+    return _lines.decode(line)[1]
+
+
+_lines = msgspec.json.Decoder(tuple[str, Blame])
+
+
 def blame_fields(blame: Blame) -> Any:
     """Return a blame with its turns as plain values."""
     return msgspec.to_builtins(blame, str_keys=True)
@@ -118,15 +126,30 @@ def blame_summary(blames: Iterable[Blame], *, method: str) -> BlameSummary:
 
     ``method`` names what decided what supports what, as shown beside figures.
     """
-    counts: Counter[BlameKind] = Counter()
-    reasons: Counter[str] = Counter()
-    wrong = 0
+    counter = BlameCounter()
     for each in blames:
-        counts[each.kind] += 1
-        if each.kind == "unknown":
-            reasons[each.why] += 1
-            wrong += each.is_fault
-    return _summary(counts, reasons, wrong, method=method)
+        counter.add(each)
+    return counter.summary(method)
+
+
+class BlameCounter:
+    """Takes the blames of answers one by one."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[BlameKind] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._wrong = 0
+
+    def add(self, blame: Blame) -> None:
+        """Take one more."""
+        self._counts[blame.kind] += 1
+        if blame.kind == "unknown":
+            self._reasons[blame.why] += 1
+            self._wrong += blame.is_fault
+
+    def summary(self, method: str) -> BlameSummary:
+        """Return what :func:`blame_summary` does."""
+        return _summary(self._counts, self._reasons, self._wrong, method=method)
 
 
 def blame_of_all(summaries: Iterable[BlameSummary]) -> BlameSummary | None:

@@ -30,10 +30,12 @@ queries and in how busy the machine was. JSON is written as a stream: memory doe
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -74,6 +76,8 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 # find it.
 
 _INDENT = b"\n  "
+_ITEM = _INDENT + b"  "
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,37 @@ class Streamed:
     items: Callable[[], Iterator[Any]]
     encode: Callable[[Any], bytes] = strict_json.encode
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield its text."""
+        separator = b"["
+        for item in self.items():
+            yield separator + _ITEM + self.encode(item)
+            separator = b","
+        yield b"[]" if separator == b"[" else _INDENT + b"]"
+
+
+class WrittenRows:
+    """The rows of a run as the array of a results document, written before the document they are in.
+
+    The file is in the folder of the run, without a name, so that nothing is left of it after a kill.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115  # it lives as long as this object
+        weakref.finalize(self, self._file.close)
+        self._separator = b"["
+
+    def add(self, row: Row) -> None:
+        """Write the next row, which was checked when the journal was written."""
+        self._file.write(self._separator + _ITEM + strict_json.encode_unchecked(query_result(row)))
+        self._separator = b","
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the text of the array, which has at least one row."""
+        self._file.seek(0)
+        yield from iter(lambda: self._file.read(_PIECE), b"")
+        yield _INDENT + b"]"
+
 
 def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the text of an object whose values may be streamed."""
@@ -90,20 +125,12 @@ def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
     for name, value in fields.items():
         yield separator + _INDENT + strict_json.encode(name) + b": "
         separator = b","
-        if isinstance(value, Streamed):
-            yield from _array(value)
+        if isinstance(value, Streamed | WrittenRows):
+            yield from value.pieces()
         else:
             # JSON writes a line feed inside a string as \n, so each one here is between two parts.
             yield msgspec.json.format(strict_json.encode(value), indent=2).replace(b"\n", _INDENT)
     yield (b"\n}" if fields else b"{}") + b"\n"
-
-
-def _array(part: Streamed) -> Iterator[bytes]:
-    separator = b"["
-    for item in part.items():
-        yield separator + _INDENT + b"  " + part.encode(item)
-        separator = b","
-    yield b"[]" if separator == b"[" else _INDENT + b"]"
 
 
 # One row of a run as one of the ``query_results`` of a results document.
@@ -276,7 +303,14 @@ def _pieces(evaluation: Evaluation) -> Iterator[bytes]:
     if evaluation.document is not None:
         yield strict_json.encode(evaluation.document, indent=2) + b"\n"
     else:
-        yield from json_pieces(_sections(evaluation))
+        sections = _sections(evaluation)
+        run = next(iter(evaluation.parts.values()), evaluation)
+        if (written := getattr(run.read_rows, "written", None)) is not None:
+            sections[_QUERIES] = written
+        yield from json_pieces(sections)
+
+
+_QUERIES = "query_results"
 
 
 def _sections(evaluation: Evaluation) -> dict[str, Any]:
@@ -299,7 +333,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
         "blame": None if blame is None else blame.to_dict(),
-        "query_results": Streamed(lambda: map(query_result, run.rows), encode),
+        _QUERIES: Streamed(lambda: map(query_result, run.rows), encode),
         "statistical_analysis": {
             **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},

@@ -21,9 +21,17 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.breakdowns import BlameSummary, FoundBlames, blame_summary, read_blames
+from rag_evaluation_framework.results.breakdowns import (
+    BlameCounter,
+    BlameSummary,
+    FoundBlames,
+    blame_in,
+    blame_summary,
+    read_blames,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     PassCounter,
@@ -35,6 +43,7 @@ from rag_evaluation_framework.results.gate import (
 )
 from rag_evaluation_framework.results.journal import JournalEntry, read_entries
 from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
+from rag_evaluation_framework.results.results_documents import WrittenRows
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, streamed
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance, RunTotals
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -67,10 +76,14 @@ def evaluation_of_run(
     more |= {"thresholds": thresholds, "folder": folder.path}
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
-    passes, blame = PassCounter(bounds), None if blamed_by is None else rows.blame_summary(blamed_by)
+    passes, whole = PassCounter(bounds), None if finished is None else finished.counted(total, bounds)
+    is_written = whole is not None and rows.take(whole)
     counted: Iterator[Row] | RunTotals = passes.counted(rows.counted(finished))
-    if finished is not None and finished.are_counted(total) and finished.passes.bounds == bounds:
-        passes, counted = finished.passes, finished.totals
+    if whole is not None:
+        passes, counted = whole.passes, whole.totals
+    blame = None
+    if blamed_by is not None:
+        blame = whole.blames.summary(blamed_by) if whole and is_written else rows.blame_summary(blamed_by)
     evaluation = summed_up(
         folder.head,
         counted,
@@ -85,50 +98,95 @@ def evaluation_of_run(
         **more,
     )
     rows.directions = directions_of(evaluation)
-    whole = with_pass_rate(evaluation, passes)
-    return averaged(whole, bounds) if folder.head.repeats > 1 else whole
+    evaluation = with_pass_rate(evaluation, passes)
+    return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
 
 
 class FinishedSamples:
     """What a run finishes, as it becomes durable, so that it is not read again.
 
-    Of a small run over samples in memory the results are kept. Those of a larger one are counted, as long as
-    they come in the order of the dataset.
+    Of a small run over samples in memory the results are kept. Those of a larger one are counted and written
+    into the rows of the results document, as long as they come in the order of the dataset.
     """
 
     def __init__(
-        self, folder: RunFolder, samples: Samples, *, is_blamed: bool, bounds: tuple[Threshold, ...] = ()
+        self,
+        folder: RunFolder,
+        samples: Samples,
+        *,
+        is_blamed: bool,
+        bounds: tuple[Threshold, ...] = (),
+        directions: Mapping[str, bool] | None = None,
     ) -> None:
         self.blames = FoundBlames() if is_blamed else None
-        self.totals, self.passes = RunTotals(), PassCounter(bounds)
+        self._counted = CountedRows(folder, bounds, directions or {}, is_blamed=is_blamed)
         self._folder, self._samples, self._is_in_order = folder, samples, True
-        self._results: dict[int, tuple[SampleResult, Timing]] = {}
+        self._results: dict[int, tuple[JournalEntry, Sample]] = {}
 
-    def add(self, entries: Sequence[JournalEntry]) -> None:
+    def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
         if self.blames is not None:
-            self.blames.add(entries)
-        self._results |= {entry.index: (entry.result, entry.timing) for entry in entries}
+            self.blames.add([entry for entry, _ in finished])
+        self._results |= {each[0].index: each for each in finished}
         if not _are_few(self._folder, self._samples):
-            for place, (result, timing) in self._results.items():
-                self._is_in_order = self._is_in_order and place == len(self.totals.ids)
+            for place, (entry, sample) in self._results.items():
+                self._is_in_order = self._is_in_order and place == len(self._counted.totals.ids)
                 if self._is_in_order:
-                    self.totals.add(result, timing)
-                    self.passes.add(result)
+                    self._counted.add(entry, sample)
             self._results.clear()
 
-    def are_counted(self, total: int) -> bool:
-        """Tell whether all of so many were counted in their order."""
-        return self._is_in_order and len(self.totals.ids) == total > 0
+    def counted(self, total: int, bounds: tuple[Threshold, ...]) -> CountedRows | None:
+        """Return what was counted, if that is all of so many rows, decided by these bounds."""
+        counted = self._counted
+        is_all = self._is_in_order and len(counted.totals.ids) == total > 0
+        return counted if is_all and counted.passes.bounds == bounds else None
 
     def rows(self) -> list[Row]:
         """Return all rows in the order of the dataset; none if not all are here."""
         if not 0 < len(getattr(self._samples, "digits", ())) == len(self._results):
             return []
-        found = [(sample, *self._results[place]) for place, sample in enumerate(streamed(self._samples))]
-        if any(sample.id != result.sample_id for sample, result, _ in found):  # read in another order
+        found = [(sample, self._results[place][0]) for place, sample in enumerate(streamed(self._samples))]
+        if any(sample.id != entry.result.sample_id for sample, entry in found):  # read in another order
             return []
-        return [Row(place, result, sample, timing) for place, (sample, result, timing) in enumerate(found)]
+        return [Row(entry.index, entry.result, sample, entry.timing) for sample, entry in found]
+
+
+class CountedRows:
+    """The rows of a run that comes in the order of its dataset: their sums, and they as they are written.
+
+    The rows are written as long as it is known of each where it fails, if that is told, and the disk holds.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        bounds: tuple[Threshold, ...],
+        directions: Mapping[str, bool],
+        *,
+        is_blamed: bool,
+    ) -> None:
+        self.totals, self.passes, self.blames = RunTotals(), PassCounter(bounds), BlameCounter()
+        self.short, self.is_blamed = ShortcomingCounter(directions), is_blamed
+        self.written: WrittenRows | None = None
+        self._folder, self._is_lacking = folder, False
+
+    def add(self, entry: JournalEntry, sample: Sample) -> None:
+        """Take the next row."""
+        self.totals.add(entry.result, entry.timing)
+        self.passes.add(entry.result)
+        self._is_lacking = self._is_lacking or (entry.blame is None and self.is_blamed)
+        if self._is_lacking:
+            return
+        blame = None if entry.blame is None else blame_in(entry.blame)
+        for each in () if blame is None else blame.answers:
+            self.blames.add(each)
+        row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
+        self.short.add(row)
+        try:
+            self.written = self.written or WrittenRows(self._folder.path)
+            self.written.add(row)
+        except OSError:  # they are read from the journal then, as those of a run that was resumed
+            self._is_lacking, self.written = True, None
 
 
 def _are_few(folder: RunFolder, samples: Samples | None) -> bool:
@@ -247,6 +305,8 @@ class RunRows:
         self._blames: dict[str, Blame] | None = None
         self._short: Found | None = None
         self.directions: Mapping[str, bool] = {}
+        self.written: WrittenRows | None = None
+        """All rows as the results document has them, where they are written already."""
         self.kept_short: tuple[_KeptShortcomings, _KeptShortcomings] | None = None
         """What falls short, as the folder keeps it."""
         self.made_for: list[Any] = []
@@ -260,7 +320,7 @@ class RunRows:
             return
         held, blames = [] if finished is None else finished.rows(), self._blames or {}
         rows = held or rows_of_folder(self._folder, self._samples)
-        self._held = [self._decided(row, blames.get(row.id)) for row in rows]
+        self._held = [_decided(row, blames.get(row.id), self._bounds) for row in rows]
         yield from self._held
 
     def blame_summary(self, method: str) -> BlameSummary | None:
@@ -272,6 +332,13 @@ class RunRows:
             self._blames = dict(found)
             found = iter(self._blames.items())
         return blame_summary((each for _, blame in found for each in blame.answers), method=method)
+
+    def take(self, whole: CountedRows) -> bool:
+        """Take over what is known of all rows before any is read; false if they were not written."""
+        if whole.written is None or whole.is_blamed != self._is_blamed:
+            return False
+        self.written, self._short = whole.written, whole.short.found()
+        return True
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
@@ -287,7 +354,8 @@ class RunRows:
             return
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
-            yield self._decided(row, next((blame for sample_id, blame in found if sample_id == row.id), None))
+            blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
+            yield _decided(row, blame, self._bounds)
 
     def shortcomings(self) -> Found | None:
         """Return what falls short, where that is known."""
@@ -315,12 +383,13 @@ class RunRows:
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
         for entry in read_entries(self._folder.journal_path, (index.offsets[place] for place in places)):
             row = Row(entry.index, entry.result, samples[entry.index], entry.timing)
-            yield self._decided(row, blames.get(row.id))
+            yield _decided(row, blames.get(row.id), self._bounds)
 
-    def _decided(self, row: Row, blame: Any) -> Row:
-        passes = sample_passes(row.result, self._bounds)
-        misses = missed_bounds(row.result, self._bounds) if passes is False else ()
-        return Row(row.index, row.result, row.sample, row.timing, passes, misses, blame)
+
+def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Row:
+    passes = sample_passes(row.result, bounds)
+    misses = missed_bounds(row.result, bounds) if passes is False else ()
+    return Row(row.index, row.result, row.sample, row.timing, passes, misses, blame)
 
 
 # The figures of a run, as they are kept.
