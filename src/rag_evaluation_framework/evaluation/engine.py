@@ -30,6 +30,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
 from rag_evaluation_framework.evaluation.scored_answers import (
     Blaming,
+    RowWriting,
     Scored,
     Scoring,
     ScoringThreads,
@@ -43,7 +44,13 @@ from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Response, may_be_mended
 from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, written_entry
+from rag_evaluation_framework.results.journal import (
+    Journal,
+    JournalEntry,
+    JournalIndex,
+    WrittenResult,
+    written_entry,
+)
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
@@ -92,6 +99,7 @@ class _Finished:
     sample: Sample
     entry: JournalEntry
     is_new: bool
+    written: WrittenResult | None = None
 
 
 _Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
@@ -102,10 +110,10 @@ async def _scored(answered: Sequence[_Answered], scoring: Future[list[Scored]]) 
     """Wait for the scores of a batch."""
     finished = []
     found_scores = await asyncio.wrap_future(scoring)
-    for (each, found, timing), (scores, blame) in zip(answered, found_scores, strict=True):
+    for (each, found, timing), (scores, blame, written, row) in zip(answered, found_scores, strict=True):
         response = found if isinstance(found, Response) else found.response
-        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame)
-        finished.append(_Finished(each.sample, entry, is_new=isinstance(found, Response)))
+        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame, row)
+        finished.append(_Finished(each.sample, entry, isinstance(found, Response), written))
     return finished
 
 
@@ -133,10 +141,11 @@ class RunLoop:
         on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
         spending: TargetSpending | None = None,
         blaming: Blaming | None = None,
+        row: RowWriting | None = None,
         drawn: int = 0,
     ) -> None:
         self.stop = stop
-        self._spending, self._blaming = spending, blaming
+        self._spending, self._blaming, self._row = spending, blaming, row
         before = index.counts.before_resuming()
         self.done, self.failed = before.done - drawn, before.failed
         self.rescorable = self.reaskable = 0
@@ -225,7 +234,7 @@ class RunLoop:
 
     async def _work_on_recorded(self) -> None:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
-        scoring, left = Scoring(tuple(self._scorers), self._blaming), self._total - self.done
+        scoring, left = Scoring(tuple(self._scorers), self._blaming, self._row), self._total - self.done
         waiting: deque[tuple[list[_Answered], Future[list[Scored]]]] = deque()
         with Workers(scoring, self._options.crew, total=left) as pool:
             while batch := list(islice(self._samples, pool.batch_size)):
@@ -316,12 +325,12 @@ class RunLoop:
             finished = self._finished.popleft()
             entry = finished.entry
             timing = replace(entry.timing, run_seconds=seconds)
-            entry = JournalEntry(entry.index, entry.result, timing, entry.blame)
+            entry = JournalEntry(entry.index, entry.result, timing, entry.blame, entry.row)
             try:
-                line, entry = written_entry(entry)
+                line, entry = written_entry(entry, finished.written)
             except InputError:
                 result = writable_result(finished.sample, entry.result, self._scorers)
-                line, entry = written_entry(replace(entry, result=result, blame=None))
+                line, entry = written_entry(replace(entry, result=result, blame=None, row=None))
             lines.append(line)
             self._written.append(_Finished(finished.sample, entry, finished.is_new))
         try:
@@ -415,6 +424,7 @@ def run_samples(
     on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
     spending: TargetSpending | None = None,
     blaming: Blaming | None = None,
+    row: RowWriting | None = None,
     are_unchanged: bool = False,
     drawn: Sequence[int] = (),
 ) -> RunOutcome:
@@ -434,8 +444,8 @@ def run_samples(
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable, as they are read back,
-    and their samples; those of recorded answers have what ``blaming`` tells of them. The target is closed at
-    the end; it must open what it needs when it is first asked.
+    and their samples; those of recorded answers have what ``blaming`` tells of them, and their ``row``. The
+    target is closed at the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():
@@ -462,6 +472,7 @@ def run_samples(
                     on_finished=on_finished,
                     spending=spending,
                     blaming=blaming,
+                    row=row,
                     drawn=len(set(open_) - index.rescorable),
                 ),
                 folder,

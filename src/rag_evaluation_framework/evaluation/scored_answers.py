@@ -29,20 +29,28 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Response,
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.results.journal import WrittenResult, written_result
 from rag_evaluation_framework.startup import dataclass, replace
 
 Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
 """Tells where an answer failed, as a line of the file that keeps it."""
-Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None]
+RowWriting: TypeAlias = Callable[[Sample, SampleResult, bytes | None], bytes]
+"""Makes the row of an answer in a results document, with what was told of where it failed."""
+Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None, WrittenResult | None, bytes | None]
+"""Scores, where the answer failed, and the texts of the journal and of the row, as far as they are made."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed."""
+    """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed.
+
+    What is written of it is made here too: in a worker, where there is one, and not where all is written.
+    """
 
     scorers: tuple[Scorer, ...]
     blaming: Blaming | None = None
+    row: RowWriting | None = None
 
     def __call__(self, item: tuple[Sample, Response | SampleResult]) -> Scored:
         sample, given = item
@@ -50,11 +58,12 @@ class Scoring:
             result = rescored_result(sample, given, self.scorers)
         else:
             result = scored_result(sample, given, self.scorers)
-        blame = None
-        if self.blaming is not None:
-            with suppress(InputError):  # as the result, it cannot be written down: another is made of it
-                blame = self.blaming((sample, result))
-        return result.scores, blame
+        blame = written = row = None
+        with suppress(InputError):  # it cannot be written down: another result is made of it
+            blame = None if self.blaming is None else self.blaming((sample, result))
+            written = written_result(result)
+            row = self.row(sample, result, blame) if self.row is not None and written[1] else None
+        return result.scores, blame, written, row
 
     def name_of(self, item: tuple[Sample, object]) -> str:
         """Say which item it is."""

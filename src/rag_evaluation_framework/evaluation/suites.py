@@ -234,6 +234,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
                 on_finished=finished.add,
                 spending=_capped(suite),
                 blaming=BLAME.get("blaming")(dataset.methods) if is_blamed else None,
+                row=finished.row,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
 

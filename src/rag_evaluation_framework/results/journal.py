@@ -31,7 +31,7 @@ from contextlib import contextmanager, suppress
 from errno import ENOENT
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
@@ -70,6 +70,8 @@ class JournalEntry:
     timing: Timing
     blame: bytes | None = None
     """What was found out while it was scored about where it failed: the line of another file."""
+    row: bytes | None = None
+    """It in the results document, if that was made while it was scored."""
 
 
 class _GlancedResponse(msgspec.Struct):
@@ -144,18 +146,29 @@ class Glance(msgspec.Struct):
 _glances = msgspec.json.Decoder(Glance)
 
 
-def written_entry(entry: JournalEntry) -> tuple[bytes, JournalEntry]:
-    """Return the line of an entry, and the entry as it is read back from there.
+WrittenResult: TypeAlias = tuple[bytes, bool]
+"""The text of a result in its entry, and whether nothing changes when it is read back."""
+
+
+def written_result(result: SampleResult) -> WrittenResult:
+    """Return the text of a result; :class:`InputError` for what JSON cannot hold."""
+    text, is_same = strict_json.encode_and_tell({"result": result_fields(result)})
+    return text[1:-1], is_same
+
+
+def written_entry(entry: JournalEntry, result: WrittenResult | None = None) -> tuple[bytes, JournalEntry]:
+    """Return the line of an entry, and the entry as it is read back from there; its result may be made.
 
     Raises :class:`InputError` for what JSON cannot hold.
     """
+    text, is_same = result or written_result(entry.result)
     timing = timing_fields(entry.result, entry.timing)
-    content, is_same = strict_json.encode_and_tell(
-        {"index": entry.index, "result": result_fields(entry.result), "timing": timing}
-    )
-    is_timed_alike = "scores" not in timing and entry.result.response.latency_ms == entry.timing.latency_ms
-    read = entry if is_same and is_timed_alike else replace(entry_from(content), blame=entry.blame)
-    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content), read
+    times, are_same = strict_json.encode_and_tell(timing)
+    content = b'{"index":%d,%s,"timing":%s}' % (entry.index, text, times)
+    is_same = is_same and are_same and "scores" not in timing
+    if not is_same or entry.result.response.latency_ms != entry.timing.latency_ms:
+        entry = replace(entry_from(content), blame=entry.blame)
+    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content), entry
 
 
 def intact_entry(line: bytes) -> bytes | None:

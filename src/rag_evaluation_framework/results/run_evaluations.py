@@ -21,7 +21,8 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.files.strict_json import encode_unchecked
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.breakdowns import (
@@ -43,7 +44,7 @@ from rag_evaluation_framework.results.gate import (
 )
 from rag_evaluation_framework.results.journal import JournalEntry, read_entries
 from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
-from rag_evaluation_framework.results.results_documents import WrittenRows
+from rag_evaluation_framework.results.results_documents import WrittenRows, query_result
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, streamed
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance, RunTotals
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -122,6 +123,9 @@ class FinishedSamples:
         self._counted = CountedRows(folder, bounds, directions or {}, is_blamed=is_blamed)
         self._folder, self._samples, self._is_in_order = folder, samples, True
         self._results: dict[int, tuple[JournalEntry, Sample]] = {}
+        is_large = not 0 < len(getattr(samples, "digits", ())) <= MOST_HELD
+        self.row = RowWriter(bounds) if is_large else None
+        """Makes the rows of a run that is too large to be held."""
 
     def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
@@ -149,6 +153,22 @@ class FinishedSamples:
         if any(sample.id != entry.result.sample_id for sample, entry in found):  # read in another order
             return []
         return [Row(entry.index, entry.result, sample, entry.timing) for sample, entry in found]
+
+
+@dataclass(frozen=True, slots=True)
+class RowWriter:
+    """Makes the rows of a results document, where answers are scored."""
+
+    bounds: tuple[Threshold, ...]
+
+    def __call__(self, sample: Sample, result: SampleResult, blame: bytes | None) -> bytes:
+        found = None if blame is None else blame_in(blame)
+        return _written(_decided(Row(0, result, sample), found, self.bounds))
+
+
+def _written(row: Row) -> bytes:
+    """Return a row whose values were checked when they were written into the journal."""
+    return encode_unchecked(query_result(row))
 
 
 class CountedRows:
@@ -184,7 +204,7 @@ class CountedRows:
         self.short.add(row)
         try:
             self.written = self.written or WrittenRows(self._folder.path)
-            self.written.add(row)
+            self.written.add(entry.row or _written(row))
         except OSError:  # they are read from the journal then, as those of a run that was resumed
             self._is_lacking, self.written = True, None
 
