@@ -535,6 +535,17 @@ _MOST_READ = 8
 _TICK_NS = 20_000_000
 
 
+def stamp_of(path: Path) -> tuple[int, ...] | None:
+    """Return what changes whenever a file does; ``None`` if it is no file, or was written just now."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    is_settled = max(stamp[1:3]) < time.time_ns() - _TICK_NS
+    return stamp if is_settled and stat.S_ISREG(found.st_mode) else None
+
+
 class ReadOnce(Generic[T]):
     """What was read of the latest files, by their paths; it holds while a file's size and times are the same.
 
@@ -546,16 +557,11 @@ class ReadOnce(Generic[T]):
 
     def of(self, path: Path, read: Callable[[], T], *, key: object = None) -> T:
         """Return what was read of the file under this key, or read it."""
-        try:
-            found = path.stat()
-        except OSError:
-            return read()
-        stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        kept = self._read.get((path, key))
+        stamp, kept = stamp_of(path), self._read.get((path, key))
         if kept is not None and kept[0] == stamp:
             return kept[1]
         value = read()
-        if max(stamp[1:3]) < time.time_ns() - _TICK_NS:
+        if stamp is not None:
             self._read[path, key] = stamp, value
             while len(self._read) > _MOST_READ:
                 self._read.popitem(last=False)
