@@ -463,29 +463,33 @@ class RememberingEmbedder(EmbedderByRole):
             self._learn(new, role)
         if self._matrix is None:
             return np.zeros((0, 0), np.float32)
-        return self._matrix[[self._rows[role, text] for text in texts]]
+        rows = [self._rows[role, text] for text in texts]
+        if rows and rows == list(range(rows[0], rows[0] + len(rows))):  # as they were learnt: not copied
+            return self._matrix[rows[0] : rows[0] + len(rows)]
+        return self._matrix[rows]
 
     def _learn(self, texts: Sequence[str], role: Role) -> None:
         begun = time.perf_counter()
-        parts = [] if self._matrix is None else [self._matrix]
+        before, known = self._matrix, len(self._rows)
+        matrix = np.zeros((known, 0), np.float32) if before is None else before
         # The same batches whoever works on them: a model's last digit may depend on its neighbours.
         portions = [texts[first : first + BATCH] for first in range(0, len(texts), BATCH)]
         engines = getattr(self.embedder, "engines", ())
         crew = self.workers if crew_of(self.workers).engine in engines else 1
         work = _Embedding(self.embedder)
         items = ((role, portion) for portion in portions)
-        for vectors in in_order(work, items, workers=crew, total=len(portions)):
-            parts.append(
-                checked_vectors(
-                    vectors,
-                    f"embedder {self.embedder}",
-                    rows=len(vectors),
-                    dimensions=parts[0].shape[1] if parts else None,
-                )
-            )
+        source, first = f"embedder {self.embedder}", known
+        for made in in_order(work, items, workers=crew, total=len(portions)):
+            vectors = checked_vectors(made, source, rows=len(made), dimensions=matrix.shape[1] or None)
+            if first == known:  # the place for all of them, which are copied there while others are made
+                matrix = np.empty((known + len(texts), vectors.shape[1]), np.float32)
+                if before is not None:
+                    matrix[:known] = before
+            matrix[first : first + len(vectors)] = vectors
+            first += len(vectors)
             if self._on_texts is not None:
                 self._on_texts(len(vectors))
-        self._matrix = np.concatenate(parts)
-        keys = [(role, text) for text in texts]
-        self._rows.update(zip(keys, range(len(self._rows), len(self._matrix)), strict=True))
+        self._matrix = matrix
+        matrix.flags.writeable = False
+        self._rows.update(zip(((role, text) for text in texts), range(known, first), strict=True))
         self.seconds += time.perf_counter() - begun
