@@ -186,11 +186,11 @@ def _freeze(made: Any, names: frozenset[str]) -> None:
 
 def _send(made: Any, names: Sequence[str]) -> None:
     """Let records be sent to other processes though nothing can be assigned to them."""
-    state = _values_of(names)
+    state, setters = _values_of(names), [vars(made)[name].__set__ for name in names]
 
     def restore(self: Any, values: Sequence[Any]) -> None:
-        for name, value in zip(names, values, strict=True):
-            object.__setattr__(self, name, value)
+        for set_field, value in zip(setters, values, strict=True):
+            set_field(self, value)
 
     made.__getstate__, made.__setstate__ = (lambda self: state(self)), restore
 
