@@ -16,6 +16,7 @@ from command_lines import rag_eval_ended
 from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
 from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.datasets.rows import PlainRows
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results import (
@@ -140,9 +141,15 @@ def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
     monkeypatch.setattr(run_evaluations, "MOST_HELD", 5)
     assert shown("written", 0) == held
 
-    def full(**_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
+    def no_room(_: results_documents.WrittenRows) -> None:
+        raise StorageError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(results_documents.WrittenRows, "pieces", no_room)
+        assert shown("no room for both", len(records)) == held
     monkeypatch.setattr(results_documents, "TemporaryFile", full)
     assert shown("full disk", len(records)) == held
 

@@ -355,7 +355,7 @@ class RunRows:
 
     def take(self, whole: CountedRows) -> bool:
         """Take over what is known of all rows before any is read; false if they were not written."""
-        if whole.written is None or whole.is_blamed != self._is_blamed:
+        if whole.written is None or whole.is_blamed != self._is_blamed or not whole.written.is_kept():
             return False
         self.written, self._short = whole.written, whole.short.found()
         return True
@@ -471,11 +471,24 @@ def written(evaluation: Evaluation) -> Evaluation:
     if folder is None or (isinstance(rows, RunRows) and rows.are_kept and evaluation.regressions is None):
         return evaluation
     try:
-        evaluation.save(folder / "results.json")
+        _save(evaluation, folder / "results.json")
     except StorageError as error:
         return replace(evaluation, outcome=replace(evaluation.outcome, completed=False, reason=str(error)))
     _keep_figures(evaluation)
     return evaluation
+
+
+def _save(evaluation: Evaluation, path: Path) -> None:
+    """Write the results document; where the disk has no room for it beside its own rows, without these."""
+    try:
+        evaluation.save(path)
+    except StorageError:
+        rows = evaluation.read_rows
+        if not isinstance(rows, RunRows) or rows.written is None:
+            raise
+        rows.written.close()
+        rows.written = None
+        evaluation.save(path)
 
 
 def are_figures_kept(folder: RunFolder) -> bool:
