@@ -86,7 +86,8 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             f"{answers:,} recorded answers scored: faithfulness and cause of failure",
             score,
             f"{alone:.1f} h in one command, however many workers; {alone / 8:.1f} h in 8 shards",
-            f"{disk:,.0f} GB of disk; {held:,.0f} GB of memory in one command, {held / 8:.1f} GB per shard",
+            f"{disk:,.0f} GB of disk, {disk / 2:,.0f} more while it runs; {held:,.0f} GB of memory in one "
+            f"command, {held / 8:.1f} GB per shard",
             score * CORE_HOUR + disk * DISK_MONTH,
             f"the process that reads and writes, from {busy:.0f} workers on; then memory for merging "
             f"results files ({answers * SHARD_BYTES / 1e9:,.0f} GB: merge run folders)",

@@ -20,8 +20,7 @@ from rag_evaluation_framework.evaluation.attempts import (
     was_reached,
 )
 
-# Calls that are tried again, by the same rules as samples: the one layer that retries for a
-# component.
+# Calls that are tried again, by the same rules as samples: the one layer that retries for a component.
 
 T = TypeVar("T")
 
@@ -47,11 +46,9 @@ def _delay(attempts: Attempts, error: TargetError) -> float:
     return attempts.delay(error)
 
 
-# Many calls to one endpoint: slots that adapt to it, retries by the rules of samples, one budget for
-# all.
+# Many calls to one endpoint: slots that adapt to it, retries by the rules of samples, one budget for all.
 #
-# The rules are those of :mod:`rag_evaluation_framework.evaluation.attempts`; no other layer tries
-# again.
+# The rules are those of :mod:`rag_evaluation_framework.evaluation.attempts`; no other layer tries again.
 
 _BUDGET_PAUSE = 0.5
 

@@ -241,8 +241,7 @@ def made_at(example: Mapping[str, Any]) -> datetime:
 
 # Datasets at LangSmith, read by name with its SDK.
 #
-# Examples are read by LangSmith's dialect, as if they stood in a file, in the order in which they were
-# made.
+# Examples are read by LangSmith's dialect, as if they stood in a file, in the order in which they were made.
 
 RUNTIME = "runtime"
 """Where a dataset's metadata have the machine that uploaded it; the SDK adds it."""
@@ -289,8 +288,7 @@ def _samples(examples: Iterable[Mapping[str, Any]], problems: FileProblems) -> I
     problems.raise_if_any()
 
 
-# Runs of a LangSmith dataset as experiments at LangSmith: a run for each query, with feedback per
-# metric.
+# Runs of a LangSmith dataset as experiments at LangSmith: a run for each query, with feedback per metric.
 #
 # Only ids and places of what was retrieved are sent, never a document's text. Runs and feedback go many
 # in one request, as LangSmith takes them; its SDK would send them one by one, or in the background, where
@@ -446,10 +444,9 @@ def _part(name: str, value: Mapping[str, Any]) -> Part:
 
 # Datasets uploaded to LangSmith with its SDK; a second upload of the same adds nothing.
 #
-# An example's id follows from its dataset and its sample, so that a request whose reply was lost can be
-# sent again. What is there already is read first: only examples that are missing or have changed are
-# sent, which is also how an interrupted upload is completed. Nothing is deleted, and metadata that others
-# added stay.
+# An example's id follows from its dataset and its sample, so that a request whose reply was lost can be sent
+# again. What is there already is read first: only examples that are missing or have changed are sent, which
+# is also how an interrupted upload is completed. Nothing is deleted, and metadata that others added stay.
 
 Example: TypeAlias = dict[str, Any]
 Item = TypeVar("Item")

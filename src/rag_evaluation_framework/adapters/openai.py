@@ -303,8 +303,7 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
 
 # A chat model behind an OpenAI-compatible endpoint: ``POST {base_url}/chat/completions``.
 #
-# It is asked from any number of threads, and from within an event loop, over connections that are kept
-# open.
+# It is asked from any number of threads, and from within an event loop, over connections that are kept open.
 
 
 CAPPED_TOKENS = 4096

@@ -341,8 +341,7 @@ OUTPUT: tuple[Option[Any], ...] = (
 )
 
 
-# The options that say how answers are scored: by which judge, which embedder, against which
-# documents.
+# The options that say how answers are scored: by which judge, which embedder, against which documents.
 
 MAX_COST: Option[Any] = click.option(
     "--max-cost",

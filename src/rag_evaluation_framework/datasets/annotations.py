@@ -183,8 +183,7 @@ def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{within}[{index}]", record
 
 
-# Annotations by what they are about: the spans of each query, and the scores and ratings of each
-# answer.
+# Annotations by what they are about: the spans of each query, and the scores and ratings of each answer.
 
 OVERALL = "overall"
 """What the mean of the five quality scores is called."""

@@ -154,10 +154,9 @@ def _per_query(
 
 # Who marked which characters: spans of several annotators laid over one another.
 #
-# The spans of one query are cut into stretches that the same annotators marked throughout. Everything
-# else is counting: what two of them share, and what most of them marked. Each character counts once for
-# an annotator, however often it was marked. Pages count where every span of a file has one; else they are
-# left out.
+# The spans of one query are cut into stretches that the same annotators marked throughout. Everything else is
+# counting: what two of them share, and what most of them marked. Each character counts once for an annotator,
+# however often it was marked. Pages count where every span of a file has one; else they are left out.
 
 
 @dataclass(frozen=True, slots=True)

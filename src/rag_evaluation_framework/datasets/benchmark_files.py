@@ -45,11 +45,10 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 # Records as the columns of an HDF5 file, without loss and without trust. Needs the extra ``hdf5``.
 #
 # ``/head`` holds JSON as bytes: ``{"head": {…}, "rows": 3, "columns": [{"name": "p95", "kind":
-# "numbers"}]}``. Column 0 is ``/columns/0``, and so on. Kinds: ``integers`` (64 bits), ``numbers``
-# (doubles), ``truths`` (bytes 0 and 1), ``texts`` and ``json``. The last two are UTF-8, all rows after
-# one another in ``/columns/0/bytes``, with the end of each row in ``/columns/0/ends``. A column that
-# lacks rows or mixes kinds is of the kind ``json``, where an empty text is a field that the record does
-# not have.
+# "numbers"}]}``. Column 0 is ``/columns/0``, and so on. Kinds: ``integers`` (64 bits), ``numbers`` (doubles),
+# ``truths`` (bytes 0 and 1), ``texts`` and ``json``. The last two are UTF-8, all rows after one another in
+# ``/columns/0/bytes``, with the end of each row in ``/columns/0/ends``. A column that lacks rows or mixes
+# kinds is of the kind ``json``, where an empty text is a field that the record does not have.
 #
 # An HDF5 file can point into other files (external links and storage, virtual datasets), claim sizes that
 # it does not have, name filters that load code, and share one long text among a million rows. So nothing

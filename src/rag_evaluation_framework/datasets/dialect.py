@@ -478,9 +478,8 @@ class RecordDialect:
     the sample has a field for; it neither sets ``origin`` nor collects unknown fields. ``encode`` writes
     those fields down again as plain lists and dictionaries, leaving out what is empty. What a record has
     beyond ``encode(decode(record))`` is kept in ``Sample.extra`` by itself, and written back. A record
-    without an id is decoded with the id ``UNNAMED``, and a sample of that id is encoded without one; see
-    the section on ids. Errors raised by ``decode`` name the path within the record:
-    ``citations[0].end_char``.
+    without an id is decoded with the id ``UNNAMED``, and a sample of that id is encoded without one; see the
+    section on ids. Errors raised by ``decode`` name the path within the record: ``citations[0].end_char``.
 
     ``holds`` names what ``encode`` writes and ``decode`` reads back equal, in the names of
     the section on fields.

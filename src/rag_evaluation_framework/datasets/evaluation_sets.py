@@ -136,8 +136,7 @@ _QUERY = RecordDialect(
 )
 
 
-# An evaluation dataset as rows: a row per query, and the head in columns that only the first row
-# fills.
+# An evaluation dataset as rows: a row per query, and the head in columns that only the first row fills.
 
 _EXTRA_HEAD = "dataset_extra_fields"
 # Fields of a query that are named like a column of the head.
@@ -236,11 +235,10 @@ def _columns() -> Columns:
 
 # Evaluation datasets: a head, queries with their relevant documents and citations, and the documents.
 #
-# Written as JSON (``.eval.json``), YAML (``.eval.yaml``) or CSV (``.eval.csv``). The CSV file has a row
-# per query, its list cells as JSON. What belongs to the whole dataset has columns of its own, filled in
-# the first row only: ``dataset_id, name, version, description, created_at, dataset_metadata, documents``
-# (a JSON list) and ``dataset_extra_fields``. So any tool for tables opens the file, and nothing is said
-# twice.
+# Written as JSON (``.eval.json``), YAML (``.eval.yaml``) or CSV (``.eval.csv``). The CSV file has a row per
+# query, its list cells as JSON. What belongs to the whole dataset has columns of its own, filled in the first
+# row only: ``dataset_id, name, version, description, created_at, dataset_metadata, documents`` (a JSON list)
+# and ``dataset_extra_fields``. So any tool for tables opens the file, and nothing is said twice.
 #
 # A dataset that comes from a dialect without a head is named after its file, as version 1.0.0.
 

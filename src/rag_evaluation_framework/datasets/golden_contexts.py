@@ -181,8 +181,7 @@ def _is_plain_header(name: str) -> bool:
     return len(name) <= _LONGEST_PLAIN_HEADER and _SENTENCE_MARKS.search(name) is None
 
 
-# Checks that each golden context stands where its record says, and locates it as a span of
-# characters.
+# Checks that each golden context stands where its record says, and locates it as a span of characters.
 #
 # A context's file is looked up under the root that is given. Without one it is looked up from the folder
 # of the golden set upwards to the project (two folders up: ``evaluation/datasets/`` lies in

@@ -12,8 +12,7 @@ from rag_evaluation_framework.errors import Issue, counted, described, shown
 from rag_evaluation_framework.records.citations import has_pages, range_counted_in
 from rag_evaluation_framework.records.documents import DocumentNames
 
-# What can be wrong between a dataset's citations, the documents they name and the documents said
-# relevant.
+# What can be wrong between a dataset's citations, the documents they name and the documents said relevant.
 #
 # A citation is only judged where the document it means can be told. The work for a citation is bounded by
 # the length of its own text, never by that of the document, so that a check is linear in the file.
@@ -169,8 +168,7 @@ def _list(value: Any) -> list[Any]:
 # ``documents-absent``          info      there are citations, and no documents to compare them with
 # ============================  ========  ====================================================================
 #
-# Parts of the wrong type are passed over, since the schema reports them. Every check is linear in the
-# file.
+# Parts of the wrong type are passed over, since the schema reports them. Every check is linear in the file.
 
 
 def quality_issues(dataset: Mapping[str, Any]) -> list[Issue]:

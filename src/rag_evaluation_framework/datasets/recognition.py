@@ -336,9 +336,8 @@ def described(path: Path) -> str:
 
 # Which format a record comes nearest to, when a mistake in it keeps it from being recognised.
 #
-# Every field that a schema knows speaks for that schema, the more so the fewer schemas know it. A record
-# that lacks one required field, or has it misspelt, is thus still taken for what it is, and the mistake
-# is found.
+# Every field that a schema knows speaks for that schema, the more so the fewer schemas know it. A record that
+# lacks one required field, or has it misspelt, is thus still taken for what it is, and the mistake is found.
 
 FORMAT_OF_KIND: Mapping[str, str] = {
     **{kind: kind for kind in ("evaluation-dataset", "results", "benchmark", "manifest", "squad")},
@@ -399,8 +398,7 @@ def _fields(kind: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(record["properties"]), frozenset(record["required"])
 
 
-# What a file is: a dialect of samples, annotations, results, benchmark data, a configuration, a
-# manifest.
+# What a file is: a dialect of samples, annotations, results, benchmark data, a configuration, a manifest.
 #
 # The content decides. A file whose content is too broken to tell is taken for what its name says, else
 # for what its fields come nearest to, so that it is reported what is wrong with it, not only that

@@ -152,9 +152,8 @@ def numbered_contexts(contexts: Sequence[str]) -> list[str]:
 def answer_citations(record: Mapping[str, Any], reference: str) -> list[Record]:
     """Return the citations of the reference: the record's own list, else the retrieved ones it uses.
 
-    The record's own list is ``answer_citations`` or, where that is absent, ``citations`` at the top level.
-    A retrieved citation is used when the reference has its number in brackets: ``[2]``, ``[1, 3]``,
-    ``[1-3]``.
+    The record's own list is ``answer_citations`` or, where that is absent, ``citations`` at the top level. A
+    retrieved citation is used when the reference has its number in brackets: ``[2]``, ``[1, 3]``, ``[1-3]``.
     """
     own: list[Record] | None = record.get("answer_citations", record.get("citations") or None)
     if own is not None:

@@ -208,12 +208,11 @@ def _articles(dataset: Dataset) -> list[Value]:
 
 # SQuAD 1.1 and 2.0: articles of paragraphs, questions on each paragraph, answers as characters of it.
 #
-# A paragraph becomes a document, ``<title>#<number>`` (of a second article of that title ``<title>
-# (2)#0`` …). A question is a sample whose relevant document is its paragraph; its answers are the
-# relevant spans, the first one the reference. A question that cannot be answered expects a refusal. What
-# SQuAD has no field for is written in one that other readers pass over: ``reference`` of a question,
-# where it is not the first answer, and ``document_id`` of a paragraph, where the document has another id
-# than that above.
+# A paragraph becomes a document, ``<title>#<number>`` (of a second article of that title ``<title> (2)#0``
+# …). A question is a sample whose relevant document is its paragraph; its answers are the relevant spans, the
+# first one the reference. A question that cannot be answered expects a refusal. What SQuAD has no field for
+# is written in one that other readers pass over: ``reference`` of a question, where it is not the first
+# answer, and ``document_id`` of a paragraph, where the document has another id than that above.
 
 
 _HOLDS = (

@@ -198,13 +198,11 @@ def _numbers(
     return numbers
 
 
-# TREC judgements as samples: ``query iteration document grade`` a line, with the questions beside
-# them.
+# TREC judgements as samples: ``query iteration document grade`` a line, with the questions beside them.
 #
-# Judgements name queries by id alone. The questions of ``web.qrels`` are read from ``web.topics.tsv``
-# where that file exists, ``id<tab>question`` a line; without it the samples have ids and relevant
-# documents, and no words. Both files are written together, the second only where there is something to
-# say in it.
+# Judgements name queries by id alone. The questions of ``web.qrels`` are read from ``web.topics.tsv`` where
+# that file exists, ``id<tab>question`` a line; without it the samples have ids and relevant documents, and no
+# words. Both files are written together, the second only where there is something to say in it.
 
 NAME = "trec"
 

@@ -33,8 +33,7 @@ from rag_evaluation_framework.files.json_scanner import comment_issues
 from rag_evaluation_framework.records.samples import ROWS, Dataset
 from rag_evaluation_framework.startup import dataclass, replace
 
-# Validates what stands in one document, or in a table that stands for one: datasets, results and so
-# on.
+# Validates what stands in one document, or in a table that stands for one: datasets, results and so on.
 
 _TABLES = (".csv", ".parquet", ".h5", ".hdf5")
 
@@ -72,8 +71,7 @@ def _table_value(path: Path, kind: str) -> Any:
     return read_benchmark(path)
 
 
-# Validates a file of records as a stream: memory grows by eight bytes a record, for finding repeated
-# ids.
+# Validates a file of records as a stream: memory grows by eight bytes a record, for finding repeated ids.
 
 _ID_FIELDS = ("task_id", "id", "_id")
 

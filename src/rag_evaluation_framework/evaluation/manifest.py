@@ -63,8 +63,7 @@ from rag_evaluation_framework.startup import dataclass, field, replace
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
 
-# Reads the parts of ``spec.evaluation`` that manifests and the settings of golden sets have in
-# common.
+# Reads the parts of ``spec.evaluation`` that manifests and the settings of golden sets have in common.
 
 EVALUATION: ValuePath = ("spec", "evaluation")
 

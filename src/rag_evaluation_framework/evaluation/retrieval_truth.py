@@ -1,11 +1,10 @@
 """What a retriever should find: relevant characters, chunks or documents, checked against the corpus.
 
 Characters come from the spans of any dialect, or from golden contexts that stand in one place only (of the
-whole corpus, where they name no file). A span
-whose text is known is moved to where that text now stands, if there is one such place; any other change of a
-document is an error. A span on a page counts from the page's start where the document's pages are known, and
-is given by its place in the whole text. Chunk ids must be those of chunks that the chunker makes of the
-corpus as it is.
+whole corpus, where they name no file). A span whose text is known is moved to where that text now stands, if
+there is one such place; any other change of a document is an error. A span on a page counts from the page's
+start where the document's pages are known, and is given by its place in the whole text. Chunk ids must be
+those of chunks that the chunker makes of the corpus as it is.
 """
 
 from __future__ import annotations

@@ -189,12 +189,10 @@ def _is_too_deep(raw: bytes) -> bool:
     return True
 
 
-# JSON lines: one value a line, read and written as a stream, so that memory does not grow with the
-# file.
+# JSON lines: one value a line, read and written as a stream, so that memory does not grow with the file.
 #
-# Only ``\n`` (or ``\r\n``) ends a line: U+2028, U+0085 and the like inside strings do not. Blank lines
-# are skipped but counted. gzip and Zstandard are recognised by content when reading, by name when
-# writing.
+# Only ``\n`` (or ``\r\n``) ends a line: U+2028, U+0085 and the like inside strings do not. Blank lines are
+# skipped but counted. gzip and Zstandard are recognised by content when reading, by name when writing.
 
 # Lines are read together, a hundred records or so: enough to share the cost of a call, few enough to stay in
 # the processor's cache.

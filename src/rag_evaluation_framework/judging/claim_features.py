@@ -30,8 +30,7 @@ from rag_evaluation_framework.text.tokens import (
 )
 from rag_evaluation_framework.text.vocabulary import DENIAL
 
-# Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and
-# numbers.
+# Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and numbers.
 
 Number = tuple[str, float]
 """Whether it is a time of day, and the value; a percentage may meet a plain number."""

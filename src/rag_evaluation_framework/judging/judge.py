@@ -114,8 +114,7 @@ def _no_majority(prompt: Prompt, asked: int) -> ModelError:
     return ModelError("no-majority", f"{prompt.name}: no verdict has more than half of {asked} votes")
 
 
-# Keeps the last verdicts of a judge, since several metrics ask the same question about the same
-# sample.
+# Keeps the last verdicts of a judge, since several metrics ask the same question about the same sample.
 
 Kept = TypeVar("Kept")
 

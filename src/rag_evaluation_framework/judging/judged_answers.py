@@ -133,8 +133,7 @@ def _verdict(claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str]) ->
     return ClaimVerdict(claim=claim, label=label, evidence=found, conflicts=conflicts)
 
 
-# What a judge says of an answer as a whole: relevant, safe, an answer at all; and of what was
-# retrieved.
+# What a judge says of an answer as a whole: relevant, safe, an answer at all; and of what was retrieved.
 
 RELEVANCY: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "not": 0.0}
 SAFETY: Mapping[str, float] = {"clean": 1.0, "mild": 0.5, "severe": 0.0}

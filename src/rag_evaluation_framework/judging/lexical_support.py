@@ -17,8 +17,7 @@ from rag_evaluation_framework.startup import dataclass
 
 # The small model of lexical support: features to the probability of being supported.
 #
-# Its coefficients are data, ``data/lexical_support.json``; how they were found stands in the method's
-# card.
+# Its coefficients are data, ``data/lexical_support.json``; how they were found stands in the method's card.
 
 # The longest claim that the weights were fitted on: beyond it, length must not speak for a claim any further.
 _LONGEST_CLAIM = 45

@@ -173,8 +173,7 @@ def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tupl
     return (end - len(word), False) if owner in _words_of("light") or owner in through else None
 
 
-# What two texts of a conversation share: words by their stems, characters that stand together,
-# numbers.
+# What two texts of a conversation share: words by their stems, characters that stand together, numbers.
 #
 # Chinese characters and kana count where at least two neighbours stand together in both texts, so that
 # half a name is no name; other words count by their stems. Words of grammar, measure words and "about"

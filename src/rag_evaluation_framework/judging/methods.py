@@ -443,8 +443,7 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
     )
 
 
-# The cards of the offline methods: what each sees, what it does not, and how far it agrees with
-# people.
+# The cards of the offline methods: what each sees, what it does not, and how far it agrees with people.
 #
 # A card is a file, ``judging/cards/<name>.json``; :func:`method_cards` reads them all.
 

@@ -112,8 +112,7 @@ def _common_in_order(window: Sequence[Unit], wanted: Sequence[str]) -> list[int]
     return common
 
 
-# How many different places of the source the retrieved texts come from, as far as golden sets can
-# tell.
+# How many different places of the source the retrieved texts come from, as far as golden sets can tell.
 
 # A snippet may be cut by the edge of a chunk; half of it is enough to call the place found.
 _SHARE = 0.5

@@ -69,9 +69,8 @@ def reply_in(text: str) -> Reply | None:
 #
 # What was said already proves nothing: of "他的龙伙伴叫阿尤。" to "基尼奇的龙伙伴叫什么？" only 阿尤 is
 # news, so 是阿尤 says all of it. How a number is written makes no difference: 三只 is 3只. What one text
-# denies or leaves open and the other does not is not the same. Where the question asks for a yes or no,
-# that is news too where it is plain, and the wrong one is wrong whatever else is said. Saying more loses
-# nothing.
+# denies or leaves open and the other does not is not the same. Where the question asks for a yes or no, that
+# is news too where it is plain, and the wrong one is wrong whatever else is said. Saying more loses nothing.
 
 
 @dataclass(frozen=True, slots=True)

@@ -521,9 +521,8 @@ def citation_completeness(cited: Sequence[bool]) -> float | None:
 def citation_correctness(correct: Sequence[bool]) -> float | None:
     """What share of the citations supports a claim of its sentence.
 
-    Formula: correct citations / citations, the same place in one sentence counted once. A citation is
-    correct when it alone supports a claim of its sentence; where the citations come beside the answer, any
-    claim.
+    Formula: correct citations / citations, the same place in one sentence counted once. A citation is correct
+    when it alone supports a claim of its sentence; where the citations come beside the answer, any claim.
 
     Empty: no value when nothing is cited; such a sample is skipped.
 

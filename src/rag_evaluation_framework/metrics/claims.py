@@ -207,8 +207,7 @@ def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, b
     return list(zip(first, second, strict=True))
 
 
-# How good the contexts of an answer are, verdict by verdict: were they useful, and did they hold it
-# all.
+# How good the contexts of an answer are, verdict by verdict: were they useful, and did they hold it all.
 
 
 @metric("context_precision", reads=CLAIMS, shows=("relevant_contexts",), unless=("unsought",))

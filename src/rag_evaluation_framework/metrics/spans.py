@@ -354,8 +354,7 @@ def precision_omega(
 ) -> float:
     """The best precision a chunking allows: that of a retriever which finds exactly the chunks it needs.
 
-    It judges the chunking alone, so its first argument is every chunk of the corpus, not what was
-    retrieved.
+    It judges the chunking alone, so its first argument is every chunk of the corpus, not what was retrieved.
 
     Formula: span IoU of the needed chunks and the relevant spans. Needed is a chunk that shares a character
     with a relevant span; with ``touching``, one that only borders on it too, as Chroma's own code has it.

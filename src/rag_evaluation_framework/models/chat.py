@@ -111,8 +111,7 @@ def with_paragraph(messages: Sequence[Message], text: str) -> list[Message]:
     return [*messages[:-1], messages[-1].followed_by(text)]
 
 
-# Notices that a model's endpoint is gone, so that a run stops instead of failing question by
-# question.
+# Notices that a model's endpoint is gone, so that a run stops instead of failing question by question.
 #
 # - An endpoint that has never answered and cannot be reached, or turns the caller away (401, 403, 404, 405,
 #   407), has a wrong address or a wrong key: the first question that ends so is enough.

@@ -13,8 +13,7 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.startup import dataclass, fields, replace
 
-# OpenAI's chat completions as its compatible servers take and give them: request bodies, and their
-# replies.
+# OpenAI's chat completions as its compatible servers take and give them: request bodies, and their replies.
 #
 # Endpoints differ in what they accept. What one refuses (status 400 or 422) is left out or sent in
 # another way, a :data:`Concession`: a schema that is not enforced, or is in the prompt instead of
@@ -196,8 +195,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# Makes a chat model out of what people have: an OpenAI client, something that completes prompts, a
-# function.
+# Makes a chat model out of what people have: an OpenAI client, something that completes prompts, a function.
 #
 # A client retries by its own rules and keeps its own key; whatever it raises is a :class:`ModelError`.
 

@@ -21,8 +21,7 @@ from rag_evaluation_framework.text.spans import Spanned
 if TYPE_CHECKING:
     import jsonschema_rs
 
-# Reads the JSON out of a model's reply: tolerant of what is wrapped around it, strict about what it
-# says.
+# Reads the JSON out of a model's reply: tolerant of what is wrapped around it, strict about what it says.
 #
 # Around it may be prose, a code fence, and before it a model's ``<think>`` block, which is left out.
 # Within it a comma before a closing bracket and a line break inside a string are read as what they mean;

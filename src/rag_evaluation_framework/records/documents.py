@@ -269,8 +269,7 @@ def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in matching}
 
 
-# Which document a citation means when it gives a file name: an answer, or "cannot tell", never a
-# guess.
+# Which document a citation means when it gives a file name: an answer, or "cannot tell", never a guess.
 
 # Deeper paths are no file's; looking below each of their folders would take quadratic time.
 _DEEPEST_PATH = 64

@@ -301,8 +301,7 @@ def stages_text(decided: Mapping[str, int]) -> str:
     return f"{counted(total, 'claim')} decided: {', '.join(parts)}"
 
 
-# The outcome of generating questions: how many, of which kinds, what was rejected and why, what it
-# cost.
+# The outcome of generating questions: how many, of which kinds, what was rejected and why, what it cost.
 
 _DETAIL_CHARACTERS = 160
 

@@ -469,8 +469,7 @@ def refusals_said(evaluation: Evaluation) -> str | None:
     return f"It declined {listed(parts)}." if parts else None
 
 
-# The command that goes on with a run: the one that began it, with what its head tells of the
-# arguments.
+# The command that goes on with a run: the one that began it, with what its head tells of the arguments.
 #
 # What the head does not tell, as where the documents are, stands in capitals as in the command's help.
 

@@ -19,8 +19,7 @@ from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.text.display import short_repr
 
-# Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for
-# all.
+# Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for all.
 #
 # The file has a line for each finished sample, in the order of the dataset: its id and its blame. An
 # answer is blamed once, however many reports show it, and memory does not grow with the run.
@@ -73,7 +72,14 @@ class FoundBlames:
     def __init__(self) -> None:
         self._lines = TemporaryFile()  # noqa: SIM115  # it lives as long as this object
         weakref.finalize(self, self._lines.close)
-        self._found = 0
+        self._found, self.counter = 0, BlameCounter()
+
+    def counted(self, line: bytes) -> Blame:
+        """Return the blame in a line, counted."""
+        found = blame_in(line)
+        for each in found.answers:
+            self.counter.add(each)
+        return found
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
         """Keep the lines of entries, as long as none is missing and none comes out of turn."""

@@ -322,8 +322,7 @@ def _detectable(differences: npt.NDArray[np.float64], alpha: float) -> float | N
     return smallest_detectable_difference(standard_deviation(differences), len(differences), alpha=alpha)
 
 
-# What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a
-# document.
+# What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a document.
 #
 # Scores of time are left out: they differ between two runs of the same system.
 

@@ -269,12 +269,11 @@ def _unevaluated(parts: Sequence[Evaluation], checks: Sequence[Check]) -> Iterat
 # Whether one sample passes, and the share of those that do.
 #
 # A sample passes when it was answered and each of its scores meets the threshold of its metric. Where no
-# metric of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails if the
-# request failed, if an answer that has no score is empty, or if a score misses its bound, whatever
-# happened to the others. If no bound is missed but a score that counts failed on an answer, because a
-# judge gave no verdict for example, it is unknown whether the sample passes; if nothing that counts was
-# scored, it neither passes nor fails. Both are left out of ``pass_rate``, and counted as failed and as
-# skipped.
+# metric of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails if the request
+# failed, if an answer that has no score is empty, or if a score misses its bound, whatever happened to the
+# others. If no bound is missed but a score that counts failed on an answer, because a judge gave no verdict
+# for example, it is unknown whether the sample passes; if nothing that counts was scored, it neither passes
+# nor fails. Both are left out of ``pass_rate``, and counted as failed and as skipped.
 
 PASS_METHOD = "thresholds"  # noqa: S105  # no password
 

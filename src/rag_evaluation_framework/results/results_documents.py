@@ -112,14 +112,6 @@ class WrittenRows:
         self._file.write(self._separator + _ITEM + row)
         self._separator = b","
 
-    def is_kept(self) -> bool:
-        """Tell whether the disk holds all that was written; what it does not is given up."""
-        try:
-            self._file.flush()
-        except OSError:
-            self.close()
-        return not self._file.closed
-
     def close(self) -> None:
         """Give the disk back what they take."""
         with suppress(OSError):
@@ -127,7 +119,10 @@ class WrittenRows:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text of the array, which has at least one row."""
-        self._file.seek(0)
+        try:
+            self._file.seek(0)
+        except OSError as error:  # the disk was full
+            raise StorageError(str(error)) from error
         yield from iter(lambda: self._file.read(_PIECE), b"")
         yield _INDENT + b"]"
 

@@ -11,6 +11,7 @@ import base64
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleRes
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.breakdowns import (
-    BlameCounter,
     BlameSummary,
     FoundBlames,
     blame_in,
@@ -77,14 +77,11 @@ def evaluation_of_run(
     more |= {"thresholds": thresholds, "folder": folder.path}
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
-    passes, whole = PassCounter(bounds), None if finished is None else finished.counted(total, bounds)
-    is_written = whole is not None and rows.take(whole)
+    passes, is_written = PassCounter(bounds), False
     counted: Iterator[Row] | RunTotals = passes.counted(rows.counted(finished))
-    if whole is not None:
-        passes, counted = whole.passes, whole.totals
-    blame = None
-    if blamed_by is not None:
-        blame = whole.blames.summary(blamed_by) if whole and is_written else rows.blame_summary(blamed_by)
+    if finished is not None and finished.are_counted(total, bounds):
+        passes, counted, is_written = finished.passes, finished.totals, rows.take(finished)
+    blame = None if blamed_by is None else rows.blame_summary(blamed_by, finished if is_written else None)
     evaluation = summed_up(
         folder.head,
         counted,
@@ -116,16 +113,21 @@ class FinishedSamples:
         samples: Samples,
         *,
         is_blamed: bool,
-        bounds: tuple[Threshold, ...] = (),
-        directions: Mapping[str, bool] | None = None,
+        bounds: tuple[Threshold, ...],
+        directions: Mapping[str, bool],
     ) -> None:
         self.blames = FoundBlames() if is_blamed else None
-        self._counted = CountedRows(folder, bounds, directions or {}, is_blamed=is_blamed)
-        self._folder, self._samples, self._is_in_order = folder, samples, True
+        self.totals, self.passes, self.short = (
+            RunTotals(),
+            PassCounter(bounds),
+            ShortcomingCounter(directions),
+        )
+        self.written: WrittenRows | None = None
+        self._folder, self._samples, self._is_in_order, self._is_lacking = folder, samples, True, False
         self._results: dict[int, tuple[JournalEntry, Sample]] = {}
         is_large = not 0 < len(getattr(samples, "digits", ())) <= MOST_HELD
-        self.row = RowWriter(bounds) if is_large else None
-        """Makes the rows of a run that is too large to be held."""
+        self.row = partial(_row, bounds) if is_large else None
+        """Makes the rows of a run that is too large to be held, where its answers are scored."""
 
     def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
@@ -134,16 +136,30 @@ class FinishedSamples:
         self._results |= {each[0].index: each for each in finished}
         if not _are_few(self._folder, self._samples):
             for place, (entry, sample) in self._results.items():
-                self._is_in_order = self._is_in_order and place == len(self._counted.totals.ids)
+                self._is_in_order = self._is_in_order and place == len(self.totals.ids)
                 if self._is_in_order:
-                    self._counted.add(entry, sample)
+                    self._count(entry, sample)
             self._results.clear()
 
-    def counted(self, total: int, bounds: tuple[Threshold, ...]) -> CountedRows | None:
-        """Return what was counted, if that is all of so many rows, decided by these bounds."""
-        counted = self._counted
-        is_all = self._is_in_order and len(counted.totals.ids) == total > 0
-        return counted if is_all and counted.passes.bounds == bounds else None
+    def _count(self, entry: JournalEntry, sample: Sample) -> None:
+        """Count the next row, and write it if it is known where it fails, as far as that is told."""
+        self.totals.add(entry.result, entry.timing)
+        self.passes.add(entry.result)
+        self._is_lacking = self._is_lacking or (entry.blame is None and self.blames is not None)
+        if self._is_lacking:
+            return
+        blame = None if self.blames is None or entry.blame is None else self.blames.counted(entry.blame)
+        row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
+        self.short.add(row)
+        try:
+            self.written = self.written or WrittenRows(self._folder.path)
+            self.written.add(entry.row or encode_unchecked(query_result(row)))
+        except OSError:  # they are read from the journal then, as those of a run that was resumed
+            self._is_lacking, self.written = True, None
+
+    def are_counted(self, total: int, bounds: tuple[Threshold, ...]) -> bool:
+        """Tell whether all of so many were counted in their order, decided by these bounds."""
+        return self._is_in_order and len(self.totals.ids) == total > 0 and self.passes.bounds == bounds
 
     def rows(self) -> list[Row]:
         """Return all rows in the order of the dataset; none if not all are here."""
@@ -155,58 +171,10 @@ class FinishedSamples:
         return [Row(entry.index, entry.result, sample, entry.timing) for sample, entry in found]
 
 
-@dataclass(frozen=True, slots=True)
-class RowWriter:
-    """Makes the rows of a results document, where answers are scored."""
-
-    bounds: tuple[Threshold, ...]
-
-    def __call__(self, sample: Sample, result: SampleResult, blame: bytes | None) -> bytes:
-        found = None if blame is None else blame_in(blame)
-        return _written(_decided(Row(0, result, sample), found, self.bounds))
-
-
-def _written(row: Row) -> bytes:
-    """Return a row whose values were checked when they were written into the journal."""
-    return encode_unchecked(query_result(row))
-
-
-class CountedRows:
-    """The rows of a run that comes in the order of its dataset: their sums, and they as they are written.
-
-    The rows are written as long as it is known of each where it fails, if that is told, and the disk holds.
-    """
-
-    def __init__(
-        self,
-        folder: RunFolder,
-        bounds: tuple[Threshold, ...],
-        directions: Mapping[str, bool],
-        *,
-        is_blamed: bool,
-    ) -> None:
-        self.totals, self.passes, self.blames = RunTotals(), PassCounter(bounds), BlameCounter()
-        self.short, self.is_blamed = ShortcomingCounter(directions), is_blamed
-        self.written: WrittenRows | None = None
-        self._folder, self._is_lacking = folder, False
-
-    def add(self, entry: JournalEntry, sample: Sample) -> None:
-        """Take the next row."""
-        self.totals.add(entry.result, entry.timing)
-        self.passes.add(entry.result)
-        self._is_lacking = self._is_lacking or (entry.blame is None and self.is_blamed)
-        if self._is_lacking:
-            return
-        blame = None if entry.blame is None else blame_in(entry.blame)
-        for each in () if blame is None else blame.answers:
-            self.blames.add(each)
-        row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
-        self.short.add(row)
-        try:
-            self.written = self.written or WrittenRows(self._folder.path)
-            self.written.add(entry.row or _written(row))
-        except OSError:  # they are read from the journal then, as those of a run that was resumed
-            self._is_lacking, self.written = True, None
+def _row(bounds: tuple[Threshold, ...], sample: Sample, result: SampleResult, blame: bytes | None) -> bytes:
+    """Return the row of a results document; its values were checked for the journal."""
+    found = None if blame is None else blame_in(blame)
+    return encode_unchecked(query_result(_decided(Row(0, result, sample), found, bounds)))
 
 
 def _are_few(folder: RunFolder, samples: Samples | None) -> bool:
@@ -343,8 +311,10 @@ class RunRows:
         self._held = [_decided(row, blames.get(row.id), self._bounds) for row in rows]
         yield from self._held
 
-    def blame_summary(self, method: str) -> BlameSummary | None:
-        """Return how often which part was at fault, as far as that was found out."""
+    def blame_summary(self, method: str, finished: FinishedSamples | None) -> BlameSummary | None:
+        """Return how often which part was at fault, as far as that was found out; of all that is finished."""
+        if finished is not None and finished.blames is not None:
+            return finished.blames.counter.summary(method)
         if not self._folder.blame_path.is_file():
             return None
         found = read_blames(self._folder.blame_path)
@@ -353,11 +323,11 @@ class RunRows:
             found = iter(self._blames.items())
         return blame_summary((each for _, blame in found for each in blame.answers), method=method)
 
-    def take(self, whole: CountedRows) -> bool:
+    def take(self, finished: FinishedSamples) -> bool:
         """Take over what is known of all rows before any is read; false if they were not written."""
-        if whole.written is None or whole.is_blamed != self._is_blamed or not whole.written.is_kept():
+        if finished.written is None or (finished.blames is not None) != self._is_blamed:
             return False
-        self.written, self._short = whole.written, whole.short.found()
+        self.written, self._short = finished.written, finished.short.found()
         return True
 
     def __call__(self) -> Iterator[Row]:

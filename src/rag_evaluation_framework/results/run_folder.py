@@ -31,7 +31,7 @@ import hashlib
 import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -41,7 +41,7 @@ from pathlib import Path
 from shlex import quote
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -207,14 +207,13 @@ class SpooledSamples:
     _MOST_BYTES = 1 << 30
 
     def __init__(self) -> None:
-        self._digests, self._count, self._is_lost = IdDigests(), 0, False
+        self._digests, self._count, self._is_lost, files = IdDigests(), 0, False, ExitStack()
+        weakref.finalize(self, files.close)
         try:
-            self._list, self._data = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # as long as this is
+            self._list, self._data = [files.enter_context(TemporaryFile()) for _ in range(2)]  # noqa: SIM115
+            self._stream = files.enter_context(compressing(self._data, named_compression(SAMPLES_FILE)))
         except OSError:
             self._is_lost = True
-        else:
-            self._stream = compressing(self._data, named_compression(SAMPLES_FILE))
-            weakref.finalize(self, _close, self._stream, self._list, self._data)
 
     def add(self, sample: Sample) -> str:
         """Take the next sample, and return its fingerprint."""
@@ -249,12 +248,6 @@ class SpooledSamples:
             with atomic_writer(place) as written:
                 copyfileobj(file, written)
         return self._count
-
-
-def _close(*files: BinaryIO) -> None:
-    for file in files:
-        with suppress(OSError):
-            file.close()
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:

@@ -58,8 +58,7 @@ from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figu
 from rag_evaluation_framework.results.verdicts import written_thresholds
 from rag_evaluation_framework.statistics.intervals import Interval
 
-# The results files of a folder: their names, and what each says about itself without being read
-# whole.
+# The results files of a folder: their names, and what each says about itself without being read whole.
 #
 # An id becomes a file name, so it may contain no separator and not begin with a dot; a link that leads
 # out of the folder is not followed.

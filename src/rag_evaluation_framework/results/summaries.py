@@ -170,8 +170,7 @@ def summarise(
     )
 
 
-# What results have of a metric beside its mean: counts and means of what the details of its scores
-# tell.
+# What results have of a metric beside its mean: counts and means of what the details of its scores tell.
 #
 # A field is there if every score has it in its details, and is left out otherwise: runs that were scored
 # before it was known have none. A field that begins with ``mean_`` is the mean over the scored samples,
@@ -231,8 +230,7 @@ class DetailTotals:
         return figures
 
 
-# What a run took: time, latencies, tokens and cost, requests, memory and processor time of the
-# evaluation.
+# What a run took: time, latencies, tokens and cost, requests, memory and processor time of the evaluation.
 #
 # ``total_evaluation_time_seconds`` is the time by the clock from the beginning of a run until its last
 # sample was asked, scored (by a judge too) and written down. The parts of a resumed run are added up; the

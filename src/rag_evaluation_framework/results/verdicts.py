@@ -50,9 +50,8 @@ class Threshold:
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
-# A plain number is a floor where higher is better and a ceiling where lower is. ``min`` and ``max`` say
-# which it is, whatever the metric; both together make a corridor. A metric may be written in any of its
-# spellings.
+# A plain number is a floor where higher is better and a ceiling where lower is. ``min`` and ``max`` say which
+# it is, whatever the metric; both together make a corridor. A metric may be written in any of its spellings.
 
 # A plain number beyond these, for its direction, is likelier a slip than a wish.
 _LOW_FLOOR = 0.1

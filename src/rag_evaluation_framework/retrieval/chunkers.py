@@ -86,8 +86,7 @@ class TokenMeasure:
 # sentences, then words. Neighbouring pieces go together while they fit; a piece that is too long alone is
 # cut at the next separator. With the same separators this gives the chunks of LangChain's
 # ``RecursiveCharacterTextSplitter``, which a test holds; but where LangChain cuts out and counts every
-# piece, here a chunk's last separator is looked for backwards from the place where the chunk would be
-# full.
+# piece, here a chunk's last separator is looked for backwards from the place where the chunk would be full.
 
 Side: TypeAlias = Literal["start", "end"]
 

@@ -194,8 +194,7 @@ def dense_part(retriever: Retriever) -> DenseRetriever | None:
     return retriever if isinstance(retriever, DenseRetriever) else None
 
 
-# The reranker that needs nothing: words in common, weighed within the candidates, beside the rank
-# they had.
+# The reranker that needs nothing: words in common, weighed within the candidates, beside the rank they had.
 #
 # Candidates are scored by BM25 with the candidates as the collection, so a word that all of them share
 # says nothing. That ranking, counted twice, is fused by reciprocal rank with the one they came in.

@@ -121,8 +121,7 @@ def _wrong(path: str, expected: str, found: str, *, code: str) -> InputError:
     return InputError([Issue(code, expected, found, path)])
 
 
-# The nearest of many vectors, exactly: a float32 product finds candidates, float64 decides among
-# them.
+# The nearest of many vectors, exactly: a float32 product finds candidates, float64 decides among them.
 #
 # A matrix product's last bits depend on how many queries and rows it is given at once. The order of
 # results must not, so the product only proposes: whatever could be among a query's best k within the
@@ -272,8 +271,7 @@ def _margin(vectors: Matrix) -> np.float32:
     return np.float32(2 * (vectors.shape[1] + 4) * _HALF_ULP)
 
 
-# What every store of ours keeps of the chunks it was given: the chunks, their vectors, the order of
-# ties.
+# What every store of ours keeps of the chunks it was given: the chunks, their vectors, the order of ties.
 #
 # A chunk is known by the number of its turn, never by its id: the same text in two places is two entries.
 # A store, however it searches, proposes numbers; which of them are the best k, and in which order, is
@@ -402,10 +400,9 @@ class ExactVectorStore:
 # What stores of vendors share: the vendor proposes candidates by number, we order and check them.
 #
 # Equal vectors are one entry with the vendor, and all their occurrences are kept here: the graph of an
-# approximate index falls apart into islands when hundreds of its vectors are equal. A vendor's store is
-# asked for a few more than k. Where the last of them is as near as the k-th, the answer ends within a
-# tie, and more of that query is asked for, so that ties are cut by (doc_id, start) and not by the
-# vendor's chance.
+# approximate index falls apart into islands when hundreds of its vectors are equal. A vendor's store is asked
+# for a few more than k. Where the last of them is as near as the k-th, the answer ends within a tie, and more
+# of that query is asked for, so that ties are cut by (doc_id, start) and not by the vendor's chance.
 
 # For each query the numbers that a vendor proposes, nearest first, and how near each is: more is nearer.
 Proposals = Sequence[tuple[Sequence[int], Sequence[float]]]

@@ -19,8 +19,7 @@ from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Dr
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, word_tokens
 
-# Questions that copy their passage or contain their own answer: to find the passage then proves
-# nothing.
+# Questions that copy their passage or contain their own answer: to find the passage then proves nothing.
 
 _SHORT_ANSWER_WORDS = 8
 
@@ -206,8 +205,7 @@ def _words(text: str) -> list[str]:
     return content_keys(text) + _NUMBERED.findall(text.casefold())
 
 
-# Quality control: questions that would make an evaluation easier, vaguer or more lopsided than it
-# should be.
+# Quality control: questions that would make an evaluation easier, vaguer or more lopsided than it should be.
 #
 # In this order: what copies its passage or gives its answer away; what does not lead back to its own
 # passage, which is flagged; what repeats an earlier question; and what is beyond the number asked for.

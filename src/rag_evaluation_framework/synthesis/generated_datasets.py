@@ -153,8 +153,7 @@ class _ChunkPlaces:
         return [chunks[number] for number, size in shared.items() if size >= least]
 
 
-# Where a generated dataset goes: to LangSmith, or to the local folder where evaluations find the same
-# name.
+# Where a generated dataset goes: to LangSmith, or to the local folder where evaluations find the same name.
 #
 # ``destination`` is asked first and refuses what cannot work, so that no model is paid in vain;
 # ``deliver`` brings the dataset there. A dataset that LangSmith does not take is kept in the local

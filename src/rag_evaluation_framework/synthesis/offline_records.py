@@ -111,8 +111,7 @@ def _support(sentence: str, contexts: Sequence[str]) -> float:
     return len(said & told) / len(said) if said else 1.0
 
 
-# Raw records of an offline dataset: what is asked, what was retrieved for it, and the answer that
-# cites it.
+# Raw records of an offline dataset: what is asked, what was retrieved for it, and the answer that cites it.
 #
 # Four types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations``
 # for the passage that answers a question, and ``retrieval`` only whether that passage is found. Contexts

@@ -39,8 +39,7 @@ HAN_CHARACTER = late_pattern(f"[{HAN}]")
 """One Chinese character."""
 
 
-# In which script a text is written: enough to see that a question is in another language than its
-# source.
+# In which script a text is written: enough to see that a question is in another language than its source.
 #
 # Languages that share a script, such as English and French, are not told apart.
 

@@ -170,8 +170,7 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-# Tells which of many texts may hold a text, by the shingles that both have, without reading them
-# again.
+# Tells which of many texts may hold a text, by the shingles that both have, without reading them again.
 #
 # A shingle is a run of eight characters, white space left out. Of every sixteen in a row the one with the
 # least hash is kept (winnowing, Schleimer, Wilkerson and Aiken 2003). The rows of a part of a text are
