@@ -114,12 +114,13 @@ def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tm
     work = Squares(marks=tmp_path, dies=dies)
     for square, place in in_order(work, range(3000), workers=Crew(2, "ray")):
         squares.append(square)
-        if place != os.getpid() and place not in killed and len(killed) < 5:
+        # With its own death a batch is lost three times at the most, and once more would be too often.
+        if place != os.getpid() and place not in killed and len(killed) < 2:
             killed.add(place)
             with suppress(ProcessLookupError):  # it has died by itself meanwhile
                 os.kill(place, signal.SIGKILL)  # whatever it is doing
     assert squares == [number * number for number in range(3000)]
-    assert len(killed) >= 2
+    assert len(killed) == 2
     begun = [len((tmp_path / str(number)).read_text()) for number in range(3000)]
     assert min(begun) == 1
     assert max(begun) <= 4
