@@ -123,7 +123,7 @@ THE_VERB = ("evaluation/evaluate.py", "evaluation/jobs.py")
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
-LIMITS = {"files": 335, "lines": 99_900, "lines of tests": 67_800, "names at the door": 94}
+LIMITS = {"files": 335, "lines": 99_800, "lines of tests": 67_800, "names at the door": 94}
 
 
 def room_of(module: Path) -> str:

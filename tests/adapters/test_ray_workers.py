@@ -110,17 +110,19 @@ def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
 
 
 def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tmp_path: Path) -> None:
-    squares, killed, dies = [], set(), (700, 1500, 2600)
+    squares, killed, dies, begun_then = [], set(), (700, 1500, 2600), 0
     work = Squares(marks=tmp_path, dies=dies)
     for square, place in in_order(work, range(3000), workers=Crew(2, "ray")):
         squares.append(square)
-        # With its own death a batch is lost three times at the most, and once more would be too often.
-        if place != os.getpid() and place not in killed and len(killed) < 2:
+        # What was begun when the last was killed is done, so that no batch is lost to two of these kills.
+        is_over = len(squares) > begun_then
+        if place != os.getpid() and place not in killed and len(killed) < 5 and is_over:
             killed.add(place)
+            begun_then = max(int(mark.name) for mark in tmp_path.iterdir())
             with suppress(ProcessLookupError):  # it has died by itself meanwhile
                 os.kill(place, signal.SIGKILL)  # whatever it is doing
     assert squares == [number * number for number in range(3000)]
-    assert len(killed) == 2
+    assert len(killed) >= 2
     begun = [len((tmp_path / str(number)).read_text()) for number in range(3000)]
     assert min(begun) == 1
     assert max(begun) <= 4

@@ -443,9 +443,9 @@ def run_samples(
     Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second; ``on_finished`` is called there too, with the entries that became durable, as they are read back,
-    and their samples; those of recorded answers have what ``blaming`` tells of them, and their ``row``. The
-    target is closed at the end; it must open what it needs when it is first asked.
+    second; ``on_finished`` too, with the entries that became durable, as they are read back, and their
+    samples; those of recorded answers have what ``blaming`` tells, and their ``row``. The target is closed at
+    the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():

@@ -36,7 +36,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.kept_data import MOST_HELD, Counted, HeldSamples
-from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
+from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.version import __version__
@@ -67,8 +67,6 @@ class Selection:
     """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
     digits: tuple[str, ...] = ()
     """The fingerprints of all samples, in order, where the very samples are held and will come again."""
-    spooled: SpooledSamples | None = None
-    """All samples as a run keeps them, where they are too large to be held."""
 
     def __call__(self) -> Iterator[Sample]:
         place = 0
@@ -146,15 +144,13 @@ _BYTES_PER_TOKEN = 4
 class _Tally:
     """Counts samples one by one, and takes note of what they lack."""
 
-    def __init__(self, missing: MissingFields, spooled: SpooledSamples | None = None) -> None:
+    def __init__(self, missing: MissingFields) -> None:
         self.missing, self._content, self._digits = missing, ContentHash(), list[str]()
         self._counts: Counter[str] = Counter()
-        self._spooled = spooled
 
     def look_at(self, sample: Sample) -> None:
         self.missing.look_at(sample)
-        digits = fingerprint(sample) if self._spooled is None else self._spooled.add(sample)
-        self._content.add(sample.id, digits)
+        self._content.add(sample.id, digits := fingerprint(sample))
         if len(self._digits) <= MOST_HELD:
             self._digits.append(digits)
         recorded, counts = sample.recorded, self._counts
@@ -168,12 +164,10 @@ class _Tally:
         counts["output_bytes"] += len((sample.reference or "").encode())
 
     def listed(self, selection: Selection) -> Selection:
-        """Return all samples with their fingerprints, where those that were looked at are held or spooled."""
-        if selection.n_in_file != len(selection):
-            return selection
-        are_held = getattr(selection.stream, "are_held", False) and len(self._digits) == len(selection)
-        digits = tuple(self._digits) if are_held else ()
-        return replace(selection, digits=digits, spooled=self._spooled)
+        """Return all samples with their fingerprints, where those that were looked at are held."""
+        is_all = len(self._digits) == selection.n_in_file == len(selection)
+        are_held = is_all and getattr(selection.stream, "are_held", False)
+        return replace(selection, digits=tuple(self._digits)) if are_held else selection
 
     def counted(self, of: str | None, *, repeats: int) -> Counted:
         content, issues = str(self._content) if repeats == 1 else None, tuple(self.missing.issues())
@@ -465,8 +459,7 @@ def _planned(
         n = known.samples
         selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
     elif choice.sample_size is None and not is_golden:  # counted while they are chosen
-        is_large = getattr(source.stream, "is_large", False) and choice.repeats == 1
-        tally = _Tally(missing, SpooledSamples() if is_large else None)
+        tally = _Tally(missing)
         selection = tally.listed(_selected(entry, source, choice, tally.look_at))
         counted = tally.counted(of, repeats=choice.repeats)
     else:

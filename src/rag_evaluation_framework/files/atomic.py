@@ -21,6 +21,7 @@ import secrets
 import stat
 import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -529,3 +530,44 @@ def _remove_if_abandoned(temporary: Path) -> None:
             os.close(descriptor)
         if is_abandoned and _CLOSED_FIRST:
             temporary.unlink()
+
+
+class Aside:
+    """Bytes that wait for their place in a file without a name, of which a kill leaves nothing.
+
+    Where the disk refuses them, they are given up.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file: BinaryIO | None = None
+        with suppress(OSError):
+            self._file = cast("BinaryIO", tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
+            weakref.finalize(self, _let_go, self._file)
+
+    def write(self, data: bytes) -> None:
+        """Add some, unless they were given up."""
+        try:
+            if self._file is not None:
+                self._file.write(data)
+        except OSError:
+            self.give_up()
+
+    def read(self) -> BinaryIO | None:
+        """Return all of them from their beginning; ``None`` if they were given up."""
+        try:
+            if self._file is not None:
+                self._file.seek(0)
+        except OSError:
+            self.give_up()
+        return self._file
+
+    def give_up(self) -> None:
+        """Give the disk back what they take."""
+        if self._file is not None:
+            _let_go(self._file)
+            self._file = None
+
+
+def _let_go(file: BinaryIO) -> None:
+    with suppress(OSError):  # a full disk refuses what was not written yet
+        file.close()

@@ -214,7 +214,8 @@ def read_lines(
     instead and reading continues on the next line; damage to the compressed stream itself ends it.
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
-    stamp = None if isinstance(source, bytes) else stamp_of(Path(source))
+    path = None if isinstance(source, bytes) else Path(source)
+    stamp = None if path is None else stamp_of(path)
     is_checked, is_sound = stamp is not None and stamp in _sound, True
     number = 0
     with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
@@ -242,7 +243,7 @@ def read_lines(
                     on_error(error)
                 else:
                     yield number, value
-    if is_sound and stamp is not None and stamp == stamp_of(Path(source)):  # type: ignore[arg-type]  # no bytes
+    if is_sound and path is not None and stamp is not None and stamp == stamp_of(path):
         _sound.append(stamp)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.atomic import Aside, atomic_writer
 from rag_evaluation_framework.files.strict_json import encode, encode_unchecked, read_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
 from rag_evaluation_framework.results.journal import JournalEntry
@@ -69,10 +67,8 @@ def blame_line(sample_id: str, blame: Blame) -> bytes:
 class FoundBlames:
     """The lines that are found while the answers of a run are scored, out of memory."""
 
-    def __init__(self) -> None:
-        self._lines = TemporaryFile()  # noqa: SIM115  # it lives as long as this object
-        weakref.finalize(self, self._lines.close)
-        self._found, self.counter = 0, BlameCounter()
+    def __init__(self, folder: Path) -> None:
+        self._lines, self._found, self.counter = Aside(folder), 0, BlameCounter()
 
     def counted(self, line: bytes) -> Blame:
         """Return the blame in a line, counted."""
@@ -90,10 +86,7 @@ class FoundBlames:
 
     def of_all(self, total: int) -> Iterator[bytes] | None:
         """Return the lines of so many samples in the order of the dataset; ``None`` if not all are here."""
-        if self._found != total:
-            return None
-        self._lines.seek(0)
-        return iter(self._lines)
+        return self._lines.read() if self._found == total else None
 
 
 def write_blames(path: Path, lines: Iterable[bytes]) -> None:
@@ -139,7 +132,7 @@ def blame_summary(blames: Iterable[Blame], *, method: str) -> BlameSummary:
 
 
 class BlameCounter:
-    """Takes the blames of answers one by one."""
+    """Takes the blames of answers one by one, or what was counted of others."""
 
     def __init__(self) -> None:
         self._counts: Counter[BlameKind] = Counter()
@@ -153,44 +146,38 @@ class BlameCounter:
             self._reasons[blame.why] += 1
             self._wrong += blame.is_fault
 
+    def take(self, summary: BlameSummary) -> None:
+        """Take all that a summary counts."""
+        self._counts.update({share.kind: share.count for share in summary.shares})
+        self._reasons.update(summary.unknown_because)
+        self._wrong += summary.unknown_but_wrong
+
     def summary(self, method: str) -> BlameSummary:
         """Return what :func:`blame_summary` does."""
-        return _summary(self._counts, self._reasons, self._wrong, method=method)
+        told = self._counts.total() - self._counts["unknown"]
+        shares = []
+        for kind in BLAME_KINDS:
+            count, share, interval = self._counts[kind], None, None
+            if told and kind != "unknown":
+                share, interval = count / told, wilson_interval(count, told)
+            shares.append(BlameShare(kind, PART_OF_KIND[kind], count, share, interval))
+        return BlameSummary(
+            method=method,
+            total=self._counts.total(),
+            told=told,
+            shares=tuple(shares),
+            unknown_because=dict(self._reasons.most_common()),
+            unknown_but_wrong=self._wrong,
+        )
 
 
 def blame_of_all(summaries: Iterable[BlameSummary]) -> BlameSummary | None:
     """Return one summary of several runs; ``None`` if there are none."""
-    counts: Counter[BlameKind] = Counter()
-    reasons: Counter[str] = Counter()
-    methods: dict[str, None] = {}
-    wrong = 0
+    counter, methods = BlameCounter(), dict[str, None]()
     for each in summaries:
         methods[each.method] = None
-        wrong += each.unknown_but_wrong
-        counts.update({share.kind: share.count for share in each.shares})
-        reasons.update(each.unknown_because)
-    if not methods:
-        return None
-    return _summary(counts, reasons, wrong, method=" + ".join(methods))
-
-
-def _summary(counts: Counter[BlameKind], reasons: Counter[str], wrong: int, *, method: str) -> BlameSummary:
-    told = counts.total() - counts["unknown"]
-    shares = []
-    for kind in BLAME_KINDS:
-        share, interval = None, None
-        if told and kind != "unknown":
-            share = counts[kind] / told
-            interval = wilson_interval(counts[kind], told)
-        shares.append(BlameShare(kind, PART_OF_KIND[kind], counts[kind], share, interval))
-    return BlameSummary(
-        method=method,
-        total=counts.total(),
-        told=told,
-        shares=tuple(shares),
-        unknown_because=dict(reasons.most_common()),
-        unknown_but_wrong=wrong,
-    )
+        counter.take(each)
+    return counter.summary(" + ".join(methods)) if methods else None
 
 
 # What should be declined against what was, over all that was asked.

@@ -87,8 +87,6 @@ class HeldSamples:
         self._may_hold = path.is_file() and named_compression(path) is None
         self._may_hold = self._may_hold and path.stat().st_size <= MOST_HELD_BYTES
         self._held: tuple[Sample, ...] | None = None
-        self.is_large = path.is_file() and not self._may_hold
-        """Whether it is a file that is too large to be held, or may be."""
 
     @property
     def are_held(self) -> bool:

@@ -12,8 +12,7 @@
     performance_metrics      time, latencies, tokens, requests, cost, memory, what a judge cost
     blame                    where it is told: where the answers fail
     query_results            a line for each query: question, latency, answer, citations, scores, blame; of
-                             an
-                             evaluation whether it passes
+                             an evaluation whether it passes
     statistical_analysis     how the intervals were made, and the tests against whatever it was compared with
     metadata                 the head: the dataset's own id and version and its hash, target, seed, time-outs,
                              retries, prices, the machine and its load, versions of metrics and packages; how
@@ -30,12 +29,10 @@ queries and in how busy the machine was. JSON is written as a stream: memory doe
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -45,7 +42,7 @@ from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
-from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import Aside, atomic_writer, write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
@@ -97,33 +94,21 @@ class Streamed:
 
 
 class WrittenRows:
-    """The rows of a run as the array of a results document, written before the document they are in.
-
-    The file is in the folder of the run, without a name, so that nothing is left of it after a kill.
-    """
+    """The rows of a run as the array of a results document, written before the document they are in."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115  # it lives as long as this object
-        weakref.finalize(self, self._file.close)
-        self._separator = b"["
+        self.text, self._separator = Aside(folder), b"["
 
     def add(self, row: bytes) -> None:
         """Write the next row."""
-        self._file.write(self._separator + _ITEM + row)
+        self.text.write(self._separator + _ITEM + row)
         self._separator = b","
-
-    def close(self) -> None:
-        """Give the disk back what they take."""
-        with suppress(OSError):
-            self._file.close()
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text of the array, which has at least one row."""
-        try:
-            self._file.seek(0)
-        except OSError as error:  # the disk was full
-            raise StorageError(str(error)) from error
-        yield from iter(lambda: self._file.read(_PIECE), b"")
+        if (file := self.text.read()) is None:
+            raise StorageError("the disk has lost rows of the results")
+        yield from iter(lambda: file.read(_PIECE), b"")
         yield _INDENT + b"]"
 
 
@@ -145,7 +130,7 @@ def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
 #
 # What is empty is left out, but for the scores: those of a query without any are an empty object.
 
-_METRICS = "individual_metrics"
+_METRICS, _QUERIES = "individual_metrics", "query_results"
 _EMPTY: tuple[Any, ...] = (None, [], {})
 
 
@@ -316,9 +301,6 @@ def _pieces(evaluation: Evaluation) -> Iterator[bytes]:
         if (written := getattr(run.read_rows, "written", None)) is not None:
             sections[_QUERIES] = written
         yield from json_pieces(sections)
-
-
-_QUERIES = "query_results"
 
 
 def _sections(evaluation: Evaluation) -> dict[str, Any]:

@@ -116,12 +116,9 @@ class FinishedSamples:
         bounds: tuple[Threshold, ...],
         directions: Mapping[str, bool],
     ) -> None:
-        self.blames = FoundBlames() if is_blamed else None
-        self.totals, self.passes, self.short = (
-            RunTotals(),
-            PassCounter(bounds),
-            ShortcomingCounter(directions),
-        )
+        self.blames = FoundBlames(folder.path) if is_blamed else None
+        self.totals, self.passes = RunTotals(), PassCounter(bounds)
+        self.short = ShortcomingCounter(directions)
         self.written: WrittenRows | None = None
         self._folder, self._samples, self._is_in_order, self._is_lacking = folder, samples, True, False
         self._results: dict[int, tuple[JournalEntry, Sample]] = {}
@@ -151,11 +148,8 @@ class FinishedSamples:
         blame = None if self.blames is None or entry.blame is None else self.blames.counted(entry.blame)
         row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
         self.short.add(row)
-        try:
-            self.written = self.written or WrittenRows(self._folder.path)
-            self.written.add(entry.row or encode_unchecked(query_result(row)))
-        except OSError:  # they are read from the journal then, as those of a run that was resumed
-            self._is_lacking, self.written = True, None
+        self.written = self.written or WrittenRows(self._folder.path)
+        self.written.add(entry.row or encode_unchecked(query_result(row)))
 
     def are_counted(self, total: int, bounds: tuple[Threshold, ...]) -> bool:
         """Tell whether all of so many were counted in their order, decided by these bounds."""
@@ -324,8 +318,9 @@ class RunRows:
         return blame_summary((each for _, blame in found for each in blame.answers), method=method)
 
     def take(self, finished: FinishedSamples) -> bool:
-        """Take over what is known of all rows before any is read; false if they were not written."""
-        if finished.written is None or (finished.blames is not None) != self._is_blamed:
+        """Take over what is known of all rows before any is read; false if they were not written, or lost."""
+        written = None if finished.written is None else finished.written.text.read()
+        if written is None or (finished.blames is not None) != self._is_blamed:
             return False
         self.written, self._short = finished.written, finished.short.found()
         return True
@@ -456,7 +451,7 @@ def _save(evaluation: Evaluation, path: Path) -> None:
         rows = evaluation.read_rows
         if not isinstance(rows, RunRows) or rows.written is None:
             raise
-        rows.written.close()
+        rows.written.text.give_up()
         rows.written = None
         evaluation.save(path)
 

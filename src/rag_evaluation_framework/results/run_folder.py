@@ -29,9 +29,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -39,8 +38,6 @@ from itertools import count, repeat, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
-from shutil import copyfileobj
-from tempfile import TemporaryFile
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -138,14 +135,10 @@ class ContentHash:
 
     def add(self, identifier: str, digits: str) -> None:
         """Add the next sample."""
-        self._digest.update(_list_line(identifier, digits))
+        self._digest.update(msgspec.json.encode((identifier, digits)) + b"\n")
 
     def __str__(self) -> str:
         return f"sha256:{self._digest.hexdigest()}"
-
-
-def _list_line(identifier: str, digits: str) -> bytes:
-    return msgspec.json.encode((identifier, digits)) + b"\n"
 
 
 def content_hash(samples: Samples) -> str:
@@ -158,9 +151,6 @@ def write_list(samples: Samples, path: Path) -> int:
 
     A repeated id is an error. Samples that several runs share are kept once, by whoever holds the runs.
     """
-    spooled: SpooledSamples | None = getattr(samples, "spooled", None)
-    if spooled is not None and (written := spooled.put(path)) is not None:
-        return written
     digests = IdDigests()
     listed = _listed(samples) if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
 
@@ -188,66 +178,9 @@ def _kept(samples: Samples, folder: Path) -> Iterator[tuple[str, str]]:
     ):
         for sample, known in _fingerprinted(samples):
             content = _content(sample)
-            stream.write(_kept_line(sample, content))
+            about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
+            stream.write(b'%s,"content":%s}\n' % (about[:-1], content))
             yield sample.id, known or _digits(content)
-
-
-def _kept_line(sample: Sample, content: bytes) -> bytes:
-    about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
-    return b'%s,"content":%s}\n' % (about[:-1], content)
-
-
-class SpooledSamples:
-    """The list and the samples of a run that has no folder yet, written while the samples are counted.
-
-    So the file that they are from, which is too large to be held, is not read once more for them. They are in
-    files without a name, which are given up where they become too large, the disk is full or an id repeats.
-    """
-
-    _MOST_BYTES = 1 << 30
-
-    def __init__(self) -> None:
-        self._digests, self._count, self._is_lost, files = IdDigests(), 0, False, ExitStack()
-        weakref.finalize(self, files.close)
-        try:
-            self._list, self._data = [files.enter_context(TemporaryFile()) for _ in range(2)]  # noqa: SIM115
-            self._stream = files.enter_context(compressing(self._data, named_compression(SAMPLES_FILE)))
-        except OSError:
-            self._is_lost = True
-
-    def add(self, sample: Sample) -> str:
-        """Take the next sample, and return its fingerprint."""
-        content = _content(sample)
-        digits = _digits(content)
-        if not self._is_lost:
-            self._digests.add(sample.id)
-            self._count += 1
-            try:
-                self._list.write(_list_line(sample.id, digits))
-                self._stream.write(_kept_line(sample, content))
-                self._is_lost = self._data.tell() > self._MOST_BYTES
-            except OSError:
-                self._is_lost = True
-        return digits
-
-    def put(self, path: Path) -> int | None:
-        """Write both into the folder of a run, whose list is at ``path``, and return how many there are.
-
-        Nothing is written, and ``None`` returned, if they were given up.
-        """
-        if self._is_lost or self._digests.repeated():
-            return None
-        try:
-            self._stream.close()
-            self._list.seek(0)
-            self._data.seek(0)
-        except OSError:
-            return None
-        # The list comes last: with it a run has begun.
-        for file, place in ((self._data, path.parent / SAMPLES_FILE), (self._list, path)):
-            with atomic_writer(place) as written:
-                copyfileobj(file, written)
-        return self._count
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
