@@ -224,13 +224,9 @@ class _Told:
         self._amounts = {amount for sentence in sentences for amount in sentence.amounts}
 
     @cached_property
-    def _near(self) -> dict[tuple[str, int], list[str]]:
-        """The keys by first letter, which near spellings share, and length."""
-        near: dict[tuple[str, int], list[str]] = {}
-        for key in self._by_key:
-            if len(key) >= _SHORTEST_NEAR - 1 and key.isalpha():
-                near.setdefault((key[0], len(key)), []).append(key)
-        return near
+    def _near(self) -> frozenset[str]:
+        """What near spellings of the words share."""
+        return _NONE.union(*map(_shortened, self._by_key))
 
     def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
         """Return how far the answer says each word; what a number counts, only with the number."""
@@ -239,36 +235,28 @@ class _Told:
         for word in words:
             key, amount, is_bound, _, _ = word
             said = by_key.get(key)
-            if said is not None and amount is None and not is_strict and not said[0][4]:
-                hit = 1.0  # said in so many words, as most that are said at all
+            if amount is not None:
+                hit = 1.0 if amount in self._amounts else self._said(word, said or (), known)
+            elif said is None:
+                hit = (
+                    _NEAR
+                    if len(key) >= _SHORTEST_NEAR and not self._near.isdisjoint(_shortened(key))
+                    else 0.0
+                )
+            elif is_strict or said[0][4]:
+                hit = self._said(word, said, known)
             else:
-                hit = self._hit(word, known)
+                hit = 1.0  # in so many words, as most that are said at all
             found.append(min(hit, found[-1]) if is_bound and found and not found[-1] else hit)
         return found
 
-    def _hit(self, word: _Word, known: Collection[str]) -> float:
-        if word.amount is not None and word.amount in self._amounts:
-            return 1.0
-        key = word.key
-        said = self._by_key.get(key)
-        if said is not None:
-            most = 0.0
-            for each in said:
-                most = max(most, self._same(word, each, known))
-                if most == 1.0:
-                    break
-            return most
-        if len(key) < _SHORTEST_NEAR or not key.isalpha():
-            return 0.0
-        first, length, near = key[0], len(key), self._near
-        others = [*near.get((first, length - 1), ()), *near.get((first, length), ())]
-        others += near.get((first, length + 1), ())
-        if others:
-            shortened = _shortened(key)
-            for other in others:
-                if not shortened.isdisjoint(_shortened(other)):
-                    return _NEAR
-        return 0.0
+    def _said(self, word: _Word, said: Sequence[_Word], known: Collection[str]) -> float:
+        most = 0.0
+        for each in said:
+            most = max(most, self._same(word, each, known))
+            if most == 1.0:
+                break
+        return most
 
     def _same(self, word: _Word, said: _Word, known: Collection[str]) -> float:
         if word.amount and said.amount:  # which are not equal: 30 days, 30 hours
@@ -323,12 +311,17 @@ def _precision(
 
 @lru_cache(maxsize=1 << 14)
 def _shortened(word: str) -> frozenset[str]:
-    """Return a word and what is left of it without a letter.
+    """Return a word and what is left of it without a letter, each after its first: near spellings share that.
 
-    Words of about the same length that share one of these are a letter apart: put in, left out, changed, or
-    swapped with the next.
+    Words that share one of these are a letter apart: put in, left out, changed, or swapped with the next.
+    Short words and numbers have no near spellings.
     """
-    return frozenset((word, *(word[:place] + word[place + 1 :] for place in range(len(word)))))
+    if len(word) < _SHORTEST_NEAR - 1 or not word.isalpha():
+        return _NONE
+    first = word[0]
+    return frozenset(
+        (first + word, *(first + word[:place] + word[place + 1 :] for place in range(len(word))))
+    )
 
 
 # Reading a sentence.
