@@ -47,7 +47,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Sample, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -64,7 +64,7 @@ from rag_evaluation_framework.results.summaries import (
     section_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions
-from rag_evaluation_framework.startup import asdict, dataclass, replace
+from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
@@ -132,6 +132,7 @@ def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
 
 _METRICS, _QUERIES = "individual_metrics", "query_results"
 _EMPTY: tuple[Any, ...] = (None, [], {})
+_USAGE = tuple(each.name for each in fields(Usage))
 
 
 def query_result(row: Row) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def query_result(row: Row) -> dict[str, Any]:
         "contexts": list(response.contexts),
         "context_origin": response.context_origin,
         **_citations(response),
-        "usage": {} if response.usage is None else _known(asdict(response.usage)),
+        "usage": _known({name: getattr(response.usage, name, None) for name in _USAGE}),
         "error": _error(response),
         **_scores(row.result),
         "split": row.split,
