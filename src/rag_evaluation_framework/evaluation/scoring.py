@@ -361,14 +361,13 @@ class MetricScorer:
         """Say in which language the texts are, if the method was not measured on it."""
         if not self._languages or reader.is_literal:
             return None
-        sample, response = reader.sample, reader.response
-        texts = [[response.text or ""]] if language_of(response.text or "") else [[sample.question]]
-        if "contexts" in self.needs:
-            texts.append([*response.contexts])
-        if "reference" in self.needs:
-            texts.append([sample.reference or ""])
-        found = (foreign_language(each, self._languages) for each in texts)
-        return next((f"not measured on {language}" for language in found if language), None)
+        sample, answer = reader.sample, reader.response.text or ""
+        found = foreign_language((answer if language_of(answer) else sample.question,), self._languages)
+        if found is None and "contexts" in self.needs:
+            found = foreign_language(reader.response.contexts, self._languages)
+        if found is None and "reference" in self.needs:
+            found = foreign_language((sample.reference or "",), self._languages)
+        return None if found is None else f"not measured on {found}"
 
     def _skipped(self, reason: str) -> Score:
         return Score.skipped(self.name, reason, method=self.method)

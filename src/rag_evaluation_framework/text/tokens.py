@@ -161,10 +161,10 @@ def tokens_with(keys: Set[str], text: str) -> list[Token]:
         return [token for token in content_tokens(text) if token[0] in keys]
     apart, at = f" {even.translate(_BETWEEN)} ", -1
     found: list[Token] = []
-    for piece, words in zip(apart.split(), words_in(text), strict=True):
-        if not keys.isdisjoint(words[1]):
+    for piece, (_, own, tokens) in zip(apart.split(), words_in(text), strict=True):
+        if own and not keys.isdisjoint(own):
             at = apart.index(f" {piece} ", at + 1)
-            found += [Token(key, at + start, at + end) for key, start, end in words[2] if key in keys]
+            found += [Token(key, at + start, at + end) for key, start, end in tokens if key in keys]
     return found
 
 
