@@ -183,13 +183,20 @@ class Workers(Generic[Item, Result]):
     """Does the same work for batches of items: in this process, and in others once that is worth it.
 
     Who submits keeps the order by taking the results in the order of submission, and memory bounded by having
-    no more than ``in_flight`` batches of ``batch_size`` under way.
+    no more than ``in_flight`` batches of ``batch_size`` under way. An item that takes less than
+    ``least_seconds`` is not worth sending.
     """
 
     def __init__(
-        self, work: Callable[[Item], Result], workers: Workforce, *, total: int | None = None
+        self,
+        work: Callable[[Item], Result],
+        workers: Workforce,
+        *,
+        total: int | None = None,
+        least_seconds: float = 0.0,
     ) -> None:
         self._work, self._crew, self._total = work, crew_of(workers), total
+        self._least_seconds = least_seconds
         self.batch_size = 1
         self.in_flight = 0
         self._seconds, self._done, self._submitted = 0.0, 0, 0
@@ -215,9 +222,10 @@ class Workers(Generic[Item, Result]):
     def submit(self, batch: Sequence[Item]) -> Future[list[Result]]:
         """Have a batch worked on; what is done in this process is done when this returns."""
         made: Future[list[Result]] = Future()
-        if not self._processes and not self._is_alone and self._is_worth_it():
-            self._start()
-        self._submitted += len(batch)
+        with self._lock:
+            if not self._processes and not self._is_alone and self._is_worth_it():
+                self._start()
+            self._submitted += len(batch)
         if self._processes:
             self._jobs.put((made, batch))
         else:
@@ -225,7 +233,7 @@ class Workers(Generic[Item, Result]):
         return made
 
     def _is_worth_it(self) -> bool:
-        if not self._done or self._seconds < _LOOK_SECONDS:
+        if not self._done or self._seconds < max(_LOOK_SECONDS, self._done * self._least_seconds):
             return False
         if self._total is None:  # nobody knows what comes: as much again, at least
             return self._seconds >= _WORTH_SECONDS

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,11 +33,10 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     Blaming,
     RowWriting,
     Scored,
+    ScoredAsTheyCome,
     Scoring,
     ScoringThreads,
     check_scorers,
-    rescored_result,
-    scored_result,
     scored_results,
     writable_result,
 )
@@ -81,6 +81,7 @@ _FAREWELL = 1.0
 _TELL_SECONDS = 1.0
 _LAST_CALLS = 60.0  # seconds for calls that were under way when the cap on what is spent was reached
 _HOLD_SECONDS = 0.01
+_LEAST_SENT = 0.0005  # seconds: an answer that is scored sooner is not worth sending as it comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,15 @@ _Answered: TypeAlias = tuple[OpenSample, Response | SampleResult, Timing]
 
 async def _scored(answered: Sequence[_Answered], scoring: Future[list[Scored]]) -> list[_Finished]:
     """Wait for the scores of a batch."""
-    finished = []
-    found_scores = await asyncio.wrap_future(scoring)
-    for (each, found, timing), (scores, blame, written, row) in zip(answered, found_scores, strict=True):
-        response = found if isinstance(found, Response) else found.response
-        entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame, row)
-        finished.append(_Finished(each.sample, entry, isinstance(found, Response), written))
-    return finished
+    scored = await asyncio.wrap_future(scoring)
+    return list(map(_finished, answered, scored))
+
+
+def _finished(answered: _Answered, scored: Scored) -> _Finished:
+    (each, found, timing), (scores, blame, written, row) = answered, scored
+    response = found if isinstance(found, Response) else found.response
+    entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame, row)
+    return _Finished(each.sample, entry, isinstance(found, Response), written)
 
 
 class RunLoop:
@@ -145,7 +148,7 @@ class RunLoop:
         drawn: int = 0,
     ) -> None:
         self.stop = stop
-        self._spending, self._blaming, self._row = spending, blaming, row
+        self._spending = spending
         before = index.counts.before_resuming()
         self.done, self.failed = before.done - drawn, before.failed
         self.rescorable = self.reaskable = 0
@@ -163,6 +166,13 @@ class RunLoop:
         self._waits_to_score = any(getattr(scorer, "is_slow", False) for scorer in scorers)
         self._threads = threads if self._waits_to_score else 1
         self._scoring = ScoringThreads(self._threads)
+        self._is_live = getattr(target, "is_live", True)
+        # Rows come in the order of the samples; what a judge may yet score again is blamed at the end.
+        blaming, row = None if self._waits_to_score else blaming, None if self._is_live else row
+        self._score = Scoring(tuple(scorers), blaming, row)
+        crew, least = (1 if self._waits_to_score else options.crew), (_LEAST_SENT if self._is_live else 0.0)
+        self._pool = Workers(self._score, crew, total=self._total - self.done, least_seconds=least)
+        self._as_they_come = ScoredAsTheyCome(self._pool, self._scoring)
         self._written: list[_Finished] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -180,8 +190,8 @@ class RunLoop:
         more = self._threads if self._waits_to_score else 0
         workers = min(self._options.concurrency + more, self._total - self.done)
         try:
-            with self._scoring:
-                if not getattr(self._target, "is_live", True) and not self._waits_to_score:
+            with self._scoring, self._pool:
+                if not self._is_live and not self._waits_to_score:
                     tasks = [asyncio.ensure_future(self._work_on_recorded())]
                 elif hasattr(self._target, "answer_many"):
                     tasks = [asyncio.ensure_future(self._work_in_batches())]
@@ -234,21 +244,19 @@ class RunLoop:
 
     async def _work_on_recorded(self) -> None:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
-        scoring, left = Scoring(tuple(self._scorers), self._blaming, self._row), self._total - self.done
-        waiting: deque[tuple[list[_Answered], Future[list[Scored]]]] = deque()
-        with Workers(scoring, self._options.crew, total=left) as pool:
-            while batch := list(islice(self._samples, pool.batch_size)):
-                try:
-                    answered = [await self._answered(each) for each in batch]
-                except Stopped:
-                    return
-                waiting.append((answered, pool.submit([(each.sample, found) for each, found, _ in answered])))
-                while len(waiting) > pool.in_flight or (waiting and waiting[0][1].done()):
-                    if not await self._is_finished(_scored(*waiting.popleft())):
-                        return
-            while waiting:
+        pool, waiting = self._pool, deque[tuple[list[_Answered], Future[list[Scored]]]]()
+        while batch := list(islice(self._samples, pool.batch_size)):
+            try:
+                answered = [await self._answered(each) for each in batch]
+            except Stopped:
+                return
+            waiting.append((answered, pool.submit([(each.sample, found) for each, found, _ in answered])))
+            while len(waiting) > pool.in_flight or (waiting and waiting[0][1].done()):
                 if not await self._is_finished(_scored(*waiting.popleft())):
                     return
+        while waiting:
+            if not await self._is_finished(_scored(*waiting.popleft())):
+                return
 
     async def _answered(self, each: OpenSample) -> _Answered:
         if each.answered is not None:
@@ -296,13 +304,11 @@ class RunLoop:
         ]
 
     async def _finished_result(self, each: OpenSample) -> _Finished:
-        sample, answered = each.sample, each.answered
-        if answered is not None:
-            result = await self._scoring.run(lambda: rescored_result(sample, answered.result, self._scorers))
-            return _Finished(sample, replace(answered, result=result), is_new=False)
-        asked = await self._asked(sample)
-        result = await self._scoring.run(lambda: scored_result(sample, asked.response, self._scorers))
-        return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
+        answered = await self._answered(each)
+        item = each.sample, answered[1]
+        if self._waits_to_score:
+            return _finished(answered, await self._scoring.run(partial(self._score, item)))
+        return _finished(answered, await self._as_they_come.score(item))
 
     async def _asked(self, sample: Sample) -> Asked:
         """Ask the target, once its answer fits under the cap on what is spent, if there is one."""

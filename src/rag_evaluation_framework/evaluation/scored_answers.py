@@ -6,9 +6,11 @@ import asyncio
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -31,6 +33,7 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 from rag_evaluation_framework.results.journal import WrittenResult, written_result
 from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.workers import Workers
 
 Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
 """Tells where an answer failed, as a line of the file that keeps it."""
@@ -260,3 +263,41 @@ class ScoringThreads:
             return call()
         finally:
             self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
+
+
+class ScoredAsTheyCome:
+    """Scores answers in the order in which they come in: in a thread, by workers once that is worth it.
+
+    While all workers are busy, answers wait, and go together to the first that is free.
+    """
+
+    def __init__(self, pool: Workers[Any, Scored], threads: ScoringThreads) -> None:
+        self._pool, self._threads = pool, threads
+        self._waiting: deque[tuple[Any, asyncio.Future[Scored]]] = deque()
+        self._busy: set[asyncio.Task[None]] = set()
+
+    async def score(self, item: tuple[Sample, Response | SampleResult]) -> Scored:
+        """Return what is made of one answer."""
+        made: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, made))
+        if len(self._busy) < max(1, self._pool.in_flight):
+            task = asyncio.ensure_future(self._work())
+            self._busy.add(task)
+            task.add_done_callback(self._busy.discard)
+        return await made
+
+    async def _work(self) -> None:
+        while self._waiting:
+            size = self._pool.batch_size if self._pool.in_flight else 1
+            batch = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]
+            try:
+                making = await self._threads.run(partial(self._pool.submit, [item for item, _ in batch]))
+                scored = making.result() if making.done() else await asyncio.wrap_future(making)
+            except Exception as error:  # noqa: BLE001 - raised again where the answers are waited for
+                for _, made in batch:
+                    if not made.done():
+                        made.set_exception(error)
+                continue
+            for (_, made), each in zip(batch, scored, strict=True):
+                if not made.done():
+                    made.set_result(each)
