@@ -20,6 +20,7 @@ from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.components import TARGETS
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
+from rag_evaluation_framework.evaluation import engine
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.metrics.declaration import all_metrics
@@ -246,6 +247,29 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
     (run / "blame.jsonl").unlink()
     result = evaluate(data, metrics=["faithfulness"], resume=run.name, runs_directory=run.parent)
     assert ((run / "blame.jsonl").read_bytes(), result.blame) == (found[0][1], found[0][3])
+
+
+@pytest.mark.usefixtures("at_once")
+def test_answers_of_a_live_target_are_scored_alike_here_and_by_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_LEAST_SENT", 0.0)
+    rows = [json.loads(line) for line in _rows(tmp_path / "rows.jsonl", 40).read_text().splitlines()]
+    known = {f"{row['question']} {row['id']}": row for row in rows}
+    asked = [{"id": row["id"], "question": question} for question, row in known.items()]
+    found = []
+    for workers in (1, 2):
+        workers_module._end_all()
+        result = evaluate(
+            asked,
+            target=lambda question: {name: known[question][name] for name in ("answer", "contexts")},
+            metrics=["faithfulness"],
+            options=Options(workers=workers, concurrency=8),
+            runs_directory=tmp_path / str(workers),
+        )
+        assert bool(_children()) == (workers > 1)
+        found.append((result.metrics, result.blame, [(row.id, row.scores, row.blame) for row in result.rows]))
+    assert found[1] == found[0]
 
 
 def test_every_metric_bound_to_methods_can_be_sent_to_another_process() -> None:
