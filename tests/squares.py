@@ -61,3 +61,10 @@ class Lengths:
             with (self.marks / str(os.getpid())).open("a") as file:
                 file.write("x")
         return [[len(text) + 1.0, *self._model] for text in texts]
+
+
+def process_of(question: str) -> str:
+    """Answer with the process that answers; a question without a number cannot be answered."""
+    if not any(map(str.isdigit, question)):
+        raise ValueError(question)
+    return f"{os.getpid()}"

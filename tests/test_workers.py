@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.components import TARGETS
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.evaluation import engine
+from rag_evaluation_framework.evaluation.loop_workers import AsTheyCome
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.metrics.declaration import all_metrics
@@ -270,6 +272,16 @@ def test_answers_of_a_live_target_are_scored_alike_here_and_by_workers(
         assert bool(_children()) == (workers > 1)
         found.append((result.metrics, result.blame, [(row.id, row.scores, row.blame) for row in result.rows]))
     assert found[1] == found[0]
+
+
+def test_items_that_come_one_by_one_are_all_worked_on() -> None:
+    async def squared() -> list[int]:
+        with Workers(Squares(), 1) as pool:
+            coming = AsTheyCome(pool, asyncio.to_thread)
+            one_by_one = [(await coming.done(number))[0] for number in range(3)]
+            return one_by_one + [found[0] for found in await asyncio.gather(*map(coming.done, range(3, 30)))]
+
+    assert asyncio.run(asyncio.wait_for(squared(), 20)) == [number**2 for number in range(30)]
 
 
 def test_every_metric_bound_to_methods_can_be_sent_to_another_process() -> None:

@@ -179,12 +179,23 @@ def in_order(
             yield from waiting.popleft().result()
 
 
+def packed_work(work: object) -> bytes | None:
+    """Return work as it is sent; ``None`` where it cannot be, or only a script or notebook knows it."""
+    from multiprocessing.reduction import ForkingPickler
+
+    try:
+        packed = bytes(ForkingPickler.dumps(work))
+    except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here
+        return None
+    return None if b"__main__" in packed else packed
+
+
 class Workers(Generic[Item, Result]):
     """Does the same work for batches of items: in this process, and in others once that is worth it.
 
     Who submits keeps the order by taking the results in the order of submission, and memory bounded by having
     no more than ``in_flight`` batches of ``batch_size`` under way. An item that takes less than
-    ``least_seconds`` is not worth sending.
+    ``least_seconds`` is not worth sending. ``at_once`` the workers are called whatever there is to do.
     """
 
     def __init__(
@@ -194,9 +205,10 @@ class Workers(Generic[Item, Result]):
         *,
         total: int | None = None,
         least_seconds: float = 0.0,
+        at_once: bool = False,
     ) -> None:
         self._work, self._crew, self._total = work, crew_of(workers), total
-        self._least_seconds = least_seconds
+        self._least_seconds, self._at_once = least_seconds, at_once
         self.batch_size = 1
         self.in_flight = 0
         self._seconds, self._done, self._submitted = 0.0, 0, 0
@@ -233,6 +245,8 @@ class Workers(Generic[Item, Result]):
         return made
 
     def _is_worth_it(self) -> bool:
+        if self._at_once:
+            return True
         if not self._done or self._seconds < max(_LOOK_SECONDS, self._done * self._least_seconds):
             return False
         if self._total is None:  # nobody knows what comes: as much again, at least
@@ -240,18 +254,9 @@ class Workers(Generic[Item, Result]):
         return self._seconds / self._done * (self._total - self._done) >= _WORTH_SECONDS
 
     def _start(self) -> None:
-        from multiprocessing.reduction import ForkingPickler
-
-        if os.name == "nt" and self._crew.engine == _PROCESSES:  # where a child inherits no descriptor
-            self._is_alone = True
-            return
-        try:
-            packed = bytes(ForkingPickler.dumps(self._work))
-        except Exception:  # noqa: BLE001 - whatever a plug-in holds may refuse to be sent: it is used here
-            self._is_alone = True
-            return
-        if b"__main__" in packed:  # what a script or a notebook defines is known to it alone
-            self._is_alone = True
+        packed = packed_work(self._work)
+        if packed is None or (os.name == "nt" and self._crew.engine == _PROCESSES):
+            self._is_alone = True  # there, a child inherits no descriptor
             return
         self._processes = self._crew.called()
         atexit.unregister(_end_all)
@@ -319,6 +324,9 @@ class Workers(Generic[Item, Result]):
 
 def _all_done(work: Callable[[Item], Result], batch: Sequence[Item]) -> list[Result]:
     """Work on every item of a batch; an error says at which it happened."""
+    if all_at_once := getattr(work, "all_at_once", None):
+        found: list[Result] = all_at_once(batch)
+        return found
     results: list[Result] = []
     for item in batch:
         try:

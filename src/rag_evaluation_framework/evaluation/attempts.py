@@ -477,7 +477,7 @@ class Asker:
 
     async def _answer(self, request: Request) -> Response | TargetError:
         # In a task of its own, so that a target that ignores being cancelled is left behind, not waited for.
-        task = asyncio.ensure_future(_called(self._target, request, is_live=self._is_live))
+        task = asyncio.ensure_future(called_target(self._target, request, is_live=self._is_live))
         guard = request.timeout + min(_GUARD_MOST, request.timeout * _GUARD_SHARE)
         try:
             done, _ = await asyncio.wait((task,), timeout=guard)
@@ -510,7 +510,7 @@ class Asker:
         return None
 
 
-async def _called(target: Target, request: Request, *, is_live: bool) -> Response | TargetError:
+async def called_target(target: Target, request: Request, *, is_live: bool) -> Response | TargetError:
     """Call the target; every way of failing becomes one kind of value.
 
     A response without a latency gets the time of the call, taken before anything else has its turn.

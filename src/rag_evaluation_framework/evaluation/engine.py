@@ -29,15 +29,15 @@ from rag_evaluation_framework.errors import (
     counted,
 )
 from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
+from rag_evaluation_framework.evaluation.loop_workers import AsTheyCome, ScoringThreads
 from rag_evaluation_framework.evaluation.scored_answers import (
     Blaming,
     RowWriting,
     Scored,
-    ScoredAsTheyCome,
     Scoring,
-    ScoringThreads,
     check_scorers,
     scored_results,
+    waits_to_score,
     writable_result,
 )
 from rag_evaluation_framework.extensions import Scorer, Target
@@ -163,7 +163,7 @@ class RunLoop:
         self._usage = replace(index.usage)
         self._finished: deque[_Finished] = deque()
         # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
-        self._waits_to_score = any(getattr(scorer, "is_slow", False) for scorer in scorers)
+        self._waits_to_score = waits_to_score(scorers, options.crew)
         self._threads = threads if self._waits_to_score else 1
         self._scoring = ScoringThreads(self._threads)
         self._is_live = getattr(target, "is_live", True)
@@ -172,7 +172,7 @@ class RunLoop:
         self._score = Scoring(tuple(scorers), blaming, row)
         crew, least = (1 if self._waits_to_score else options.crew), (_LEAST_SENT if self._is_live else 0.0)
         self._pool = Workers(self._score, crew, total=self._total - self.done, least_seconds=least)
-        self._as_they_come = ScoredAsTheyCome(self._pool, self._scoring)
+        self._as_they_come = AsTheyCome(self._pool, self._scoring.run)
         self._written: list[_Finished] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -308,7 +308,7 @@ class RunLoop:
         item = each.sample, answered[1]
         if self._waits_to_score:
             return _finished(answered, await self._scoring.run(partial(self._score, item)))
-        return _finished(answered, await self._as_they_come.score(item))
+        return _finished(answered, await self._as_they_come.done(item))
 
     async def _asked(self, sample: Sample) -> Asked:
         """Ask the target, once its answer fits under the cap on what is spent, if there is one."""

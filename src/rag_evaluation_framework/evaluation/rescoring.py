@@ -23,6 +23,7 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
     rescored_result,
     scored_result,
+    waits_to_score,
     writable_result,
 )
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorers_for
@@ -45,7 +46,7 @@ from rag_evaluation_framework.results.kept_data import as_they_were, kept_sample
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 from rag_evaluation_framework.startup import dataclass, fields, replace
-from rag_evaluation_framework.workers import Workforce, in_order
+from rag_evaluation_framework.workers import Workforce, crew_of, in_order
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -217,7 +218,7 @@ class RescoredRows:
         work = _Rescoring(tuple(self.scorers), self._truth, methods)
         if self.methods.budget is not None:
             scored = self._scored_in_part(work, tell=tell, workers=workers, total=total)
-        elif any(scorer.is_slow for scorer in self.scorers):
+        elif waits_to_score(self.scorers, crew_of(workers)):
             scored = _in_threads(rows, work, threads=self.methods.threads, tell=tell)
         else:
             scored = _in_processes(rows, work, workers=workers, total=total)

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
-from queue import SimpleQueue
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -33,7 +25,7 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 from rag_evaluation_framework.results.journal import WrittenResult, written_result
 from rag_evaluation_framework.startup import dataclass, replace
-from rag_evaluation_framework.workers import Workers
+from rag_evaluation_framework.workers import Crew
 
 Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
 """Tells where an answer failed, as a line of the file that keeps it."""
@@ -41,7 +33,6 @@ RowWriting: TypeAlias = Callable[[Sample, SampleResult, bytes | None], bytes]
 """Makes the row of an answer in a results document, with what was told of where it failed."""
 Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None, WrittenResult | None, bytes | None]
 """Scores, where the answer failed, and the texts of the journal and of the row, as far as they are made."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +85,12 @@ def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer])
     with _sharing_failures(scorers):
         scores = tuple(_score(scorer, sample, response) for scorer in scorers)
     return SampleResult(sample.id, response, scores)
+
+
+def waits_to_score(scorers: Iterable[Scorer], crew: Crew) -> bool:
+    """Tell whether scoring waits for a model beside which a run goes on; workers that hold it do not wait."""
+    slow = (each for each in scorers if getattr(each, "is_slow", False))
+    return any(crew.engine not in getattr(each, "engines", ()) for each in slow)
 
 
 def _sharing_failures(scorers: Iterable[Scorer]) -> AbstractContextManager[None]:
@@ -203,101 +200,3 @@ def _writable(score: Score) -> Score:
 
 def _check(result: SampleResult) -> None:
     strict_json.encode([result_fields(result), timing_fields(result, _NO_TIME)])
-
-
-# Threads that score while the event loop goes on reading replies: a loop that scored by itself would read
-# every open reply late, and the delay would count as the target's.
-
-# A scorer computes with the interpreter lock held, and the loop needs the lock again after every system call.
-# With Python's own 5 ms, answers of 45 ms were measured as 61 to 69 ms; with 0.5 ms, as 49 to 52 ms.
-_SWITCH_SECONDS = 0.0005
-# What takes less is made at once: to hand it to a thread would take about as long.
-_QUICK_SECONDS = 0.001
-
-
-class ScoringThreads:
-    """Makes calls in threads, in the order in which they come in.
-
-    One thread alone is for calls that only compute: as long as the last of them was quick, they are made
-    without it. The threads are daemons: a scorer that hangs does not keep the program from ending, as in a
-    pool it would.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._switch_seconds = sys.getswitchinterval()
-        self._is_quick = False
-
-    def __enter__(self) -> Self:
-        sys.setswitchinterval(min(self._switch_seconds, _SWITCH_SECONDS))
-        for _ in range(self._count):
-            threading.Thread(target=self._work, name="scoring", daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setswitchinterval(self._switch_seconds)
-        for _thread in range(self._count):
-            self._calls.put(None)
-
-    async def run(self, call: Callable[[], T]) -> T:
-        """Return what a call returns; one that is cancelled before its turn is never made."""
-        if self._is_quick:
-            return self._timed(call)
-        made: Future[T] = Future()
-        self._calls.put((made, call))
-        return await asyncio.wrap_future(made)
-
-    def _work(self) -> None:
-        while (waiting := self._calls.get()) is not None:
-            made, call = waiting
-            if made.set_running_or_notify_cancel():
-                try:
-                    made.set_result(self._timed(call))
-                except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
-                    made.set_exception(error)
-
-    def _timed(self, call: Callable[[], T]) -> T:
-        began = time.perf_counter()
-        try:
-            return call()
-        finally:
-            self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
-
-
-class ScoredAsTheyCome:
-    """Scores answers in the order in which they come in: in a thread, by workers once that is worth it.
-
-    While all workers are busy, answers wait, and go together to the first that is free.
-    """
-
-    def __init__(self, pool: Workers[Any, Scored], threads: ScoringThreads) -> None:
-        self._pool, self._threads = pool, threads
-        self._waiting: deque[tuple[Any, asyncio.Future[Scored]]] = deque()
-        self._busy: set[asyncio.Task[None]] = set()
-
-    async def score(self, item: tuple[Sample, Response | SampleResult]) -> Scored:
-        """Return what is made of one answer."""
-        made: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, made))
-        if len(self._busy) < max(1, self._pool.in_flight):
-            task = asyncio.ensure_future(self._work())
-            self._busy.add(task)
-            task.add_done_callback(self._busy.discard)
-        return await made
-
-    async def _work(self) -> None:
-        while self._waiting:
-            size = self._pool.batch_size if self._pool.in_flight else 1
-            batch = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]
-            try:
-                making = await self._threads.run(partial(self._pool.submit, [item for item, _ in batch]))
-                scored = making.result() if making.done() else await asyncio.wrap_future(making)
-            except Exception as error:  # noqa: BLE001 - raised again where the answers are waited for
-                for _, made in batch:
-                    if not made.done():
-                        made.set_exception(error)
-                continue
-            for (_, made), each in zip(batch, scored, strict=True):
-                if not made.done():
-                    made.set_result(each)

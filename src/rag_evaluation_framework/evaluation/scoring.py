@@ -214,7 +214,7 @@ class MetricScorer:
         self.needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
         self.questions = way.questions
         """What a judge is asked about an answer; a question that two metrics share is asked once."""
-        self.is_slow = way.is_slow
+        self.is_slow, self.engines = way.is_slow, way.engines
         """Whether scoring waits for a model, so that a run does it beside its other work."""
         self._by_turn = view.by_turn and not self.needs_judge
         self.scores_turns = self._by_turn or "turns" in self.needs

@@ -283,6 +283,7 @@ class MaskedTarget:
     def __init__(self, target: Target, secrets: Secrets) -> None:
         self.name = secrets.mask(target.name)
         self.is_live = getattr(target, "is_live", True)
+        self.is_local = getattr(target, "is_local", False)
         self.embedding_roles: dict[str, str] = getattr(target, "embedding_roles", {})
         self.version: str | None = getattr(target, "version", None)
         self._target = target

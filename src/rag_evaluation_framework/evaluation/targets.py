@@ -358,6 +358,8 @@ _FILLED = ("thread_id", "history")
 class PythonCallable:
     """A function of yours. ``function`` is the place to import it from, or the function itself."""
 
+    is_local = True
+
     def __init__(
         self,
         function: str | Callable[..., Any] | FrameworkSystem,

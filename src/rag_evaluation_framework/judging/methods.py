@@ -418,6 +418,8 @@ class Way:
     version: int = 1
     questions: frozenset[str] = frozenset()
     is_slow: bool = False
+    engines: tuple[str, ...] = ()
+    """Whose workers it is sent to, slow as it is: a model of one's own is, and nobody's endpoint."""
 
 
 def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
@@ -440,6 +442,7 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
         _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
         frozenset(questions) if is_asked else frozenset(),
         is_slow=by_judge or getattr(support, "is_slow", False),
+        engines=() if by_judge else getattr(support, "engines", ()),
     )
 
 
