@@ -14,16 +14,9 @@ from acceptance.outside import DATA, EXAMPLES, HANDBOOK, Commands, kept, read_js
 
 SAMPLE = DATA / "sample_eval_v1.0.0.eval.json"
 SOURCES = [
-    "sample_eval_v1.0.0.eval.json",
-    "rag.jsonl",
-    "squad.json",
-    "langsmith.jsonl",
-    "ragas.jsonl",
-    "golden/factual_qa.json",
-    "golden/relationship_qa.json",
-    "golden/tracking_qa.json",
-    "golden/multiturn_qa.json",
-    "golden/boundary_qa.json",
+    *("sample_eval_v1.0.0.eval.json", "rag.jsonl", "squad.json", "langsmith.jsonl", "ragas.jsonl"),
+    *("golden/factual_qa.json", "golden/relationship_qa.json", "golden/tracking_qa.json"),
+    *("golden/multiturn_qa.json", "golden/boundary_qa.json"),
 ]
 TARGETS = {
     "evaluation-dataset": "out.eval.json",

@@ -15,19 +15,9 @@ from rag_evaluation_framework.adapters.http_client import ALLOWED_HOSTS, HttpCli
 from rag_evaluation_framework.errors import TargetError
 
 FORBIDDEN = [
-    "169.254.169.254",
-    "169.254.1.1",
-    "[fe80::1]",
-    "[fe80::1%eth0]",
-    "[::ffff:169.254.169.254]",
-    "[2002:a9fe:a9fe::1]",
-    "[64:ff9b::a9fe:a9fe]",
-    "[fd00:ec2::254]",
-    "100.100.100.200",
-    "metadata.google.internal",
-    "METADATA.google.internal.",
-    "metadata",
-    "instance-data",
+    *("169.254.169.254", "169.254.1.1", "[fe80::1]", "[fe80::1%eth0]", "[::ffff:169.254.169.254]"),
+    *("[2002:a9fe:a9fe::1]", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200"),
+    *("metadata.google.internal", "METADATA.google.internal.", "metadata", "instance-data"),
 ]
 FREE = ["127.0.0.1", "localhost", "10.0.0.1", "192.168.1.5", "[::1]", "8.8.8.8", "metadata.example.org"]
 

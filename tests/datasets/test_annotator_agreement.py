@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import pytest
@@ -111,38 +112,29 @@ def test_pages_count_only_where_every_span_of_the_file_has_one() -> None:
     assert jaccard(marked_stretches({"a": [third], "b": [unpaged]}), "a", "b") == 1.0
 
 
-def test_documents_cited_by_two_are_compared_by_kappa_over_every_document_ever_cited() -> None:
-    cited = {"q1": ("de", "d"), "q2": ("f", "f"), "q3": ("d", "e"), "q4": ("", "d")}
+@pytest.mark.parametrize(
+    ("measure", "formula", "cited"),
+    [
+        (KAPPA, lambda ratings: cohens_kappa(*ratings), [("de", "d"), ("f", "f"), ("d", "e"), ("", "d")]),
+        (ALPHA, krippendorff_alpha, [("de", "d", "d"), ("f", "f", None), ("d", "e", "")]),
+    ],
+)
+def test_documents_cited_by_two_or_more_are_compared_over_every_document_ever_cited(
+    measure: str, formula: Callable[..., float], cited: list[tuple[str | None, ...]]
+) -> None:
     annotations = [
-        marked(query, who, *((file, 0, 9) for file in files))
-        for query, by in cited.items()
-        for who, files in zip(("ann", "bob"), by, strict=True)
-    ]
-    documents = figure(agreement_report(annotations, resampling=FEW), "documents cited")
-    a, b = ([file in by[side] for by in cited.values() for file in "def"] for side in (0, 1))
-    assert documents.measure == KAPPA
-    assert documents.value == pytest.approx(cohens_kappa(a, b))
-
-
-def test_documents_cited_by_three_are_compared_by_alpha() -> None:
-    cited: dict[str, tuple[str | None, ...]] = {
-        "q1": ("de", "d", "d"),
-        "q2": ("f", "f", None),
-        "q3": ("d", "e", ""),
-    }
-    annotations = [
-        marked(query, who, *((file, 0, 9) for file in files))
-        for query, by in cited.items()
-        for who, files in zip(("ann", "bob", "cem"), by, strict=True)
+        marked(f"q{number}", who, *((file, 0, 9) for file in files))
+        for number, by in enumerate(cited)
+        for who, files in zip(("ann", "bob", "cem"), by, strict=False)
         if files is not None
     ]
     documents = figure(agreement_report(annotations, resampling=FEW), "documents cited")
     ratings = [
         [None if files is None else file in files for files in column for file in "def"]
-        for column in zip(*cited.values(), strict=True)
+        for column in zip(*cited, strict=True)
     ]
-    assert documents.measure == ALPHA
-    assert documents.value == pytest.approx(krippendorff_alpha(ratings))
+    assert documents.measure == measure
+    assert documents.value == pytest.approx(formula(ratings))
 
 
 def test_ratings_in_words_and_scores_have_figures_of_their_own() -> None:

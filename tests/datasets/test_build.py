@@ -34,7 +34,6 @@ from rag_evaluation_framework.errors import LimitExceededError, StorageError
 from rag_evaluation_framework.files.atomic import recover
 
 NOW = datetime(2025, 11, 4, 18, 30, tzinfo=UTC)
-EXAMPLE = Path(__file__).parents[2] / "examples" / "offline" / "offline_dataset.jsonl"
 
 
 def raw(task_id: str, task_type: str = "qa", **fields: Any) -> dict[str, Any]:
@@ -306,7 +305,6 @@ def test_a_kill_at_any_moment_leaves_the_three_old_files_or_the_three_new_ones(t
             [sys.executable, "-c", textwrap.dedent(BUILD), str(tmp_path), ("new", "old")[turn % 2]],
             stdout=subprocess.PIPE,
         )
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         time.sleep(generator.uniform(0, 3 * length_of_a_build))
         process.send_signal(signal.SIGKILL)

@@ -98,7 +98,6 @@ def test_the_shipped_settings_are_the_defaults() -> None:
     assert [path.relative_to(ROOT) for path in shipped.outputs] == list(defaults.outputs)
     assert shipped.offline_dataset == ROOT / defaults.offline_dataset
     assert (shipped.version, shipped.corpus_glob) == (defaults.version, defaults.corpus_glob)
-    assert shipped.corpus is not None
     assert shipped.corpus.is_dir()
 
 

@@ -68,6 +68,10 @@ def lines_file(path: Path, *values: Any) -> Path:
     return path
 
 
+def example_file(path: Path, kind: str, value: Any) -> Path:
+    return lines_file(path, value) if kind in LINE_KINDS else written(path, value)
+
+
 def placed(path: Path, **options: Any) -> list[tuple[int | None, str, str]]:
     return [(issue.line, issue.path, issue.code) for issue in validate_file(path, **options)]
 
@@ -84,12 +88,8 @@ def run(*arguments: str | Path) -> Result:
     ("kind", "value"), [example for example in EXAMPLES if not example[0].startswith("beir")]
 )
 def test_the_users_examples_are_recognised_by_content_alone(kind: str, value: Any, tmp_path: Path) -> None:
-    path = tmp_path / ("some.config.json" if kind == "configuration" else "some.file")
-    if kind in LINE_KINDS:
-        lines_file(path, value)
-    else:
-        written(path, value)
-    (checked,) = checked_files([path])
+    name = "some.config.json" if kind == "configuration" else "some.file"
+    (checked,) = checked_files([example_file(tmp_path / name, kind, value)])
     assert checked.format == FORMATS.get(kind, kind)
     # An example names documents that it does not bring along.
     allowed = {"missing-document"}
@@ -117,11 +117,7 @@ def test_a_missing_field_is_reported_though_it_tells_what_the_file_is(
     for number, mistake in enumerate(mistakes(schema(kind), value)):
         if mistake.code != "missing-field":
             continue
-        path = tmp_path / f"{number}_{names.get(kind, 'file')}"
-        if kind in LINE_KINDS:
-            lines_file(path, mistake.value)
-        else:
-            written(path, mistake.value)
+        path = example_file(tmp_path / f"{number}_{names.get(kind, 'file')}", kind, mistake.value)
         assert (written_path(mistake.path), "missing-field") in {
             (issue.path, issue.code) for issue in validate_file(path, format=formats.get(kind))
         }, mistake.path
@@ -249,46 +245,43 @@ def test_benchmark_tables_are_checked_and_damaged_ones_are_one_issue(
     assert issue.severity == "error"
 
 
-class TestFolders:
-    """A folder as argument."""
+def test_every_file_that_may_be_data_is_checked_and_others_are_mentioned(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    lines_file(tmp_path / "deep" / "rag.jsonl", SAMPLE)
+    written(tmp_path / "run.results.json", RESULTS)
+    written(tmp_path / "package.json", {"name": "x", "version": "1", "description": "something else"})
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("{", encoding="utf-8")
+    (tmp_path / ".hidden.json").write_text("{", encoding="utf-8")
+    checked = {
+        Path(file.file).name: (file.format, [(issue.severity, issue.code) for issue in file.issues])
+        for file in checked_files([tmp_path])
+    }
+    assert checked == {
+        "broken.json": (None, [("error", "json-syntax")]),
+        "package.json": (None, [("info", "unknown-dialect")]),
+        "run.results.json": ("results", []),
+        "rag.jsonl": ("agent-samples", []),
+    }
 
-    def test_every_file_that_may_be_data_is_checked_and_others_are_mentioned(self, tmp_path: Path) -> None:
-        (tmp_path / "deep").mkdir()
-        lines_file(tmp_path / "deep" / "rag.jsonl", SAMPLE)
-        written(tmp_path / "run.results.json", RESULTS)
-        written(tmp_path / "package.json", {"name": "x", "version": "1", "description": "something else"})
-        (tmp_path / "broken.json").write_text("{", encoding="utf-8")
-        (tmp_path / "notes.md").write_text("{", encoding="utf-8")
-        (tmp_path / ".hidden.json").write_text("{", encoding="utf-8")
-        checked = {
-            Path(file.file).name: (file.format, [(issue.severity, issue.code) for issue in file.issues])
-            for file in checked_files([tmp_path])
-        }
-        assert checked == {
-            "broken.json": (None, [("error", "json-syntax")]),
-            "package.json": (None, [("info", "unknown-dialect")]),
-            "run.results.json": ("results", []),
-            "rag.jsonl": ("agent-samples", []),
-        }
 
-    def test_a_link_that_leaves_the_folder_is_not_followed(self, tmp_path: Path) -> None:
-        outside = lines_file(tmp_path / "secret.jsonl", SAMPLE)
-        folder = tmp_path / "data"
-        folder.mkdir()
-        lines_file(folder / "own.jsonl", SAMPLE)
-        (folder / "link.jsonl").symlink_to(outside)
-        (folder / "twin.jsonl").symlink_to(folder / "own.jsonl")
-        (folder / "loop.jsonl").symlink_to(folder / "loop.jsonl")
-        found = {
-            Path(file.file).name: [issue.code for issue in file.issues] for file in checked_files([folder])
-        }
-        assert found == {"link.jsonl": ["link-out-of-folder"], "loop.jsonl": ["unreadable"], "own.jsonl": []}
+def test_a_link_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
+    outside = lines_file(tmp_path / "secret.jsonl", SAMPLE)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines_file(folder / "own.jsonl", SAMPLE)
+    (folder / "link.jsonl").symlink_to(outside)
+    (folder / "twin.jsonl").symlink_to(folder / "own.jsonl")
+    (folder / "loop.jsonl").symlink_to(folder / "loop.jsonl")
+    found = {Path(file.file).name: [issue.code for issue in file.issues] for file in checked_files([folder])}
+    assert found == {"link.jsonl": ["link-out-of-folder"], "loop.jsonl": ["unreadable"], "own.jsonl": []}
 
-    def test_a_folder_without_data_is_an_error(self, tmp_path: Path) -> None:
-        written(tmp_path / "package.json", {"name": "something else"})
-        result = run(tmp_path)
-        assert f"{tmp_path}: error: expected files of evaluation data, got none [no-data]" in result.output
-        assert result.return_value == 2
+
+def test_a_folder_without_data_is_an_error(tmp_path: Path) -> None:
+    written(tmp_path / "package.json", {"name": "something else"})
+    result = run(tmp_path)
+    assert f"{tmp_path}: error: expected files of evaluation data, got none [no-data]" in result.output
+    assert result.return_value == 2
 
 
 def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
@@ -297,27 +290,21 @@ def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     assert str(issue).endswith("expected a regular file, got a pipe")
 
 
-class TestAgainst:
-    """Counts compared with an older manifest."""
-
-    def test_without_a_manifest_among_the_files_it_is_wrong_usage(self, tmp_path: Path) -> None:
-        old = written(tmp_path / "old.json", MANIFEST)
-        result = run(lines_file(tmp_path / "a.jsonl", SAMPLE), "--against", old, "--json")
-        assert json.loads(result.output)["files"][1]["issues"][0]["code"] == "nothing-to-compare"
-        assert result.return_value == 2
+def test_without_a_manifest_to_compare_with_an_older_one_it_is_wrong_usage(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.json", MANIFEST)
+    result = run(lines_file(tmp_path / "a.jsonl", SAMPLE), "--against", old, "--json")
+    assert json.loads(result.output)["files"][1]["issues"][0]["code"] == "nothing-to-compare"
+    assert result.return_value == 2
 
 
-class TestCommands:
-    """``rag-eval validate`` and ``rag-eval schema``."""
-
-    def test_a_file_name_that_is_not_unicode_is_no_obstacle(self, tmp_path: Path) -> None:
-        path = tmp_path / os.fsdecode(b"\xff.jsonl")
-        try:
-            lines_file(path, {"input": "a"})
-        except OSError:
-            pytest.skip("this file system has only Unicode names")
-        (file,) = json.loads(run(tmp_path, "--json").output)["files"]
-        assert file["issues"][0]["code"] == "missing-field"
+def test_a_file_name_that_is_not_unicode_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff.jsonl")
+    try:
+        lines_file(path, {"input": "a"})
+    except OSError:
+        pytest.skip("this file system has only Unicode names")
+    (file,) = json.loads(run(tmp_path, "--json").output)["files"]
+    assert file["issues"][0]["code"] == "missing-field"
 
 
 # Runs the command and reports its own peak, since what a parent sees of a child includes the parent's pages.

@@ -85,12 +85,17 @@ def test_a_conversation_asks_and_expects_something() -> None:
 REFUSALS = ["Refusal", "refusal", " REFUSAL\n", "Ｒｅｆｕｓａｌ", "refuse", "Refused", "拒绝", "拒絕", "拒答"]
 
 
-@pytest.mark.parametrize("truth", REFUSALS)
-def test_a_question_to_decline_may_say_so_in_several_words(truth: str) -> None:
+@pytest.mark.parametrize(
+    ("truth", "reason"), [*((truth, None) for truth in REFUSALS), ("I must not say.", "unsafe")]
+)
+def test_a_question_to_decline_may_say_so_in_several_words_or_by_a_reason(
+    truth: str, reason: str | None
+) -> None:
     record = {"id": "b", "question": "q", "ground_truth": truth}
+    record |= {} if reason is None else {"refusal_reason": reason}
     assert rule_issues("golden-boundary", record) == []
     sample = BOUNDARY.sample(record)
-    assert (sample.expectation, sample.reference) == (Refusal(), None)
+    assert (sample.expectation, sample.reference) == (Refusal(reason=reason), None)
     assert BOUNDARY.record(sample) == record
 
 
@@ -101,14 +106,6 @@ def test_elsewhere_only_the_word_refusal_is_one() -> None:
     declined = [truth for truth, sample in truths.items() if sample.expectation == Refusal()]
     assert declined == REFUSALS[:4]
     assert truths["拒绝"].reference == "拒绝"
-
-
-def test_another_text_beside_a_reason_to_decline_is_a_refusal_too() -> None:
-    record = {"id": "b", "question": "q", "ground_truth": "I must not say.", "refusal_reason": "unsafe"}
-    assert rule_issues("golden-boundary", record) == []
-    sample = BOUNDARY.sample(record)
-    assert (sample.expectation, sample.reference) == (Refusal(reason="unsafe"), None)
-    assert BOUNDARY.record(sample) == record
 
 
 def test_a_question_to_answer_is_none_of_those_to_decline(tmp_path: Path) -> None:

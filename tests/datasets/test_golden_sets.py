@@ -97,7 +97,6 @@ def test_a_conversation_with_comments_reads_with_turns_that_need_context(tmp_pat
     assert sample.turns[1] == Turn(role="assistant", reference="他的龙伙伴叫阿尤。")
     assert sample.turns[3].needs == ("previous_turn_resolution",)
     assert sample.question == "在这个任务中“它”做了什么？"
-    assert sample.origin is not None
     assert sample.origin.line == 2
 
 

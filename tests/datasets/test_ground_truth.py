@@ -24,6 +24,11 @@ TEXT = "The ferry leaves at noon. Dogs travel free. 狗免费乘船。"
 ANSWER = "Dogs travel free [boats.md:1:26-43]."
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def dataset(folder: Path, *, name: str = "boats.eval.json", **fields: Any) -> Path:
     query = {
         "query_id": "q1",
@@ -56,10 +61,7 @@ def cited(path: Path) -> float | None:
     return result.metrics["citation_exact_jaccard"].value
 
 
-def test_a_citation_metric_before_and_after_annotating(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_citation_metric_before_and_after_annotating(tmp_path: Path) -> None:
     path = dataset(tmp_path, citations=[{"file_name": "boats.md", "start_char": 0, "end_char": 25}])
     assert cited(path) == 0.0  # the dataset holds the wrong sentence for the true one
     write(tmp_path / "annotations" / "anna" / "boats.gt.json", marked("anna", (26, 43)))
@@ -71,9 +73,8 @@ def test_a_citation_metric_before_and_after_annotating(
 
 
 def test_a_run_goes_on_with_the_truth_it_began_with_when_its_dataset_is_annotated_midway(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     path, metric = dataset(tmp_path), "citation_exact_jaccard"
     written = json.loads(path.read_text(encoding="utf-8"))
     wrong = [{"file_name": "boats.md", "start_char": 0, "end_char": 25}]
@@ -106,10 +107,7 @@ def test_a_run_goes_on_with_the_truth_it_began_with_when_its_dataset_is_annotate
         evaluate(path, resume=run, **given)
 
 
-def test_a_run_is_scored_again_by_what_was_annotated_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_run_is_scored_again_by_what_was_annotated_since(tmp_path: Path) -> None:
     path = dataset(tmp_path, citations=[{"file_name": "boats.md", "start_char": 0, "end_char": 25}])
     own = tmp_path / "annotations" / "anna" / "boats.gt.json"
     metric = "citation_exact_jaccard"
@@ -121,8 +119,7 @@ def test_a_run_is_scored_again_by_what_was_annotated_since(
     assert [row.sample.relevant_spans[0].start for row in after.rows if row.sample] == [26]
 
 
-def test_samples_without_citations_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_samples_without_citations_get_them(tmp_path: Path) -> None:
     path = dataset(tmp_path)
     with pytest.raises(InputError, match="relevant_spans"):
         cited(path)

@@ -45,23 +45,10 @@ ASK = "Ask your system for them"
 TO_ADD = {
     **dict.fromkeys(
         (
-            "inspect.csv",
-            "inspect.jsonl",
-            "langfuse.json",
-            "langfuse.jsonl",
-            "langsmith_examples.json",
-            "langsmith_examples.jsonl",
-            "openai_evals.jsonl",
-            "phoenix.csv",
-            "phoenix.json",
-            "promptfoo.csv",
-            "promptfooconfig.yaml",
-            "ragas_0_1_testset.csv",
-            "ragas_testset.jsonl",
-            "ragas_turns.jsonl",
-            "squad_rows.csv",
-            "squad_rows.jsonl",
-            "squad_rows.parquet",
+            *("inspect.csv", "inspect.jsonl", "langfuse.json", "langfuse.jsonl", "langsmith_examples.json"),
+            *("langsmith_examples.jsonl", "openai_evals.jsonl", "phoenix.csv", "phoenix.json"),
+            *("promptfoo.csv", "promptfooconfig.yaml", "ragas_0_1_testset.csv", "ragas_testset.jsonl"),
+            *("ragas_turns.jsonl", "squad_rows.csv", "squad_rows.jsonl", "squad_rows.parquet"),
         ),
         ASK,
     ),
@@ -71,7 +58,6 @@ TO_ADD = {
 
 
 def parts(sample: Sample) -> list[Any]:
-    assert sample.recorded is not None
     return [sample.question, sample.recorded.answer, list(sample.recorded.contexts), sample.reference]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from rag_evaluation_framework.text.shingles import near_duplicates, normalised, 
 TABLES = tables_beside(__file__)
 
 CONTENT = "机器学习 is a subset of artificial intelligence 🤖.\r\nIt learns from data."
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 
 def dataset() -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,27 +66,19 @@ def test_only_ascii_space_parts_the_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "messages"),
-    [*TABLES["judgements"], (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"])],
+    ("read", "content", "messages"),
+    [
+        *((read_qrels, *case) for case in TABLES["judgements"]),
+        (read_qrels, b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"]),
+        *((read_run, *case) for case in TABLES["every problem of a run is told with its place"]),
+    ],
 )
-def test_every_problem_of_judgements_is_told_with_its_place(
-    tmp_path: Path, content: str | bytes, messages: list[str]
+def test_every_problem_of_judgements_and_of_runs_is_told_with_its_place(
+    tmp_path: Path, read: Callable[[Path], Any], content: str | bytes, messages: list[str]
 ) -> None:
     path = written(tmp_path, content)
     with pytest.raises(InputError) as caught:
-        read_qrels(path)
-    assert [str(issue) for issue in caught.value.issues] == [
-        each.replace("{file}", str(path)) for each in messages
-    ]
-
-
-@pytest.mark.parametrize(("content", "messages"), TABLES["every problem of a run is told with its place"])
-def test_every_problem_of_a_run_is_told_with_its_place(
-    tmp_path: Path, content: str, messages: list[str]
-) -> None:
-    path = written(tmp_path, content)
-    with pytest.raises(InputError) as caught:
-        read_run(path)
+        read(path)
     assert [str(issue) for issue in caught.value.issues] == [
         each.replace("{file}", str(path)) for each in messages
     ]

@@ -148,7 +148,6 @@ def test_a_table_with_lists_as_python_writes_them_is_read(tmp_path: Path) -> Non
         writer.writeheader()
         writer.writerow({"user_input": "q", "retrieved_contexts": ["it's", 'a "b"'], "response": "r"})
     (sample,) = RAGAS.read(path).samples
-    assert sample.recorded is not None
     assert sample.recorded.contexts == ("it's", 'a "b"')
     assert sample.recorded.answer == "r"
 
@@ -208,7 +207,6 @@ def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_fi
     assert (dataset.dataset_id, dataset.name, dataset.version) == ("set", "Set", "1.0.0")
     assert dataset.metadata == {"language": "zh"}
     assert [sample.id for sample in dataset.samples] == ["1", "2"]
-    assert dataset.samples[1].origin is not None
     assert dataset.samples[1].origin.line == 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,16 @@ def test_a_field_named_like_a_column_of_ours_is_refused() -> None:
             results_rows({"query_results": [{name: 1}]})
 
 
-def test_what_is_no_object_is_no_results_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.results.json"
-    path.write_text("[1]", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [("x.results.json", "[1]", read_results), ("a.config.yaml", "- a\n- b\n", read_configuration)],
+)
+def test_what_is_no_object_is_no_results_file_and_no_configuration(
+    name: str, text: str, read: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="expected an object"):
-        read_results(path)
+        read(tmp_path / name)
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -110,10 +116,3 @@ queries = st.dictionaries(
 def test_any_results_survive_as_rows(head: dict[str, Any], rows: list[dict[str, Any]] | None) -> None:
     results = {**head, **({} if rows is None else {"query_results": rows})}
     assert results_of_rows(results_rows(results)) == results
-
-
-def test_a_configuration_is_a_mapping(tmp_path: Path) -> None:
-    path = tmp_path / "a.config.yaml"
-    path.write_text("- a\n- b\n", encoding="utf-8")
-    with pytest.raises(InputError, match="expected an object"):
-        read_configuration(path)

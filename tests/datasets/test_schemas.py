@@ -56,7 +56,6 @@ def reference_paths(kind: str, value: Any, *, lenient: bool = False) -> set[str]
         path = tuple(error.absolute_path)
         if error.validator == "required":
             named = re.match(r"'(.*)' is a required property", error.message)
-            assert named is not None
             path = (*path, named[1])
         paths.add(written_path(path))
     return paths

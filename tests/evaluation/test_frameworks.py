@@ -178,6 +178,5 @@ def test_what_a_chain_returns_is_understood_or_named(tmp_path: Path) -> None:
     calls = [{**call, "result": {"score": math.pi}} for call in kept["calls"]]
     evaluation = _evaluated(look_alike({**kept, "calls": calls}), tmp_path, metrics=["answer_correctness"])
     failure = next(iter(evaluation.rows)).result.response.failure
-    assert failure is not None
     assert failure.kind == "no-answer"
     assert "from LangChain RunnableSequence, got a dictionary with score; a function that" in failure.message

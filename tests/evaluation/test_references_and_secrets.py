@@ -209,7 +209,6 @@ def test_a_secret_is_hidden_before_the_message_of_a_function_is_shortened(secret
     target = MaskedTarget(PythonCallable(answer), secrets)
     asker = Asker(target, "run", options=Options(), stop=StopSign())
     failure = asyncio.run(asker.ask(SAMPLE)).response.failure
-    assert failure is not None
     assert "s3c" not in failure.message
     assert "two lines" not in failure.message
     assert (len(failure.message), failure.message.count("\n")) == (500, 0)

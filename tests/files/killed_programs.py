@@ -12,7 +12,6 @@ import time
 def kill_after(program: str, seconds: float) -> None:
     """Run a program, and kill it so many seconds after it has written a line."""
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
         writer.stdout.readline()
         time.sleep(seconds)
         writer.send_signal(signal.SIGKILL)

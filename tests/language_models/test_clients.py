@@ -197,24 +197,21 @@ class LaterObject:
         return prompt
 
 
+LATER = (
+    *(later, functools.partial(later), LaterObject(), SimpleNamespace(complete=later)),
+    SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=later))),
+)
+
+
 @pytest.mark.parametrize(
-    "client",
+    ("client", "said"),
     [
-        later,
-        functools.partial(later),
-        LaterObject(),
-        SimpleNamespace(complete=later),
-        SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=later))),
+        *((client, "expected a synchronous") for client in LATER),
+        *((client, "model: expected a c") for client in (None, 3, "gpt-4o-mini", Echo, object())),
     ],
 )
-def test_what_is_asynchronous_is_refused(client: object) -> None:
-    with pytest.raises(UsageError, match="expected a synchronous"):
-        as_chat_model(client)
-
-
-@pytest.mark.parametrize("client", [None, 3, "gpt-4o-mini", Echo, object()])
-def test_what_cannot_be_asked_is_refused(client: object) -> None:
-    with pytest.raises(UsageError, match="model: expected a c"):
+def test_what_is_asynchronous_or_cannot_be_asked_is_refused(client: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         as_chat_model(client)
 
 

@@ -31,8 +31,37 @@ FERRY = ("--target", "ferry_agent:answer", "--allow-missing")
 RANKING = ("ranking/qrels.trec", "ranking/bm25.run", "ranking/ngrams.run")
 
 
+@pytest.fixture(params=WIDTHS)
+def width(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def check_said(name: str, width: int, *arguments: str | Path) -> None:
+    done = rag_eval(*arguments, "--width", str(width))
+    assert done.exception is None
+    check(name, width, done.stdout)
+
+
+def check_run(name: str, width: int, run: Path) -> None:
+    text = load(run).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
+    check(name, width, text)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def ferry(ferry_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(ferry_runs)
+    return ferry_runs
+
+
 @pytest.fixture(scope="module")
-def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ferry_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five runs of the ferry desk: faulty, fixed, new, part, and three answers of part."""
     folder = tmp_path_factory.mktemp("desk") / "ferry"
     shutil.copytree(EXAMPLES / "ferry", folder)
@@ -49,22 +78,15 @@ def ferry(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("number", "name"),
     [(1, "failed"), (2, "passed"), (3, "got-worse"), (4, "undecided"), (5, "not-evaluated")],
 )
-def test_each_verdict_has_its_screen(
-    ferry: Path, monkeypatch: pytest.MonkeyPatch, number: int, name: str, width: int
-) -> None:
-    monkeypatch.chdir(ferry)
+def test_each_verdict_has_its_screen(ferry: Path, number: int, name: str, width: int) -> None:
     (run,) = ferry.glob(f"runs/*_00{number}")
-    evaluation = load(run)
-    text = evaluation.render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
-    check(name, width, text)
+    check_run(name, width, run)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int) -> None:
     shutil.copytree(EXAMPLES / "ferry", tmp_path / "desk")
     nobody = ("--url", "http://127.0.0.1:9", "--allow-missing")
@@ -73,17 +95,13 @@ def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int)
     check("incomplete", width, done.stdout)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_what_a_run_would_ask_has_its_screen(ferry: Path, width: int) -> None:
     done = rag_eval_ended("evaluate", "agent.yaml", *FERRY, "--dry-run", "--width", str(width), folder=ferry)
     assert done.returncode == 0
     check("dry-run", width, done.stdout)
 
 
-def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
-    ferry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ferry)
+def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(ferry: Path) -> None:
     worse = load(next(ferry.glob("runs/*_003")))
     assert str(worse).count("\n           now  ") == 3
     assert worse.render(everything=True).count("\n           now  ") == 6  # type: ignore[union-attr]
@@ -92,7 +110,6 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         assert f"{load(run)}\n" == (ferry / f"{name}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -119,16 +136,11 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(
         ("show-metrics", ("show", "003")),
     ],
 )
-def test_commands_that_look_at_what_is_there(
-    ferry: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str | Path, ...], width: int
-) -> None:
-    monkeypatch.chdir(ferry)
-    done = rag_eval(*arguments, "--width", str(width))
-    assert done.exception is None
-    check(name, width, done.stdout)
+@pytest.mark.usefixtures("ferry")
+def test_commands_that_look_at_what_is_there(name: str, arguments: tuple[str, ...], width: int) -> None:
+    check_said(name, width, *arguments)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -137,70 +149,52 @@ def test_commands_that_look_at_what_is_there(
         ("annotate-draw", ("annotate", "001", "--annotator", "anna", "--draw", "5", "--no-open")),
     ],
 )
+@pytest.mark.usefixtures("ferry")
 def test_commands_that_serve_say_where(
-    ferry: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str, ...], width: int
+    monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str, ...], width: int
 ) -> None:
-    monkeypatch.chdir(ferry)
-
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
-    done = rag_eval(*arguments, "--width", str(width))
-    assert done.exception is None
-    check(name, width, done.output)
+    check(name, width, rag_eval(*arguments, "--width", str(width)).output)
 
 
 def at_nine(question: str) -> str:
     return "Nine."
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_shards_that_are_joined_have_their_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("elsewhere")
+def test_shards_that_are_joined_have_their_screen(width: int) -> None:
     rows = [{"id": f"q{n}", "input": f"Q{n}?", "expected": "Nine.", "tags": [f"t{n % 2}"]} for n in range(6)]
     wish: dict[str, Any] = {"metrics": ["string_match"], "gate": {"string_match": 1.0}}
     for tag in ("t0", "t1"):
         evaluate(rows, target=at_nine, tags=(tag,), runs_directory="runs", **wish)
-    done = rag_eval("merge", "001", "002", "--out", "whole.results.json", "--width", str(width))
-    assert done.exception is None
-    check("merge", width, done.stdout)
+    check_said("merge", width, "merge", "001", "002", "--out", "whole.results.json")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_project_that_begins_has_its_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = rag_eval("init", "desk", "--width", str(width))
-    assert done.exception is None
-    check("init", width, done.stdout)
+@pytest.mark.usefixtures("elsewhere")
+def test_a_project_that_begins_has_its_screen(width: int) -> None:
+    check_said("init", width, "init", "desk")
 
 
-def test_what_is_not_there_is_told_before_what_does_not_fit(
-    ferry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ferry)
+@pytest.mark.usefixtures("ferry")
+def test_what_is_not_there_is_told_before_what_does_not_fit() -> None:
     gone = rag_eval("score", "nope.jsonl", "--threshold", "faithfulness=0.9")
     assert str(gone.exception) == "there is no file nope.jsonl. Did you mean log.jsonl?"
     assert "Did you mean faithfulness?" in str(rag_eval("list", "methods", "faithfullness").exception)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_the_list_of_metrics_has_its_screen(width: int) -> None:
     # In a process of its own: other tests declare metrics.
     check("list-metrics", width, rag_eval_process("list", "metrics", "--width", str(width)).stdout)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", ["chunkers", "targets"])
 def test_lists_of_components_have_their_screens(kind: str, width: int) -> None:
-    check(f"list-{kind}", width, rag_eval("list", kind, "--width", str(width)).stdout)
+    check_said(f"list-{kind}", width, "list", kind)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_an_agent_that_is_probed_is_shown_with_what_was_read(width: int) -> None:
     with running_server() as server:
         for name, url in (("probe", server.url), ("probe-refused", server.fault("404"))):
@@ -208,12 +202,9 @@ def test_an_agent_that_is_probed_is_shown_with_what_was_read(width: int) -> None
             check(name, width, re.sub(r"\b\d+ ms", "5 ms", done.stdout))
 
 
-def test_a_sweep_recommends_and_names_what_nothing_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_sweep_recommends_and_names_what_nothing_finds(elsewhere: Path) -> None:
     shutil.copytree(EXAMPLES / "handbook" / "documents", "documents")
-    (tmp_path / "documents" / "map.png").write_bytes(b"\x89PNG")
+    (elsewhere / "documents" / "map.png").write_bytes(b"\x89PNG")
     chunkers = ("--chunker", "recursive(chunk_size=1000, overlap=200)", "--chunker", "markdown")
     retrievers = ("--retriever", "bm25", "--retriever", "dense", "--store", "exact")
     questions = EXAMPLES / "handbook" / "questions.eval.json"
@@ -234,8 +225,7 @@ def test_a_sweep_recommends_and_names_what_nothing_finds(
     assert "  needed     timetable.md 1138–1245: From 1 to 14 October" in missed
 
 
-def test_what_a_run_may_be_called(ferry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ferry)
+def test_what_a_run_may_be_called(ferry: Path) -> None:
     by_end, by_id = rag_eval("show", "001"), rag_eval("show", next(ferry.glob("runs/*_001")).name)
     assert by_end.stdout == by_id.stdout
     assert by_end.stdout.split(": ")[1].startswith("2 of 13 answers failed\n")
@@ -248,8 +238,8 @@ def test_what_a_run_may_be_called(ferry: Path, monkeypatch: pytest.MonkeyPatch) 
         (ferry / "runs" / "eval_run_20990101_001").rmdir()
 
 
-def test_answers_are_chosen_by_line_id_slice_and_metric(ferry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ferry)
+@pytest.mark.usefixtures("ferry")
+def test_answers_are_chosen_by_line_id_slice_and_metric() -> None:
     assert rag_eval("show", "001", "--sample", "11").stdout.startswith(
         "line 11  灯塔有多少级台阶？   museum\n"
     )
@@ -290,10 +280,8 @@ def test_every_command_that_comes_next_works_as_it_is_printed(
     next_of("trend", *kept)
 
 
-def test_the_commands_after_rank_generate_and_a_sweep_work_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("elsewhere")
+def test_the_commands_after_rank_generate_and_a_sweep_work_as_printed() -> None:
     shutil.copytree(EXAMPLES / "handbook" / "ranking", "ranking")
     Path("my documents").mkdir()
     for name in ("refunds.md", "fares.md"):
@@ -307,8 +295,14 @@ def test_the_commands_after_rank_generate_and_a_sweep_work_as_printed(
     assert "\n  expected " in rag_eval("show", "--sample", "q001", "--runs-dir", "swept").stdout
 
 
+@pytest.fixture
+def golden(golden_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(golden_runs)
+    return golden_runs
+
+
 @pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def golden_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The golden set, evaluated; a project begun beside it."""
     folder = tmp_path_factory.mktemp("golden") / "golden"
     shutil.copytree(EXAMPLES / "golden", folder)
@@ -325,7 +319,6 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -336,24 +329,16 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("datasets", ("datasets",)),
     ],
 )
-def test_commands_that_make_and_trust(
-    golden: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[str, ...], width: int
-) -> None:
-    monkeypatch.chdir(golden)
-    done = rag_eval(*arguments, "--width", str(width))
-    assert done.exception is None
-    check(name, width, done.stdout)
+@pytest.mark.usefixtures("golden")
+def test_commands_that_make_and_trust(name: str, arguments: tuple[str, ...], width: int) -> None:
+    check_said(name, width, *arguments)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_golden_set_has_one_row_a_kind(golden: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.chdir(golden)
+def test_a_golden_set_has_one_row_a_kind(golden: Path, width: int) -> None:
     (run,) = golden.glob("runs/*_001")
-    text = load(run).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
-    check("golden", width, text)
+    check_run("golden", width, run)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
     pip = "pip install 'rag-evaluation-framework[pdf]'"
     keys = "data/config/ab_testing_config.config.yaml:13: there is no key significance_levl in comparison."
@@ -375,7 +360,6 @@ def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
     check("doctor", width, f"{screen}\n")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 def test_how_fast_something_is_has_its_screen(width: int) -> None:
     about = {
         "configuration": "recursive(chunk_size=1000, overlap=200) · dense(embedder=hashing(dimensions=1024), "

@@ -184,14 +184,12 @@ def test_sentence_whose_verb_is_in_doubt_is_not_read(sentence: str) -> None:
 
 def test_heading_that_is_a_question_is_asked_as_it_is() -> None:
     text = "# FAQ\n\n## Can I bring my dog?\n\nYes, on a lead.\n"
-    made = list(structure_questions(passages_of(document(text)), text))
-    assert [(each.text, each.answer) for each in made] == [("can I bring my dog", "Yes, on a lead.")]
+    assert made_of(text) == {"can I bring my dog": "Yes, on a lead."}
 
 
 def test_definition_is_asked_for_by_its_term() -> None:
     text = "# Glossary\n\n**MOB** – man overboard.\n\n**Lee side** – the side sheltered from the wind.\n"
-    made = [each.text for each in structure_questions(passages_of(document(text)), text)]
-    assert made[:2] == ["what does MOB stand for", "what is meant by “Lee side”"]
+    assert list(made_of(text))[:2] == ["what does MOB stand for", "what is meant by “Lee side”"]
 
 
 def test_code_front_matter_and_questions_are_not_asked_about() -> None:

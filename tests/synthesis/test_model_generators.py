@@ -86,7 +86,6 @@ def test_a_function_and_an_object_that_completes_are_clients(client: object) -> 
     generator = TokenLevelDataGenerator(client, CORPUS)
     truths = generator.generate(2, upload_to_langsmith=False, quality=None)
     assert len(truths) == 8
-    assert generator.generation is not None
     assert generator.generation.usage is None
 
 
@@ -97,7 +96,6 @@ def test_the_passages_of_a_question_are_found_in_the_registry_with_their_charact
         for chunk_id in truth.relevant_chunk_ids:
             assert chunk_id.startswith("pa_chunk_")
             passage = generator.chunk_registry.get_pa_chunk(chunk_id)
-            assert passage is not None
             assert passage.matches(CORPUS[passage.doc_id])
         assert truth.query.metadata["query_type"] in ("factual", "analytical", "comparative", "temporal")
         assert truth.query.metadata["difficulty"] in ("easy", "medium", "hard")
@@ -188,8 +186,6 @@ def test_from_generation_to_evaluation_by_way_of_langsmith(
     with signed_in(monkeypatch, tmp_path):
         generator = TokenLevelDataGenerator(llm_client=complete, corpus=CORPUS)
         truths = generator.generate(queries_per_doc=3, dataset_name="my-rag-eval-token-level")
-        assert generator.delivered is not None
-        assert generator.delivered.upload is not None
         assert generator.delivered.upload.added == len(truths) > 0
         evaluation = TokenLevelEvaluation(corpus=CORPUS, langsmith_dataset_name="my-rag-eval-token-level")
         result = evaluation.run(CHUNKER, HashingEmbedder(), k=5, vector_store=ExactVectorStore())
@@ -252,9 +248,7 @@ def test_progress_is_told_and_every_request_is_counted() -> None:
         generator = TokenLevelDataGenerator(model, CORPUS)
         generator.generate(2, False, on_progress=seen.append, quality=None)
     assert (seen[-1].done, seen[-1].total, seen[-1].failed) == (4, 4, 0)
-    assert generator.generation is not None
     usage = generator.generation.usage
-    assert usage is not None
     assert usage.cost_usd == seen[-1].cost_usd == pytest.approx(model.spending.usage.cost_usd)  # type: ignore[union-attr]
 
 
@@ -285,11 +279,9 @@ def run_with(client: Callable[[str], str], **options: Any) -> TokenLevelDataGene
 def test_questions_that_copy_their_passage_fail_the_usual_quality_control() -> None:
     assert len(run_with(copying, quality=None).generation.drafts.kept) == 16  # type: ignore[union-attr]
     checked = run_with(copying, quality=QualityControl()).generation
-    assert checked is not None
     assert checked.drafts.kept == ()
     assert sum(checked.drafts.counts().values()) == 16
     by_default = run_with(copying).generation
-    assert by_default is not None
     assert by_default.drafts.counts() == checked.drafts.counts()
 
 
@@ -310,5 +302,4 @@ def test_questions_in_lines_are_read_as_well_as_json() -> None:
         assert each.query.text.startswith("Who put in the ")
         (chunk_id,) = each.relevant_chunk_ids
         assert generator.chunk_registry.get_chunk(chunk_id) is not None
-    assert generator.generation is not None
     assert generator.generation.drafts.counts()["unknown-chunk-id"] == 2 * len(CORPUS)

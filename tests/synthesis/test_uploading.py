@@ -81,7 +81,7 @@ def asked_for(name: str | None, *, upload: bool) -> Destination | None:
     return destination(name, upload_to_langsmith=upload, default_name="rag-eval-token-level-01")
 
 
-def delivered(name: str, *, upload: bool = False) -> Delivered:
+def delivered(name: str | None, *, upload: bool = False) -> Delivered:
     place = asked_for(name, upload=upload)
     assert place is not None
     return deliver(DATASET, place)
@@ -126,18 +126,11 @@ def test_without_a_key_evaluations_find_the_dataset_by_its_name(folder: Path) ->
 
 def test_writing_the_same_dataset_again_writes_the_same_bytes(folder: Path) -> None:
     path = delivered("team/boats").path
-    assert path is not None
     before = path.read_bytes()
     assert delivered("team/boats").path == path
     assert path.read_bytes() == before
     assert len(find_dataset("team/boats")) == 2
     assert [each.name for each in path.parent.iterdir()] == ["boats.jsonl"]
-
-
-def local(name: str) -> Destination:
-    place = asked_for(name, upload=False)
-    assert place is not None
-    return place
 
 
 @pytest.mark.parametrize("name", ["", "  ", "../boats", "/boats", "a/../../boats", "a\0b", "a" * 999])
@@ -171,7 +164,6 @@ def test_an_upload_brings_the_dataset_to_langsmith_and_writes_no_file(
 ) -> None:
     done = delivered("boats", upload=True)
     assert done.path is None
-    assert done.upload is not None
     assert (done.upload.added, done.upload.unchanged) == (2, 0)
     assert list(tmp_path.iterdir()) == []
     assert done.name == "boats"
@@ -189,14 +181,11 @@ def test_an_upload_brings_the_dataset_to_langsmith_and_writes_no_file(
         name: value for name, value in DATASET.metadata.items() if name != "corpus_fingerprint"
     }
     again = delivered("boats", upload=True).upload
-    assert again is not None
     assert (again.added, again.updated, again.unchanged) == (0, 0, 2)
 
 
 def test_an_upload_without_a_name_has_the_usual_one(server: LangSmithServer) -> None:
-    place = asked_for(None, upload=True)
-    assert place is not None
-    deliver(DATASET, place)
+    delivered(None, upload=True)
     assert list(server.datasets) == ["rag-eval-token-level-01"]
 
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +30,9 @@ Examples:
   rag-eval build --limit 100 --force --json"""
 
 
+_file = partial(click.option, type=FILE)
+
+
 @click.command("build", epilog=EXAMPLES)
 @click.option(
     "--config",
@@ -36,36 +40,22 @@ Examples:
     help="Configuration file of the project; its paths are relative to the project, and options take "
     "precedence over it.  [default: configs/default.yaml, if it exists]",
 )
-@click.option(
-    "--offline-dataset",
-    type=FILE,
-    help="File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
+@_file(
+    "--offline-dataset", help="File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]"
 )
-@click.option(
+@_file(
     "--qa-output",
-    type=FILE,
     help="File for the question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]",
 )
-@click.option(
+@_file(
     "--summaries-output",
     "--summary-output",
     "summaries_output",
-    type=FILE,
     help="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
 )
-@click.option(
-    "--citations-output", type=FILE, help="File for citation tasks.  [default: citations.jsonl beside QA]"
-)
-@click.option(
-    "--retrieval-output",
-    type=FILE,
-    help="File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]",
-)
-@click.option(
-    "--manifest-output",
-    type=FILE,
-    help="File for the manifest.  [default: evaluation/datasets/manifest.json]",
-)
+@_file("--citations-output", help="File for citation tasks.  [default: citations.jsonl beside QA]")
+@_file("--retrieval-output", help="File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]")
+@_file("--manifest-output", help="File for the manifest.  [default: evaluation/datasets/manifest.json]")
 @click.option("--version", help="Version to record in the manifest.  [default: v1]")
 @whole_number("--limit", help="Read only the first N raw records.")
 @click.option(

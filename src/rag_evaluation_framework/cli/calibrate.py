@@ -43,16 +43,8 @@ Examples:
 
 
 _COMMON = (
-    "annotations",
-    "label_files",
-    "metrics",
-    "pairs",
-    "label",
-    "positive_at",
-    "thresholds",
-    "rule",
-    "drawn",
-    "as_json",
+    *("annotations", "label_files", "metrics", "pairs", "label", "positive_at", "thresholds", "rule"),
+    *("drawn", "as_json"),
 )
 
 

@@ -70,16 +70,8 @@ _GIVEN_AGAIN = frozenset(
 
 
 _COMMON = (
-    "output",
-    "extractive",
-    "model",
-    "base_url",
-    "queries_per_doc",
-    "kinds",
-    "unanswerable",
-    "level",
-    "force",
-    "resume",
+    *("output", "extractive", "model", "base_url", "queries_per_doc", "kinds", "unanswerable", "level"),
+    *("force", "resume"),
 )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from rag_evaluation_framework.datasets.consistency import annotations_in
 from rag_evaluation_framework.datasets.dialect import overlaid, residue
 from rag_evaluation_framework.datasets.evaluation_sets import decode_citation, encode_citation
 from rag_evaluation_framework.datasets.schemas import value_issues
@@ -45,7 +46,7 @@ def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | 
     if isinstance(value, dict) and "annotations" in value:
         dataset_id = value.get("dataset_id")
         extra = {key: item for key, item in value.items() if key not in ("dataset_id", "annotations")}
-    records = dict(_annotations(value))
+    records = dict(annotations_in(value))
     places = document.places(list(records))
     annotations = tuple(
         replace(decoded_annotation(record), place=place)
@@ -171,16 +172,6 @@ def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
 def encoded_citations(citations: Iterable[SpanCitation]) -> list[dict[str, Any]]:
     """Turn spans into citations of a file."""
     return [encode_citation(citation, _CITATION_FIELDS) for citation in citations]
-
-
-def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each annotation of a checked file with its path."""
-    if isinstance(value, dict) and "annotations" not in value:
-        yield "", value
-        return
-    within, records = ("annotations", value["annotations"]) if isinstance(value, dict) else ("", value)
-    for index, record in enumerate(records):
-        yield f"{within}[{index}]", record
 
 
 # Annotations by what they are about: the spans of each query, and the scores and ratings of each answer.

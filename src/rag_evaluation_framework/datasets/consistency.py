@@ -176,8 +176,8 @@ def _citations_in(value: Any, *, name: str) -> Iterator[Issue]:
         yield from _citation_spans(record, path)
 
 
-def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each annotation of a file of any of the three shapes."""
+def annotations_in(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each annotation of a file of any of the three shapes, with its path."""
     if isinstance(value, list):
         yield from items(value, "")
     elif isinstance(value, dict) and "annotations" in value:
@@ -187,20 +187,21 @@ def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _annotation_spans(value: Any) -> Iterator[Issue]:
-    for path, annotation in _annotations(value):
+    for path, annotation in annotations_in(value):
         yield from _citation_spans(annotation, path)
 
 
 def _annotation_ids(value: Any) -> Iterator[Issue]:
     ids = (
-        (f"{path}.annotation_id", annotation.get("annotation_id")) for path, annotation in _annotations(value)
+        (f"{path}.annotation_id", annotation.get("annotation_id"))
+        for path, annotation in annotations_in(value)
     )
     return unique(ids, "annotation_id")
 
 
 def _overall_scores(value: Any) -> Iterator[Issue]:
     """The overall score is the mean of the five quality scores; a different one is only a warning."""
-    for path, annotation in _annotations(value):
+    for path, annotation in annotations_in(value):
         scores, overall = annotation.get("quality_scores"), annotation.get("overall_score")
         if not isinstance(scores, dict) or not _is_number(overall):
             continue
@@ -350,10 +351,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     **{
         kind: (partial(_unique_in, name="", field="id"), partial(_golden, kind=kind)) for kind in GOLDEN_RULES
     },
-    "offline-record": (_aligned_sources,),
-    "qa-pair": (_aligned_sources,),
-    "summary": (_aligned_sources,),
-    "retrieval-case": (_aligned_sources,),
+    **dict.fromkeys(("offline-record", "qa-pair", "summary", "retrieval-case"), (_aligned_sources,)),
     "langsmith-example": (_langsmith_spans,),
     "squad": (_squad_ids, _squad_answers),
 }

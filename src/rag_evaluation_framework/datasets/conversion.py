@@ -10,7 +10,7 @@ whole and without loss.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,46 +123,33 @@ def _converted_document(source: Path, target: Path, *, kind: str, to: str | None
         raise UsageError(f"{target}: {kind} cannot be written as {meant}, only as {', '.join(fitting)}")
     if not plain_name(target).endswith(fitting):
         raise UsageError(f"{target}: expected a name that ends in {', '.join(fitting)} for {kind}")
-    count, unit = _CONVERTERS[kind](source, target)
+    count, unit = _rewritten(source, target, kind)
     return Conversion(source=kind, target=kind, samples=count, unit=unit)
 
 
-def _convert_annotations(source: Path, target: Path) -> tuple[int, str]:
-    annotations = read_annotations(source)
-    write_annotations(annotations, target)
-    return len(annotations.annotations), "annotation"
+def _rewritten(source: Path, target: Path, kind: str) -> tuple[int, str]:
+    """Read a file and write it anew; return how many it holds, and of what."""
+    if kind == "annotations":
+        annotations = read_annotations(source)
+        write_annotations(annotations, target)
+        return len(annotations.annotations), "annotation"
+    if kind == "results":
+        results = read_results(source)
+        errors = [issue for issue in value_issues("results", results) if issue.severity == "error"]
+        if errors:
+            raise InputError(errors).located(str(source))
+        write_results(results, target)
+        return len(results.get("query_results", ())), "query result"
+    if kind == "benchmark":
+        # numpy, only when needed
+        from rag_evaluation_framework.datasets.benchmark_files import read_benchmark, write_benchmark
 
-
-def _convert_results(source: Path, target: Path) -> tuple[int, str]:
-    results = read_results(source)
-    errors = [issue for issue in value_issues("results", results) if issue.severity == "error"]
-    if errors:
-        raise InputError(errors).located(str(source))
-    write_results(results, target)
-    return len(results.get("query_results", ())), "query result"
-
-
-def _convert_benchmark(source: Path, target: Path) -> tuple[int, str]:
-    # numpy, only when needed
-    from rag_evaluation_framework.datasets.benchmark_files import read_benchmark, write_benchmark
-
-    benchmark = read_benchmark(source)
-    write_benchmark(benchmark, target)
-    return len(benchmark["records"]), "record"
-
-
-def _convert_configuration(source: Path, target: Path) -> tuple[int, str]:
+        benchmark = read_benchmark(source)
+        write_benchmark(benchmark, target)
+        return len(benchmark["records"]), "record"
     configuration = read_configuration(source)
     write_document(configuration, target)
     return len(configuration), "setting"
-
-
-_CONVERTERS: Mapping[str, Callable[[Path, Path], tuple[int, str]]] = {
-    "annotations": _convert_annotations,
-    "results": _convert_results,
-    "benchmark": _convert_benchmark,
-    "configuration": _convert_configuration,
-}
 
 
 class _Losses:
@@ -183,9 +170,13 @@ class _Losses:
             yield sample
         if self.lost and not lossy:
             expected = f"nothing that {self.writer.name} cannot hold (--lossy drops it)"
-            raise InputError(
-                Issue("would-be-lost", expected, _counted(name, count), name, file=str(file))
+            found = {
+                name: "the dataset" if name.startswith("dataset.") else counted(count, "sample")
                 for name, count in self.lost.items()
+            }
+            raise InputError(
+                Issue("would-be-lost", expected, f"it in {where}", name, file=str(file))
+                for name, where in found.items()
             )
 
     def count_dataset(self, dataset: Dataset) -> None:
@@ -194,12 +185,6 @@ class _Losses:
 
     def _unheld(self, names: Iterable[str]) -> Iterator[str]:
         return (name for name in names if not is_held(name, self.writer.holds))
-
-
-def _counted(name: str, count: int) -> str:
-    if name.startswith("dataset."):
-        return "it in the dataset"
-    return f"it in {counted(count, 'sample')}"
 
 
 def _held(dataset: Dataset, reader: Dialect, writer: Dialect) -> Dataset:

@@ -306,7 +306,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _rows(stream: BinaryIO, *, on_error: Callable[[InputError], None]) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row begins, and its cells; what cannot be read ends the rows."""
-    _allow_long_cells()
+    # The limit on a cell's length is one for the whole process, so it is only raised.
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL))
     begins = 1
     try:
         reader = _reader(_lines(stream))
@@ -342,9 +343,3 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
             found = foreign_text(line, f" (byte 0x{line[error.start]:02x})")
             raise InputError([Issue("invalid-utf8", "UTF-8 text", found, line=number)]) from None
         yield text.removeprefix("\ufeff") if number == 1 else text
-
-
-def _allow_long_cells() -> None:
-    """Raise the csv module's limit on a cell's length, which is one for the whole process, if it is lower."""
-    if csv.field_size_limit() < _MAX_CELL:
-        csv.field_size_limit(_MAX_CELL)

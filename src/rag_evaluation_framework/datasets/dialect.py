@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,8 @@ _OF_SPLITS = (
     {"question", "relevant_chunk_ids"},
 )
 _OTHER_GOLDEN = "conversation relationship_triple timeline_milestones"
+_golden = partial(Signature, family="golden")
+_split = partial(Signature, family="splits")
 
 SIGNATURES: Mapping[str, Signature] = {
     "agent-samples": Signature("agent_samples:AGENT_SAMPLES", ("input expected",), (".jsonl",)),
@@ -286,41 +289,34 @@ SIGNATURES: Mapping[str, Signature] = {
         layouts=("object", "lines"),
         columns=("query_id query_text",),
     ),
-    "golden-boundary": Signature(
+    "golden-boundary": _golden(
         "golden_sets:BOUNDARY",
         (_QUESTION,),
         ("boundary_qa.json", "boundary_qa.jsonl"),
         without=_OTHER_GOLDEN,
         shape=lambda record: is_refusal(record["ground_truth"]) or _explains_refusal(record),
-        family="golden",
     ),
-    "golden-factual": Signature(
+    "golden-factual": _golden(
         "golden_sets:FACTUAL",
         (_QUESTION,),
         ("factual_qa.json", "factual_qa.jsonl"),
         without=_OTHER_GOLDEN,
         shape=lambda record: not (is_refusal(record["ground_truth"]) or _explains_refusal(record)),
-        family="golden",
     ),
-    "golden-multiturn": Signature(
-        "golden_sets:MULTITURN",
-        ("id conversation",),
-        ("multiturn_qa.json", "multiturn_qa.jsonl"),
-        family="golden",
+    "golden-multiturn": _golden(
+        "golden_sets:MULTITURN", ("id conversation",), ("multiturn_qa.json", "multiturn_qa.jsonl")
     ),
-    "golden-relationship": Signature(
+    "golden-relationship": _golden(
         "golden_sets:RELATIONSHIP",
         (f"{_QUESTION} relationship_triple",),
         ("relationship_qa.json", "relationship_qa.jsonl"),
         without="conversation",
-        family="golden",
     ),
-    "golden-tracking": Signature(
+    "golden-tracking": _golden(
         "golden_sets:TRACKING",
         (f"{_QUESTION} timeline_milestones",),
         ("tracking_qa.json", "tracking_qa.jsonl"),
         without="conversation relationship_triple",
-        family="golden",
     ),
     "inspect": Signature(
         "foreign_files:INSPECT",
@@ -351,12 +347,11 @@ SIGNATURES: Mapping[str, Signature] = {
         columns=("inputs outputs", "inputs.* outputs.*", "inputs.* reference.*"),
         shape=lambda record: isinstance(record["inputs"], Mapping) and _is_answered(record),
     ),
-    "offline-records": Signature(
+    "offline-records": _split(
         "split_records:OFFLINE_RECORDS",
         ("task_id task_type",),
         ("offline_dataset.jsonl",),
         shape=lambda record: not any(record.keys() >= fields for fields in _OF_SPLITS),
-        family="splits",
     ),
     "openai-evals": Signature(
         "foreign_files:OPENAI_EVALS",
@@ -385,9 +380,7 @@ SIGNATURES: Mapping[str, Signature] = {
         (".promptfoo.json", ".promptfoo.jsonl", "promptfooconfig.yaml"),
         columns=("__expected*",),
     ),
-    "qa-pairs": Signature(
-        "split_records:QA_PAIRS", ("task_id question reference_answer",), ("qa_pairs.jsonl",), family="splits"
-    ),
+    "qa-pairs": _split("split_records:QA_PAIRS", ("task_id question reference_answer",), ("qa_pairs.jsonl",)),
     "ragas": Signature(
         "ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns=("user_input",)
     ),
@@ -398,11 +391,8 @@ SIGNATURES: Mapping[str, Signature] = {
         columns=("question contexts ground_truth*",),
         without="id task_id task_type",
     ),
-    "retrieval-cases": Signature(
-        "split_records:RETRIEVAL_CASES",
-        ("task_id question relevant_chunk_ids",),
-        ("retrieval.jsonl",),
-        family="splits",
+    "retrieval-cases": _split(
+        "split_records:RETRIEVAL_CASES", ("task_id question relevant_chunk_ids",), ("retrieval.jsonl",)
     ),
     "rows": Signature("rows:ROW_FILES", ()),  # what no other fits, guessed
     "squad": Signature(
@@ -410,7 +400,7 @@ SIGNATURES: Mapping[str, Signature] = {
         ("data",),
         (".squad.json",),
         layouts=("object", "lines"),
-        shape=lambda record: record["data"] == [] or _has_paragraphs(record["data"]),
+        shape=lambda record: record["data"] == [] or _first_has(record["data"], "paragraphs"),
     ),
     "squad-rows": Signature(
         "squad:SQUAD_ROWS",
@@ -419,11 +409,8 @@ SIGNATURES: Mapping[str, Signature] = {
         columns=("question context answers",),
         shape=lambda record: isinstance(record["answers"], Mapping) and "answer_start" in record["answers"],
     ),
-    "summaries": Signature(
-        "split_records:SUMMARIES",
-        ("task_id instruction reference_summary",),
-        ("summaries.jsonl",),
-        family="splits",
+    "summaries": _split(
+        "split_records:SUMMARIES", ("task_id instruction reference_summary",), ("summaries.jsonl",)
     ),
     "traces": Signature(
         "traces:TRACES",
@@ -452,10 +439,6 @@ def _is_answered(record: Mapping[str, Any]) -> bool:
 
 def _is_span_context(context: Any) -> bool:
     return isinstance(context, Mapping) and "trace_id" in context
-
-
-def _has_paragraphs(data: Any) -> bool:
-    return isinstance(data, list) and isinstance(data[0], Mapping) and "paragraphs" in data[0]
 
 
 # A dialect made of two pure functions: one reads a record into a sample, the other writes it back.

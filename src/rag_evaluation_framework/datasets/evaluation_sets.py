@@ -263,12 +263,14 @@ class EvaluationSets:
         yield from self.read(path).samples
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        _check_name(path)
+        suffix = Path(plain_name(path)).suffix
+        if suffix not in ("", ".json", ".yaml", ".yml", ".csv"):  # one without any is JSON
+            raise UsageError(f"{path}: {KIND} is written as .json, .yaml or .csv, not as {suffix}")
         value = encode_dataset(dataset, path)
         issues = [issue.located(str(path)) for issue in schema_issues(KIND, value)]
         if issues:
             raise InputError(issues)
-        if plain_name(path).endswith(".csv"):
+        if suffix == ".csv":
             rows, columns = rows_of_dataset(value)
             csv_tables.write_rows(path, rows, columns)
             return
@@ -318,13 +320,6 @@ def _decoded(document: DocumentFile) -> Dataset:
         metadata=value.get("metadata", {}),
         extra=extra,
     )
-
-
-def _check_name(path: Path) -> None:
-    """Refuse a name that asks for another layout than there is; one without any suffix is JSON."""
-    suffix = Path(plain_name(path)).suffix
-    if suffix not in ("", ".json", ".yaml", ".yml", ".csv"):
-        raise UsageError(f"{path}: {KIND} is written as .json, .yaml or .csv, not as {suffix}")
 
 
 def _stem(path: str | Path) -> str:

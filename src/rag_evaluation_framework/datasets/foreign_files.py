@@ -56,7 +56,11 @@ class _LogDialect(RecordDialect):
         return super().record(replace(sample, recorded=recorded))
 
 
-def _dialect(name: str, fields: Fields, *, holds: str, **given: Any) -> RecordDialect:
+def _dialect(
+    name: str, paths: Mapping[str, str], *, holds: str, read: Mapping[str, Any] | None = None, **given: Any
+) -> RecordDialect:
+    """Return a dialect whose records have ``id`` and ``metadata`` under these names, if no path says else."""
+    fields = Fields(paths={"id": "id", "metadata": "metadata", **paths}, **(read or {}))
     return _LogDialect(
         name=name,
         holds=frozenset(f"question reference expectation.refusal {holds}".split()),
@@ -90,36 +94,36 @@ def _ragas_sample(record: Any) -> Sample:
     return (_RAGAS_TESTS if is_generated else _RAGAS_ROWS).decode(record)
 
 
-RAGAS_OLD = replace(
-    _dialect(
-        "ragas-0.1",
-        _RAGAS_ROWS,
-        holds="recorded.contexts recorded.answer references metadata",
-        layouts=("lines", "array", "csv", "parquet"),
-        cells=_cells(
-            text="question answer evolution_type",
-            either="ground_truth",
-            json="contexts ground_truths metadata",
-        ),
+RAGAS_OLD = _LogDialect(
+    name="ragas-0.1",
+    holds=frozenset(
+        {"question", "reference", "references", "expectation.refusal", "metadata"}
+        | {"recorded.contexts", "recorded.answer"}
     ),
     decode=_ragas_sample,
+    encode=_RAGAS_ROWS.encode,
+    layouts=("lines", "array", "csv", "parquet"),
+    cells=_cells(
+        text="question answer evolution_type", either="ground_truth", json="contexts ground_truths metadata"
+    ),
 )
 
 DEEPEVAL = _dialect(
     "deepeval",
-    Fields(
-        paths={
-            "id": "id",
-            "question": "input turns",
-            "answer": "actual_output actualOutput",
-            "contexts": "retrieval_context retrievalContext",
-            "reference": "expected_output expectedOutput",
-            "reference_contexts": "context",
-            "metadata": "additional_metadata additionalMetadata",
-        },
-        joined="|",
-        source_mark=re.compile(r"deepeval_source=(?P<source>.*?),deepeval_context=(?P<text>.*)", re.DOTALL),
-    ),
+    {
+        "question": "input turns",
+        "answer": "actual_output actualOutput",
+        "contexts": "retrieval_context retrievalContext",
+        "reference": "expected_output expectedOutput",
+        "reference_contexts": "context",
+        "metadata": "additional_metadata additionalMetadata",
+    },
+    read={
+        "joined": "|",
+        "source_mark": re.compile(
+            r"deepeval_source=(?P<source>.*?),deepeval_context=(?P<text>.*)", re.DOTALL
+        ),
+    },
     holds="recorded.contexts recorded.sources recorded.answer reference_contexts metadata",
     rows=deepeval_rows,
     layouts=("array", "lines"),
@@ -189,16 +193,12 @@ PROMPTFOO = _Promptfoo(
 
 INSPECT = _dialect(
     "inspect",
-    Fields(
-        paths={
-            "metadata": "metadata",
-            "id": "id",
-            "question": "input",
-            "answer": "output",
-            "contexts": "metadata.contexts metadata.*",
-            "reference": "target",
-        }
-    ),
+    {
+        "question": "input",
+        "answer": "output",
+        "contexts": "metadata.contexts metadata.*",
+        "reference": "target",
+    },
     holds="id turns references recorded.contexts metadata",
     rows=inspect_rows,
     layouts=("lines", "array", "csv"),
@@ -207,16 +207,8 @@ INSPECT = _dialect(
 
 OPENAI_EVALS = _dialect(
     "openai-evals",
-    Fields(
-        paths={
-            "id": "id",
-            "question": "input item.*",
-            "answer": "sampled",
-            "reference": "ideal item.correct_label item.*",
-            "metadata": "metadata",
-        },
-        as_messages=True,
-    ),
+    {"question": "input item.*", "answer": "sampled", "reference": "ideal item.correct_label item.*"},
+    read={"as_messages": True},
     holds="id turns references metadata",
     rows=evals_rows,
     layouts=("lines",),
@@ -224,16 +216,12 @@ OPENAI_EVALS = _dialect(
 
 LANGSMITH_EXPORT = _dialect(
     "langsmith-export",
-    Fields(
-        paths={
-            "id": "id",
-            "question": "inputs.question inputs.*",
-            "answer": "answer",
-            "contexts": "contexts inputs.* outputs.*",
-            "reference": "outputs.answer outputs.*",
-            "metadata": "metadata",
-        }
-    ),
+    {
+        "question": "inputs.question inputs.*",
+        "answer": "answer",
+        "contexts": "contexts inputs.* outputs.*",
+        "reference": "outputs.answer outputs.*",
+    },
     holds="id turns references recorded.contexts recorded.answer metadata",
     rows=langsmith_rows,
     layouts=("lines", "array"),
@@ -242,15 +230,12 @@ LANGSMITH_EXPORT = _dialect(
 
 PHOENIX = _dialect(
     "phoenix",
-    Fields(
-        paths={
-            "id": "id example_id",
-            "question": "input.question input.* input",
-            "contexts": "input.contexts input.* output.*",
-            "reference": "output.answer output.* output",
-            "metadata": "metadata",
-        }
-    ),
+    {
+        "id": "id example_id",
+        "question": "input.question input.* input",
+        "contexts": "input.contexts input.* output.*",
+        "reference": "output.answer output.* output",
+    },
     holds="id turns references recorded.contexts metadata",
     rows=phoenix_rows,
     layouts=("lines", "array"),
@@ -259,15 +244,11 @@ PHOENIX = _dialect(
 
 LANGFUSE = _dialect(
     "langfuse",
-    Fields(
-        paths={
-            "id": "id",
-            "question": "input input.*",
-            "contexts": "input.contexts input.*",
-            "reference": "expectedOutput expected_output expectedOutput.* expected_output.*",
-            "metadata": "metadata",
-        }
-    ),
+    {
+        "question": "input input.*",
+        "contexts": "input.contexts input.*",
+        "reference": "expectedOutput expected_output expectedOutput.* expected_output.*",
+    },
     holds="id turns references metadata",
     rows=langfuse_rows,
     layouts=("lines", "array"),

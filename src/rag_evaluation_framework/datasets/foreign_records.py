@@ -105,7 +105,7 @@ class Fields:
         first = self.paths["question"].split()[0]
         there = list(record)
         for path in self.paths["question"].split():
-            inner = _at(record, path.removesuffix(".*").split("."))
+            inner = value_at(record, path.removesuffix(".*").split("."))
             if isinstance(inner, Mapping):
                 there = [f"{path.removesuffix('.*')}.{name}" for name in inner]
         named = ", ".join(_NAMES["question"].split()[:5])
@@ -232,7 +232,8 @@ class _Read(NamedTuple):
 # Finding a value.
 
 
-def _at(value: Any, parts: list[str]) -> Any:
+def value_at(value: Any, parts: list[str]) -> Any:
+    """Return what stands within objects under these names, or nothing."""
     for part in parts:
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
@@ -252,11 +253,11 @@ def _put(record: Record, parts: list[str], value: Any) -> None:
 def _values(record: Mapping[str, Any], path: str, name: str) -> Iterator[tuple[str, Any]]:
     """Yield the places where a path may lead, with what stands there."""
     if not path.endswith(".*"):
-        if (value := _at(record, path.split("."))) is not None:
+        if (value := value_at(record, path.split("."))) is not None:
             yield path, value
         return
     parent = path.removesuffix(".*")
-    inner = _at(record, parent.split("."))
+    inner = value_at(record, parent.split("."))
     if isinstance(inner, Mapping) and not _is_message(inner):
         yield from ((f"{parent}.{key}", value) for key, value in _named(inner, name))
 
@@ -320,7 +321,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value:
-        parts = [part if isinstance(part, str) else _at(part, ["text"]) for part in value]
+        parts = [part if isinstance(part, str) else value_at(part, ["text"]) for part in value]
         if all(isinstance(part, str) for part in parts):
             return "\n".join(parts)
     return None

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets.csv_tables import Columns, write_rows
 from rag_evaluation_framework.datasets.dialect import OnError, Record
+from rag_evaluation_framework.datasets.foreign_records import value_at
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
@@ -44,9 +45,7 @@ _TOO_MANY = 1 << 53
 def _within(placed: PlacedRecord, *paths: str) -> Iterator[PlacedRecord]:
     """Yield the rows below the first of the paths that leads to a list; without one, the record itself."""
     for path in paths:
-        rows = placed.value
-        for part in path.split("."):
-            rows = rows.get(part) if isinstance(rows, Mapping) else None
+        rows = value_at(placed.value, path.split("."))
         if isinstance(rows, list):
             names = [f"{path}[{index}]" for index in range(len(rows))]
             lines = lines_of(placed.text, names) if placed.text is not None else {}
@@ -62,6 +61,10 @@ def _within(placed: PlacedRecord, *paths: str) -> Iterator[PlacedRecord]:
 
 def _records(path: Path, columns: Columns, on_error: OnError) -> Iterator[PlacedRecord]:
     return read_records(path, columns=lambda: columns, on_error=on_error)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _renewed(placed: PlacedRecord, value: Any, took: _Took | None = None) -> PlacedRecord:
@@ -144,7 +147,8 @@ def promptfoo_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[
             yield from _tests(placed, record, on_error, file=path)
         else:
             for row in _within(placed, "results.results", "results"):
-                yield from [_result(row)] if _is_result(row.value) else _varied(row, {}, {})
+                is_result = {"testCase", "vars"} <= _mapping(row.value).keys()
+                yield from [_result(row)] if is_result else _varied(row, {}, {})
 
 
 def _is_promptfoo_table(path: Path) -> bool:
@@ -174,16 +178,14 @@ def _tests(
     placed: PlacedRecord, value: Mapping[str, Any], on_error: OnError, *, file: Path
 ) -> Iterator[PlacedRecord]:
     """Yield the tests of a configuration, with what it sets for all of them."""
-    default = value.get("defaultTest")
-    default = default if isinstance(default, Mapping) else {}
+    default = _mapping(value.get("defaultTest"))
     if not isinstance(value["tests"], list):
         expected = "the tests themselves (those of another file are read by its name)"
         issue = Issue("wrong-type", expected, shown(value["tests"]), "tests")
         on_error(InputError([issue]).located(str(file), placed.line))
         return
-    options = default.get("options")
     for test in _within(_renewed(placed, value), "tests"):
-        yield from _varied(test, default.get("vars") or {}, options if isinstance(options, Mapping) else {})
+        yield from _varied(test, default.get("vars"), _mapping(default.get("options")))
 
 
 def _varied(placed: PlacedRecord, shared: Any, options: Mapping[str, Any]) -> Iterator[PlacedRecord]:
@@ -192,9 +194,8 @@ def _varied(placed: PlacedRecord, shared: Any, options: Mapping[str, Any]) -> It
     if not isinstance(test, Mapping) or not isinstance(test.get("vars", {}), Mapping):
         yield placed
         return
-    own = test.get("options")
-    keeps = {**options, **(own if isinstance(own, Mapping) else {})}.get("disableVarExpansion")
-    variables = {**(shared if isinstance(shared, Mapping) else {}), **test.get("vars", {})}
+    keeps = {**options, **_mapping(test.get("options"))}.get("disableVarExpansion")
+    variables = {**_mapping(shared), **test.get("vars", {})}
     listed = [] if keeps else [name for name, value in variables.items() if isinstance(value, list) and value]
     for values in product(*(variables[name] for name in listed)):
         yield _renewed(placed, {**test, "vars": {**variables, **dict(zip(listed, values, strict=True))}})
@@ -297,14 +298,10 @@ def _asserted(assertion: Mapping[str, Any]) -> str:
     return f"{kind}: {value}"
 
 
-def _is_result(record: Any) -> bool:
-    return isinstance(record, Mapping) and "testCase" in record and "vars" in record
-
-
 def _result(placed: PlacedRecord) -> PlacedRecord:
     """Return a test with the answer that a provider gave."""
     record = placed.value
-    test = record["testCase"] if isinstance(record["testCase"], Mapping) else {}
+    test = _mapping(record["testCase"])
     response, provider = record.get("response"), record.get("provider")
     found = {**_picked(test, "description assert"), "vars": record["vars"]}
     metadata = dict(test.get("metadata") or {})
@@ -317,8 +314,8 @@ def _result(placed: PlacedRecord) -> PlacedRecord:
         found["providerOutput"] = (
             output if isinstance(output, str | Mapping) else strict_json.encode(output).decode()
         )
-    used = record.get("tokenUsage")
-    used = used if isinstance(used, Mapping) and used.get("total") else {}
+    used = _mapping(record.get("tokenUsage"))
+    used = used if used.get("total") else {}
     # A provider that does not report its tokens and cost has nothing but zeros.
     took = _took(
         (used.get("prompt"), used.get("completion")), record.get("cost") or None, record.get("latencyMs")
@@ -381,11 +378,9 @@ def _logged(sample: Any) -> Any:
     found["input"] = [_picked(each, "role content") for each in asked] if isinstance(asked, list) else asked
     if isinstance(sample.get("epoch"), int) and sample["epoch"] > 1:
         found["id"] = f"{sample.get('id')}-epoch-{sample['epoch']}"
-    output = sample.get("output")
-    choices = output.get("choices") if isinstance(output, Mapping) else None
+    choices = value_at(sample, ["output", "choices"])
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        message = choices[0].get("message")
-        content = message.get("content") if isinstance(message, Mapping) else None
+        content = value_at(choices[0], ["message", "content"])
         if isinstance(content, list):  # beside what is said there may be what was thought
             said = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
             content = "\n".join(str(part.get("text")) for part in said)
@@ -394,13 +389,9 @@ def _logged(sample: Any) -> Any:
 
 
 def _logged_took(sample: Any) -> _Took | None:
-    output = sample.get("output") if isinstance(sample, Mapping) else None
-    if not isinstance(output, Mapping):
-        return None
-    told = output.get("usage")
-    used: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    used = _mapping(value_at(sample, ["output", "usage"]))
     tokens = (used.get("input_tokens"), used.get("output_tokens"))
-    return _took(tokens, used.get("total_cost"), _thousandfold(output.get("time")))
+    return _took(tokens, used.get("total_cost"), _thousandfold(value_at(sample, ["output", "time"])))
 
 
 # OpenAI evals
@@ -416,9 +407,7 @@ def evals_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[Plac
         elif isinstance(record, Mapping) and ("spec" in record or "final_report" in record):
             continue
         else:
-            yield from (
-                [placed] if not isinstance(record, Mapping) or "item" not in record else [_item(placed)]
-            )
+            yield _item(placed) if "item" in _mapping(record) else placed
     for sample_id, listed in events.items():
         found: Record = {"id": sample_id}
         for event in listed:
@@ -434,9 +423,8 @@ def evals_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[Plac
 def _item(placed: PlacedRecord) -> PlacedRecord:
     """The service's own files have what is asked and expected within ``item``, the answer in ``sample``."""
     found: Record = {"item": placed.value["item"]}
-    sample = placed.value.get("sample")
-    if isinstance(sample, Mapping) and sample.get("output_text") is not None:
-        found["sampled"] = sample["output_text"]
+    if (said := value_at(placed.value, ["sample", "output_text"])) is not None:
+        found["sampled"] = said
     return _renewed(placed, found)
 
 
@@ -503,11 +491,7 @@ def _lasted(run: Mapping[str, Any]) -> float | None:
 
 def _retrieved(outputs: Any) -> Any:
     names = ("contexts", "context", "documents", "source_documents")
-    return (
-        next((outputs[name] for name in names if name in outputs), None)
-        if isinstance(outputs, Mapping)
-        else None
-    )
+    return next((outputs[name] for name in names if name in _mapping(outputs)), None)
 
 
 _COLUMN = re.compile(r"(inputs|outputs|reference)\.(.+)")

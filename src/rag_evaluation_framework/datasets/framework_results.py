@@ -28,16 +28,8 @@ QUESTIONS = ("question", "query", "input", "user_input", "user_query", "text", "
 """What an input is called that takes the question, the surest name first."""
 _ANSWERS = ("answer", "result", "output", "response", "output_text", "generation", "reply", "text", "content")
 _CONTEXTS = (
-    "source_documents",
-    "context",
-    "contexts",
-    "documents",
-    "docs",
-    "retrieved_documents",
-    "retrieved_docs",
-    "source_nodes",
-    "passages",
-    "chunks",
+    *("source_documents", "context", "contexts", "documents", "docs", "retrieved_documents"),
+    *("retrieved_docs", "source_nodes", "passages", "chunks"),
 )
 _SOURCES = ("source", "file_path", "document_id", "doc_id", "file_name", "filename", "path", "file")
 _LESS_SURE = ("source_id", "url", "uri", "title", "name")

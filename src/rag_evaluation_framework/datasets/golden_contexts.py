@@ -150,7 +150,9 @@ class SourceText:
             return True
         if line.style != header.style or line.slashes != header.slashes:
             return False
-        return bool(header.style) or (header.slashes > 0 and _is_plain_header(line.names[-1]))
+        name = line.names[-1]
+        is_plain = len(name) <= _LONGEST_PLAIN_HEADER and _SENTENCE_MARKS.search(name) is None
+        return bool(header.style) or (header.slashes > 0 and is_plain)
 
 
 def _scene_lines(text: str) -> Iterator[_Line]:
@@ -175,10 +177,6 @@ def _line(written: str, start: int, end: int) -> _Line:
         names.append(inner)
     names.append(names[-1].rstrip(":："))
     return _Line(start, end, tuple(map(folded, names)), style, len(heading[1]) if heading else 0)
-
-
-def _is_plain_header(name: str) -> bool:
-    return len(name) <= _LONGEST_PLAIN_HEADER and _SENTENCE_MARKS.search(name) is None
 
 
 # Checks that each golden context stands where its record says, and locates it as a span of characters.
@@ -322,15 +320,12 @@ class _Sources:
                     return Issue(
                         "context-outside", "a path inside the project", f"a link to {path.resolve()}"
                     )
-                return self._read(path, file)
+                try:
+                    return SourceText(read_text(path), headers=self._headers.get(file, ()))
+                except InputError as error:
+                    return Issue("context-unreadable", "a text file", str(error))
         looked = ", ".join(str(folder) for folder in self.folders)
         return Issue("context-file-missing", f"a file in {looked}", f"none called {shown(file)}")
-
-    def _read(self, path: Path, file: str) -> SourceText | Issue:
-        try:
-            return SourceText(read_text(path), headers=self._headers.get(file, ()))
-        except InputError as error:
-            return Issue("context-unreadable", "a text file", str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,12 +368,9 @@ class _Search:
             return
         source = self.sources.source(context.file)
         if not isinstance(source, Issue):
-            scenes = self._scenes(source)
-            if context.snippet is None:
-                places = [words for scene in scenes if (words := source.words_of(scene)) is not None]
-            elif len(places := self._places(source, scenes)) > 1:
-                return
-            yield from (_cited(context.file, source, place) for place in places)
+            places = self._places(source, self._scenes(source))
+            if context.snippet is None or len(places) == 1:
+                yield from (_cited(context.file, source, place) for place in places)
 
     def _anywhere(self) -> Iterator[tuple[str, SourceText, Span]]:
         """Yield every place of a context that names no file: under its scene if any document has that."""
@@ -387,12 +379,7 @@ class _Search:
         if not any(scenes.values()) and self.context.snippet is not None:
             scenes = {name: [Span(0, len(source.text))] for name, source in texts.items()}
         for name, stretches in scenes.items():
-            source = texts[name]
-            if self.context.snippet is None:
-                places = [words for scene in stretches if (words := source.words_of(scene)) is not None]
-            else:
-                places = self._places(source, stretches)
-            yield from ((name, source, place) for place in places)
+            yield from ((name, texts[name], place) for place in self._places(texts[name], stretches))
 
     def _unnamed_issues(self) -> Iterator[Issue]:
         """Yield why a context that names no file is not located, unless it is."""
@@ -415,8 +402,10 @@ class _Search:
         return source.scenes(self.context.header)
 
     def _places(self, source: SourceText, scenes: Sequence[Span]) -> list[Span]:
-        """Return each place once, though scenes may lie inside one another."""
-        snippet = self.context.snippet or ""
+        """Return each place once, though scenes may lie inside one another; without a snippet, the scenes."""
+        snippet = self.context.snippet
+        if snippet is None:
+            return [words for scene in scenes if (words := source.words_of(scene)) is not None]
         return list(dict.fromkeys(place for scene in scenes for place in source.places_of(snippet, scene)))
 
     def _snippet_issues(self, source: SourceText, scenes: Sequence[Span]) -> Iterator[Issue]:

@@ -253,7 +253,8 @@ GOLDEN_DIALECTS: Mapping[str, RecordDialect] = {
 }
 
 
-_SPANS = ("span_recall", "span_precision")
+_SPANS = "span_recall span_precision"
+_STEPS = "milestone_recall milestone_order hop_coverage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,36 +272,12 @@ class Split:
 
 
 SPLITS: Mapping[str, Split] = {
-    split.name: split
-    for split in (
-        Split(
-            "facts",
-            "golden-factual",
-            ("entity_coverage", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
-        ),
-        Split(
-            "relations",
-            "golden-relationship",
-            ("relation_match", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
-        ),
-        Split(
-            "tracking",
-            "golden-tracking",
-            (
-                "milestone_recall",
-                "milestone_order",
-                "hop_coverage",
-                "answer_similarity",
-                "faithfulness",
-                *_SPANS,
-                *REFUSALS,
-            ),
-        ),
-        Split(
-            "multiturn",
-            "golden-multiturn",
-            ("turn_correctness", "context_turn_correctness", "faithfulness", *REFUSALS),
-        ),
-        Split("boundary", "golden-boundary", REFUSALS),
+    name: Split(name, f"golden-{kind}", (*metrics.split(), *REFUSALS))
+    for name, kind, metrics in (
+        ("facts", "factual", f"entity_coverage answer_similarity token_f1 faithfulness {_SPANS}"),
+        ("relations", "relationship", f"relation_match answer_similarity token_f1 faithfulness {_SPANS}"),
+        ("tracking", "tracking", f"{_STEPS} answer_similarity faithfulness {_SPANS}"),
+        ("multiturn", "multiturn", "turn_correctness context_turn_correctness faithfulness"),
+        ("boundary", "boundary", ""),
     )
 }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
+from rag_evaluation_framework.datasets.split_mapping import is_texts
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Sample, Turn, marked_metadata, read_expected
 
@@ -22,9 +23,9 @@ def _decode(record: Mapping[str, Any]) -> Sample:
     outputs = record["outputs"]
     within_outputs = "metadata" not in record and bool(outputs.get("metadata"))
     metadata = dict((outputs if within_outputs else record).get("metadata") or {})
-    source_docs = metadata.get("source_docs")
+    source_docs: Any = metadata.get("source_docs")
     documents: dict[str, int] = {}
-    if _are_distinct_texts(source_docs):
+    if is_texts(source_docs) and len(set(source_docs)) == len(source_docs):
         documents = dict.fromkeys(metadata.pop("source_docs"), 1)
     expected = read_expected(None, metadata)
     return Sample(
@@ -44,11 +45,6 @@ def _place_of_metadata(record: Mapping[str, Any], *, within_outputs: bool) -> Re
     if within_outputs:
         return {"outputs": {"metadata": {}}}
     return {"metadata": {}} if "metadata" in record and "metadata" in record["outputs"] else {}
-
-
-def _are_distinct_texts(value: Any) -> bool:
-    is_texts = isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
-    return is_texts and len(set(value)) == len(value)
 
 
 def _span(span: Mapping[str, Any]) -> SpanCitation:

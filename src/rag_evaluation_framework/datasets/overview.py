@@ -127,13 +127,10 @@ def overview(
         if path.is_dir() and format is None:
             return _of_documents(path)
         raise
-    tally = _Tally()
-    if "dataset.documents" not in dialect.holds:
-        for sample in dialect.stream(path):
-            tally.add(sample)
-        return tally.overview(path, Dataset(samples=(), dialect=dialect.name))
-    dataset = dialect.read(path)
-    for sample in dataset.samples:
+    tally, dataset = _Tally(), Dataset(samples=(), dialect=dialect.name)
+    if is_read := "dataset.documents" in dialect.holds:
+        dataset = dialect.read(path)
+    for sample in dataset.samples if is_read else dialect.stream(path):
         tally.add(sample)
     return tally.overview(path, dataset)
 

@@ -244,8 +244,7 @@ def _missing_documents(parts: _Parts) -> Iterator[Issue]:
         return
     known = {identifier for each in parts.documents if isinstance(identifier := each.get("document_id"), str)}
     for path, query in parts.queries:
-        relevant = query.get("relevant_documents")
-        for index, identifier in enumerate(relevant if isinstance(relevant, list) else ()):
+        for index, identifier in enumerate(_list(query.get("relevant_documents"))):
             if isinstance(identifier, str) and identifier not in known:
                 place = f"{path}.relevant_documents[{index}]"
                 yield Issue("missing-document", "the id of one of the documents", shown(identifier), place)

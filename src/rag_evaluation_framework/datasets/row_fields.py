@@ -298,7 +298,7 @@ def _are_contexts(place: str, values: list[Any]) -> bool:
     """Tell texts, or objects that hold one, from the names of files and the ids of documents."""
     items = flat(flat(values))  # of several searches at once a list for each
     texts = [item for item in items if isinstance(item, str) and item.strip()]
-    if any(isinstance(item, dict) and _has_text(item) for item in items):
+    if any(isinstance(item, dict) and _text_place([item]) is not None for item in items):
         return True
     if texts:
         return not all(map(NAME_ONLY.fullmatch, texts))
@@ -370,10 +370,6 @@ def _time_without_unit(place_and_values: tuple[str, list[Any]]) -> str | None:
 
 
 # Texts, sources and scores in lists of objects.
-
-
-def _has_text(item: Mapping[str, Any]) -> bool:
-    return _text_place([item]) is not None
 
 
 def _text_place(items: Sequence[Mapping[str, Any]]) -> str | None:

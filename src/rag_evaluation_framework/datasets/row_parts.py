@@ -18,27 +18,9 @@ from rag_evaluation_framework.records.citations import Citation, ContextCitation
 from rag_evaluation_framework.records.samples import Usage
 
 PARTS = (
-    "question",
-    "reference",
-    "answer",
-    "contexts",
-    "id",
-    "relevant_documents",
-    "relevant_chunk_ids",
-    "reference_contexts",
-    "sources",
-    "scores",
-    "tags",
-    "category",
-    "refusal",
-    "citations",
-    "usage",
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "cost",
-    "latency_ms",
-    "latency_s",
+    *("question", "reference", "answer", "contexts", "id", "relevant_documents", "relevant_chunk_ids"),
+    *("reference_contexts", "sources", "scores", "tags", "category", "refusal", "citations", "usage"),
+    *("input_tokens", "output_tokens", "total_tokens", "cost", "latency_ms", "latency_s"),
 )
 """What a row may hold, in the order in which it is looked for."""
 

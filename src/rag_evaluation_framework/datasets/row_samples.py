@@ -275,9 +275,6 @@ class _RowReader:
             return {name: int(grade) for name, grade in grades.items() if grade is not None}
         return dict.fromkeys(self._names(place, value), 1)
 
-    def _id(self, place: Place, value: Any) -> str | None:
-        return None if value is None or value == "" else _name(place.text, value)
-
     def _refusal(self, place: Place, value: Any) -> bool:
         said = None if value is None or value == "" else truth_value(value)
         if said is None and value not in (None, ""):
@@ -310,18 +307,9 @@ class _RowReader:
             raise InputError(issues)
         return found
 
-    def _count(self, place: Place, value: Any) -> float | None:
-        return amount(place.text, value, is_count=True)
-
-    def _amount(self, place: Place, value: Any) -> float | None:
-        return amount(place.text, value)
-
     def _seconds(self, place: Place, value: Any) -> float | None:
         seconds = amount(place.text, value)
         return None if seconds is None else round(seconds * 1000, 6)
-
-    def _category(self, place: Place, value: Any) -> str | None:
-        return _text(place.text, value) or None
 
 
 _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
@@ -329,20 +317,19 @@ _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
     "answer": _RowReader._answer,
     "contexts": _RowReader._contexts,
     "reference": _RowReader._reference,
-    "id": _RowReader._id,
+    "id": lambda _, place, value: None if value in (None, "") else _name(place.text, value),
     "relevant_documents": _RowReader._grades,
     "relevant_chunk_ids": _RowReader._names,
     "reference_contexts": _RowReader._contexts,
     "sources": _RowReader._names,
     "scores": _RowReader._numbers,
     "tags": _RowReader._names,
-    "category": _RowReader._category,
+    "category": lambda _, place, value: _text(place.text, value) or None,
     "refusal": _RowReader._refusal,
     "citations": _RowReader._citations,
     "usage": _RowReader._usage,
-    **dict.fromkeys(TOKENS, _RowReader._count),
-    "cost": _RowReader._amount,
-    "latency_ms": _RowReader._amount,
+    **dict.fromkeys(TOKENS, lambda _, place, value: amount(place.text, value, is_count=True)),
+    **dict.fromkeys(("cost", "latency_ms"), lambda _, place, value: amount(place.text, value)),
     "latency_s": _RowReader._seconds,
 }
 

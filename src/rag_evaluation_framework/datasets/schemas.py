@@ -21,28 +21,10 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 KINDS: tuple[str, ...] = (
-    "evaluation-dataset",
-    "annotation",
-    "annotations",
-    "results",
-    "benchmark",
-    "configuration",
-    "agent-sample",
-    "golden-factual",
-    "golden-relationship",
-    "golden-tracking",
-    "golden-multiturn",
-    "golden-boundary",
-    "offline-record",
-    "qa-pair",
-    "retrieval-case",
-    "summary",
-    "manifest",
-    "langsmith-example",
-    "squad",
-    "ragas-record",
-    "beir-document",
-    "beir-query",
+    *("evaluation-dataset", "annotation", "annotations", "results", "benchmark", "configuration"),
+    *("agent-sample", "golden-factual", "golden-relationship", "golden-tracking", "golden-multiturn"),
+    *("golden-boundary", "offline-record", "qa-pair", "retrieval-case", "summary", "manifest"),
+    *("langsmith-example", "squad", "ragas-record", "beir-document", "beir-query"),
 )
 
 LENIENT_KINDS = frozenset({"evaluation-dataset", "annotation", "annotations", "results"})

@@ -110,7 +110,8 @@ def content_of(span: Span) -> Content:
     """Return what a span says."""
     said = span.attributes
     kind = _kind_of(said)
-    found = Content(kind=kind, is_telling=kind is not None or any(map(_is_telling, said)))
+    is_telling = kind is not None or any(name.startswith(_TELLING) for name in said)
+    found = Content(kind=kind, is_telling=is_telling)
     if not found.is_telling:
         return found
     found.name = _first_text(said, _NAMES.get(kind, ())) or span.name
@@ -138,10 +139,6 @@ def _size(content: Content) -> int:
     texts = (content.question, content.answer, content.query, content.result)
     documents = sum(len(each.text or "") + 100 for each in content.documents or ())
     return 400 + sum(len(text) for text in texts if text) + documents + len(str(content.arguments or ""))
-
-
-def _is_telling(name: str) -> bool:
-    return name.startswith(_TELLING)
 
 
 def _kind_of(said: Mapping[str, Any]) -> StepKind | None:

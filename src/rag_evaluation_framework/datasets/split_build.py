@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import ceil
@@ -263,7 +263,7 @@ def build_splits(
         group = atomic_group(config.outputs, overwrite=force, optional=optional)
         *streams, manifest_stream = stack.enter_context(group)
         files = {
-            name: stack.enter_context(_SplitFile(stream, path, is_optional=path in optional))
+            name: stack.enter_context(closing(_SplitFile(stream, path, is_optional=path in optional)))
             for (name, path), stream in zip(config.splits.items(), streams, strict=True)
         }
         for line in _split_lines(config.offline_dataset, counts, limit=limit, on_error=on_error):
@@ -272,7 +272,7 @@ def build_splits(
             if on_progress and counts.records % _RECORDS_BETWEEN_REPORTS == 0:
                 on_progress(counts.records)
         for file in files.values():
-            file.finish()
+            file.close()
         written = {name: file for name, file in files.items() if file.count or file.path not in optional}
         if not any(file.count for file in written.values()):
             raise UsageError(f"{config.offline_dataset}: nothing to build: {counts.told}")
@@ -443,12 +443,6 @@ class _SplitFile:
         self._is_optional = is_optional
         self._stream = compressing(self._hashed, named_compression(path))  # type: ignore[arg-type]
 
-    def __enter__(self) -> _SplitFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.finish()
-
     @property
     def sha256(self) -> str:
         return self._hashed.sha256.hexdigest()
@@ -457,7 +451,7 @@ class _SplitFile:
         self.count += 1
         self._stream.write(line + b"\n")
 
-    def finish(self) -> None:
+    def close(self) -> None:
         """Bring everything into the file, so that its digest is known; an optional one may stay empty."""
         if self.count or not self._is_optional:
             self._stream.close()
@@ -552,14 +546,14 @@ def _records_issues(
     bad_lines: list[Issue] = []
     count = 0
     for line, record in read_lines(path, on_error=lambda error: bad_lines.extend(error.issues)):
-        yield from _drained(bad_lines)
+        yield from drained(bad_lines)
         count += 1
         issues = schema_issues(_KINDS[name], record)
         yield from (issue.located(str(path), line) for issue in issues)
         field_ = _REFERENCES.get(name)
         if field_ and not issues and not record[field_].strip():
             yield Issue("empty-reference", "a reference", "a blank one", field_, file=str(path), line=line)
-    yield from _drained(bad_lines)
+    yield from drained(bad_lines)
     where = str(manifest_path)
     if count != split["count"]:
         yield Issue(
@@ -573,7 +567,8 @@ def _records_issues(
         yield Issue("wrong-digest", f"that of {path}", split["sha256"], f"splits.{name}.sha256", file=where)
 
 
-def _drained(issues: list[Issue]) -> list[Issue]:
+def drained(issues: list[Issue]) -> list[Issue]:
+    """Return the issues of a list, which is empty then."""
     taken = issues.copy()
     issues.clear()
     return taken

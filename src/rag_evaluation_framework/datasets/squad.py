@@ -62,17 +62,17 @@ def decode_articles(
     return documents, samples, _article_extras(data, documents)
 
 
-def encode_articles(dataset: Dataset) -> tuple[list[Value], list[Issue]]:
-    """Write articles with their paragraphs and questions; also return why a sample cannot be written."""
+def encode_articles(dataset: Dataset, problems: FileProblems) -> list[Value]:
+    """Write articles with their paragraphs and questions; what cannot be written is raised together."""
     contents = {document.id: document.content for document in dataset.documents}
     questions: dict[str, list[Value]] = defaultdict(list)
-    issues: list[Issue] = []
     for sample in dataset.samples:
         try:
             home = _home(sample, contents)
             questions[home].append(_encode_question(sample, contents[DocumentId(home)]))
         except InputError as error:
-            issues.extend(error.located(within=f"sample {sample.id!r}").issues)
+            problems.extend(error.located(within=f"sample {sample.id!r}").issues)
+    problems.raise_if_any()
     articles = _articles(dataset)
     documents = {document.id: document for document in dataset.documents}
     data = []
@@ -82,7 +82,7 @@ def encode_articles(dataset: Dataset) -> tuple[list[Value], list[Issue]]:
             for number, id_ in enumerate(article["paragraphs"])
         ]
         data.append({**article, "paragraphs": paragraphs})
-    return data, issues
+    return data
 
 
 def _article_names(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -242,10 +242,7 @@ class Squad:
     def write(self, dataset: Dataset, path: Path) -> None:
         problems = FileProblems(str(path))
         value: dict[str, Any] = {} if dataset.version is None else {"version": dataset.version}
-        articles, issues = encode_articles(dataset)
-        problems.extend(issues)
-        problems.raise_if_any()
-        value["data"] = articles
+        value["data"] = encode_articles(dataset, problems)
         if dataset.dialect == NAME:
             value.update({name: item for name, item in dataset.extra.items() if name not in value})
         problems.extend(schema_issues(NAME, value))
@@ -313,10 +310,6 @@ class SquadRows(Squad):
         return replace(dataset, samples=tuple(samples), dialect=self.name, extra={})
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        articles, issues = encode_articles(dataset)
-        problems = FileProblems(str(path))
-        problems.extend(issues)
-        problems.raise_if_any()
         rows = [
             {
                 "id": question["id"],
@@ -328,7 +321,7 @@ class SquadRows(Squad):
                 **_picked(paragraph, (_DOCUMENT_ID,)),
                 **_impossible(question),
             }
-            for article in articles
+            for article in encode_articles(dataset, FileProblems(str(path)))
             for paragraph in article["paragraphs"]
             for question in paragraph["qas"]
         ]
@@ -382,19 +375,12 @@ def _row(row: Any) -> tuple[str, str, Value]:
         raise InputError(issues)
     found = [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
     identity = row.get("id")
-    question: Value = {
-        "id": str(identity) if identity not in (None, "") else _content_name(row["context"], row["question"]),
-        "question": row["question"],
-        "answers": found,
-    }
+    if identity in (None, ""):
+        turns = (Turn(role="user", content=row["question"]),)
+        identity = content_id(Sample(id=NAME, turns=turns, reference_contexts=(row["context"],)))
+    question: Value = {"id": str(identity), "question": row["question"], "answers": found}
     question |= _picked(row, ("reference",))
     if row.get("is_impossible", not found) is True:
         question["is_impossible"] = True
     title = row.get("title")
     return (title if isinstance(title, str) else ""), row["context"], question
-
-
-def _content_name(context: str, question: str) -> str:
-    """Return an id for a question that has none."""
-    sample = Sample(id=NAME, turns=(Turn(role="user", content=question),), reference_contexts=(context,))
-    return content_id(sample)

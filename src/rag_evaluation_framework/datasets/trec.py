@@ -156,15 +156,13 @@ def _graded(value: dict[str, Any], file: str) -> Qrels:
 def _scored(value: dict[str, Any], file: str) -> RetrievalRun:
     """Check a run read from JSON: scores for every query, or ranked lists for every query."""
     problems = FileProblems(file)
+    read: RetrievalRun
     if all(isinstance(documents, list) for documents in value.values()):
-        ranked = {query: _documents(query, documents, problems) for query, documents in value.items()}
-        problems.raise_if_any()
-        return ranked
-    scored = {
-        query: _numbers(query, documents, float, "a number", problems) for query, documents in value.items()
-    }
+        read = {query: _documents(query, documents, problems) for query, documents in value.items()}
+    else:
+        read = {query: _numbers(query, each, float, "a number", problems) for query, each in value.items()}
     problems.raise_if_any()
-    return scored
+    return read
 
 
 def _documents(query: str, documents: Sequence[Any], problems: FileProblems) -> list[str]:

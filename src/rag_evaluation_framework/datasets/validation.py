@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.recognition import (
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.schemas import decoded_issues, misspelt_fields, schema_issues
-from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
+from rag_evaluation_framework.datasets.split_build import count_issues, drained, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
 from rag_evaluation_framework.files.access import (
@@ -83,7 +83,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
     count = 0
     for placed in _placed_records(path, dialect, unread):
         if unread:
-            yield from _taken(unread)
+            yield from drained(unread)
         count += 1
         if issues := _record_issues(placed.value, dialect, lenient=lenient):
             yield from map(placed.place, issues)
@@ -93,7 +93,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
             questions.add(asked[0])
     if not count and not unread:
         yield Issue("empty-file", "at least one record", "none")
-    yield from _taken(unread)
+    yield from drained(unread)
     if repeated := digests.repeated():
         yield from _repetitions(path, dialect, repeated)
     if repeated := questions.repeated():
@@ -171,11 +171,6 @@ def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> 
     return dialect.placed(path, lambda error: unread.extend(error.issues))
 
 
-def _taken(issues: list[Issue]) -> Iterator[Issue]:
-    yield from issues
-    issues.clear()
-
-
 def _identifier(record: Any) -> str | None:
     """Return the id that a record states, if it states one."""
     if isinstance(record, dict):
@@ -246,24 +241,26 @@ def checked_files(
         check_format(format)
     checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient, given=map))
     if keys is not None:
-        checked = (_with_keys(each, keys) for each in checked)
+        checked = (
+            replace(each, issues=_key_checked(each, keys)) if each.format in GOLDEN_DIALECTS else each
+            for each in checked
+        )
     return checked if against is None else _compared_files(checked, against)
-
-
-def _with_keys(checked: CheckedFile, keys: KeyCheck) -> CheckedFile:
-    return (
-        replace(checked, issues=_key_checked(checked, keys)) if checked.format in GOLDEN_DIALECTS else checked
-    )
 
 
 def _key_checked(checked: CheckedFile, keys: KeyCheck) -> Iterator[Issue]:
     """Yield the issues of a golden set and, where it can be read, those of its answer keys."""
-    wrong = False
-    for issue in checked.issues:
-        wrong = wrong or (issue.severity == "error" and not issue.code.startswith(_OF_CONTEXTS))
-        yield issue
-    if not wrong and checked.format is not None:
+    if (yield from _are_right(checked.issues, but=_OF_CONTEXTS)) and checked.format is not None:
         yield from keys(GOLDEN_DIALECTS[checked.format].read(Path(checked.file)))
+
+
+def _are_right(issues: Iterable[Issue], *, but: tuple[str, ...] = ()) -> Generator[Issue, None, bool]:
+    """Yield issues on, and tell whether none of them is an error; ``but`` begins the codes that are none."""
+    right = True
+    for issue in issues:
+        right = right and (issue.severity != "error" or issue.code.startswith(but))
+        yield issue
+    return right
 
 
 def _checked_path(path: Path, named: str | None, *, lenient: bool, given: _Map) -> Iterator[CheckedFile]:
@@ -274,7 +271,12 @@ def _checked_path(path: Path, named: str | None, *, lenient: bool, given: _Map) 
     for file in data_files(path):
         checked = _checked(file, None, lenient=lenient, given=given, within=path)
         recognised = recognised or checked.format is not None
-        yield CheckedFile(checked.file, checked.format, map(_of_no_concern, checked.issues))
+        # A file of something else is nothing wrong in a folder; it is only mentioned.
+        issues = (
+            replace(each, severity="info") if each.code == "unknown-dialect" else each
+            for each in checked.issues
+        )
+        yield CheckedFile(checked.file, checked.format, issues)
     if not recognised:
         yield _only(path, Issue("no-data", "files of evaluation data", "none"))
 
@@ -319,17 +321,8 @@ def _sample_issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iter
     is_golden = told in GOLDEN_DIALECTS
     if is_golden:
         yield from comment_issues(read_text(path))
-    wrong = False
-    for issue in record_file_issues(path, dialect, lenient=lenient):
-        wrong = wrong or issue.severity == "error"
-        yield issue
-    if is_golden and not wrong:
+    if (yield from _are_right(record_file_issues(path, dialect, lenient=lenient))) and is_golden:
         yield from golden_context_issues(dialect.read(path))
-
-
-def _of_no_concern(issue: Issue) -> Issue:
-    """In a folder, a file of something else is nothing wrong; it is only mentioned."""
-    return replace(issue, severity="info") if issue.code == "unknown-dialect" else issue
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -356,11 +349,7 @@ def _compared_files(checked: Iterable[CheckedFile], against: Path) -> Iterator[C
 
 def _compared(checked: CheckedFile, against: Path) -> Iterator[Issue]:
     """Yield the issues of a manifest, then those of its counts against the older one's."""
-    wrong = False
-    for issue in checked.issues:
-        wrong = wrong or issue.severity == "error"
-        yield issue
-    if not wrong:
+    if (yield from _are_right(checked.issues)):
         lost = count_issues(read_manifest(checked.file), read_manifest(against))
         yield from (issue.located(checked.file) for issue in read_document(checked.file).place(lost))
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
-from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Location, shown
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Location, invalid, shown
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.access import (
     Limits,
@@ -26,7 +26,7 @@ from rag_evaluation_framework.files.access import (
     recognise,
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.json_scanner import lines_of, written_path
+from rag_evaluation_framework.files.json_scanner import lines_of, nearest_line, parts_of
 from rag_evaluation_framework.files.strict_json import read_lines
 from rag_evaluation_framework.startup import dataclass, replace
 
@@ -87,8 +87,8 @@ def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
     file, text = str(path), read_text(path)
     if not text.strip():
         raise InputError([Issue("empty-file", "a JSON or YAML document", "an empty file", file=file)])
-    named_yaml = is_named_yaml(path)
-    if not text.lstrip().startswith(("{", "[")) and (named_yaml or not _is_named_json(path)):
+    named_yaml, named_json = is_named_yaml(path), plain_name(path).endswith((".json", ".jsonl"))
+    if not text.lstrip().startswith(("{", "[")) and (named_yaml or not named_json):
         return _yaml(text, file)
     try:
         value = strict_json.decode(text, file=file)
@@ -116,10 +116,6 @@ def is_named_yaml(path: str | Path) -> bool:
     return plain_name(path).endswith(_YAML_SUFFIXES)
 
 
-def _is_named_json(path: str | Path) -> bool:
-    return plain_name(path).endswith((".json", ".jsonl"))
-
-
 def _first_line_is_whole(text: str) -> bool:
     try:
         strict_json.decode(text.lstrip().partition("\n")[0])
@@ -130,8 +126,9 @@ def _first_line_is_whole(text: str) -> bool:
 
 def _yaml(text: str, file: str) -> DocumentFile:
     value, lines = yaml_documents.decode_with_lines(text, file=file)
-    written = {written_path(path): line for path, line in lines.items()}
-    return DocumentFile(file, value, lambda paths: {path: _nearest(path, written) for path in paths})
+    return DocumentFile(
+        file, value, lambda paths: {path: nearest_line(lines, parts_of(path)) for path in paths}
+    )
 
 
 def _json_lines(text: str, file: str) -> DocumentFile:
@@ -140,27 +137,14 @@ def _json_lines(text: str, file: str) -> DocumentFile:
     problems.raise_if_any()
     numbers = [number for number, _ in numbered]
     values = [value for _, value in numbered]
+
+    def line_of(path: str) -> int | None:
+        item = _ITEM.match(path)
+        return None if item is None else numbers[int(item[1])]
+
     return DocumentFile(
-        file, values, lambda paths: {path: _line_of_item(path, numbers) for path in paths}, record_a_line=True
+        file, values, lambda paths: {path: line_of(path) for path in paths}, record_a_line=True
     )
-
-
-def _line_of_item(path: str, numbers: list[int]) -> int | None:
-    item = _ITEM.match(path)
-    return None if item is None else numbers[int(item[1])]
-
-
-def _nearest(path: str, written: dict[str, int]) -> int | None:
-    """Return the line of the value at a path, or of the nearest one around it."""
-    while path not in written and path:
-        path = path[: _innermost(path)]
-    return written.get(path)
-
-
-def _innermost(path: str) -> int:
-    """Return where the last part of a path begins: ``[0]`` of ``a.b[0]``, ``.b`` of ``a.b``."""
-    start = path.find("[", path.rfind("]", 0, -1) + 1) if path.endswith("]") else path.rfind(".")
-    return max(start, 0)
 
 
 # Results files (``.results.json``, ``.yaml``, ``.csv``, ``.parquet``) as plain values, without loss.
@@ -188,9 +172,8 @@ def read_results(path: str | Path) -> dict[str, Any]:
         return _read_table(path, parquet=parquet)
     value = read_document(path).value
     if not isinstance(value, dict):
-        raise InputError(
-            [Issue("wrong-type", "an object with the results of a run", shown(value), file=str(path))]
-        )
+        expected = "an object with the results of a run"
+        raise invalid("", expected, value, code="wrong-type").located(str(path))
     return value
 
 

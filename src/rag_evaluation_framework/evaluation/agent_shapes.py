@@ -221,43 +221,18 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 # else the last counts.
 
 _ANSWERS = (
-    "response",
-    "message",
-    "content",
-    "choices[0].message.content",
-    "choices[0].message.refusal",
-    "choices[0].text",
-    "answer",
-    "output",
-    "output_text",
-    "text",
-    "result",
-    "replies[0]",
+    *("response", "message", "content", "choices[0].message.content", "choices[0].message.refusal"),
+    *("choices[0].text", "answer", "output", "output_text", "text", "result", "replies[0]"),
     "messages[-1].content",
 )
 # What streams add to it: the whole at the end, or pieces.
 _STREAMED_ANSWERS = (
-    "response.output",
-    "choices[0].delta.content",
-    "delta.content",
-    "delta.text",
-    "delta",
-    "token.text",
+    *("response.output", "choices[0].delta.content", "delta.content", "delta.text", "delta", "token.text"),
     "token",
 )
 CONTEXT_NAMES = (
-    "contexts",
-    "context",
-    "retrieved_contexts",
-    "retrieved_documents",
-    "source_documents",
-    "source_nodes",
-    "documents",
-    "docs",
-    "chunks",
-    "passages",
-    "retriever_resources",
-    "sources",
+    *("contexts", "context", "retrieved_contexts", "retrieved_documents", "source_documents"),
+    *("source_nodes", "documents", "docs", "chunks", "passages", "retriever_resources", "sources"),
 )
 _CITATIONS = ("citations", "references")
 _USAGES = ("usage", "token_usage", "usage_metadata", "messages[*].usage_metadata")

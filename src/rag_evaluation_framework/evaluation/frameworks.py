@@ -22,6 +22,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context, copy_context
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,8 @@ class FrameworkSystem:
         try:
             result = self.context.copy().run(self.call, question, history, None)
         except (NotImplementedError, TypeError) as error:
-            if self.later is None or not _is_only_async(error):
+            is_only_async = isinstance(error, NotImplementedError) or "coroutine" in str(error)
+            if self.later is None or not is_only_async:
                 raise
             return self._awaited(self.later(question, history, None))
         return self._reply(result)
@@ -173,10 +175,6 @@ def _has(given: Any, *names: str) -> bool:
     return all(callable(getattr(type(given), name, None)) for name in names)
 
 
-def _is_only_async(error: Exception) -> bool:
-    return isinstance(error, NotImplementedError) or "coroutine" in str(error)
-
-
 def _described(result: Any) -> str:
     if isinstance(result, Mapping):
         return (
@@ -219,7 +217,7 @@ def _chain_input(given: Any) -> tuple[Callable[[str, Sequence[Message]], Any], b
     if takes.get("type") != "object" or not properties:
         return lambda question, history: question, False
     if "messages" in properties:
-        return lambda question, history: {"messages": [*history, _of_user(question)]}, True
+        return lambda question, history: {"messages": [*history, {"role": "user", "content": question}]}, True
     required = [name for name in takes.get("required", ()) if name != _HISTORY]
     only = required[0] if len(required) == 1 else None
     name = next((name for name in QUESTIONS if name in properties), only)
@@ -246,29 +244,16 @@ def _schema(given: Any, method: str) -> Mapping[str, Any]:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _of_user(question: str) -> Message:
-    return {"role": "user", "content": question}
-
-
 # LlamaIndex.
 
 
-def _query_engine(given: Any) -> FrameworkSystem:
+def _asked_by(given: Any, *, method: str, answers: bool) -> FrameworkSystem:
     return FrameworkSystem(
         kind="LlamaIndex",
         given=given,
-        call=lambda question, history, k: given.query(question),
-        later=lambda question, history, k: given.aquery(question),
-    )
-
-
-def _node_retriever(given: Any) -> FrameworkSystem:
-    return FrameworkSystem(
-        kind="LlamaIndex",
-        given=given,
-        call=lambda question, history, k: given.retrieve(question),
-        later=lambda question, history, k: given.aretrieve(question),
-        answers=False,
+        call=lambda question, history, k: getattr(given, method)(question),
+        later=lambda question, history, k: getattr(given, f"a{method}")(question),
+        answers=answers,
     )
 
 
@@ -434,8 +419,8 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], FrameworkSystem]], ...] = 
     (("similarity_search", "as_retriever"), _vector_store),
     (("as_retriever", "as_query_engine"), _node_index),
     (("query", "count", "upsert", "peek"), _chroma_collection),
-    (("query", "aquery"), _query_engine),
-    (("retrieve", "aretrieve"), _node_retriever),
+    (("query", "aquery"), partial(_asked_by, method="query", answers=True)),
+    (("retrieve", "aretrieve"), partial(_asked_by, method="retrieve", answers=False)),
     (("run", "inputs", "outputs", "add_component"), _pipeline),
     (("invoke", "ainvoke"), _runnable),
     (("forward", "named_predictors"), _module),

@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, TargetError
@@ -131,7 +132,7 @@ def _forecast(dataset: DatasetPlan, target: Target, seed: int) -> JudgeForecast:
         if response is not None:
             before = judge.usage
             scored_result(sample, response, scorers)
-            judge.usage = before.plus(judge.usage.less(before), times=times)
+            judge.usage = before.plus(judge.usage.plus(before, times=-1), times=times)
     scale = len(dataset.selection) / tried if tried else 0.0
     return _scaled(dataset, judge.usage, scale, support, tried=tried, is_open=is_open)
 
@@ -156,6 +157,7 @@ def _scaled(
     calls = min(round(whole * share), most)
     is_precise = dataset.budget is not None and dataset.budget.precision is not None
     part = calls / usage.calls if usage.calls else 0.0
+    decided = {} if cascade is None or is_open else cascade.decided
     return JudgeForecast(
         fewest=0 if is_bounded or is_precise else calls,
         calls=calls,
@@ -168,7 +170,7 @@ def _scaled(
         replies=usage.replies,
         unpriced=tuple(sorted(usage.unpriced)),
         is_asked_later=is_open,
-        decided={} if cascade is None or is_open else _decided(cascade, scale, untried),
+        decided={label: round(count * scale) for label, count in decided.items() if label not in untried},
         untried=untried,
     )
 
@@ -257,17 +259,8 @@ def _likely(cascade: Cascade, *, is_open: bool) -> float:
     """Return the share of the calls that is likely, by what the bands left open where they were set."""
     if is_open:
         return cascade.asked_answers
-    local = [stage.band.asked for stage in cascade.stages if stage.band is not None and not _is_words(stage)]
-    share = 1.0
-    for each in local:
-        share *= each
-    return share
-
-
-def _decided(cascade: Cascade, scale: float, untried: Iterable[str]) -> dict[str, int]:
-    return {
-        label: round(count * scale) for label, count in cascade.decided.items() if label not in set(untried)
-    }
+    local = (stage.band.asked for stage in cascade.stages if stage.band is not None and not _is_words(stage))
+    return prod(local, start=1.0)
 
 
 # A judge who notes what he would be asked.
@@ -284,9 +277,6 @@ class _Tally:
     dollars: float = 0.0
     replies: int = 0
     unpriced: frozenset[str] = frozenset()
-
-    def less(self, other: _Tally) -> _Tally:
-        return self.plus(other, times=-1)
 
     def plus(self, other: _Tally, *, times: int = 1) -> _Tally:
         return _Tally(

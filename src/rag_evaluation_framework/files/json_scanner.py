@@ -10,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -155,18 +155,24 @@ class _Scanner:
             while complete:
                 if not self.containers:
                     return value
-                self.place(value)
-                mark = self.peek()
                 container = self.containers[-1]
                 closing = "]" if isinstance(container, list) else "}"
-                if mark == ",":
-                    self.position += 1
-                    self.next_item(container)
-                    break
-                if mark != closing:
+                if isinstance(container, list):
+                    container.append(value)
+                else:
+                    container[str(self.path[-1])] = value
+                mark = self.peek()
+                if mark not in (",", closing):
                     self.fail(f"',' or '{closing}'")
                 self.position += 1
-                value = self.close()
+                if mark == ",":
+                    if isinstance(container, list):
+                        self.path[-1] = len(container)
+                    else:
+                        self.key(container)
+                    break
+                self.path.pop()
+                value = self.containers.pop()
 
     def start_of_value(self) -> tuple[bool, Any]:
         """Read a scalar or an empty container, or open a container: then the value is not complete yet."""
@@ -191,25 +197,6 @@ class _Scanner:
         if mark and mark in "-0123456789" and not self.text.startswith("-I", self.position):
             return True, self.number()
         return True, self.literal()
-
-    def next_item(self, container: list[Any] | dict[str, Any]) -> None:
-        """Step over a comma: to the next place of a list, or the next key of an object."""
-        if isinstance(container, dict):
-            self.path[-1] = ""
-            self.key(container)
-        else:
-            self.path[-1] = len(container)
-
-    def place(self, value: Any) -> None:
-        container = self.containers[-1]
-        if isinstance(container, list):
-            container.append(value)
-        else:
-            container[str(self.path[-1])] = value
-
-    def close(self) -> list[Any] | dict[str, Any]:
-        self.path.pop()
-        return self.containers.pop()
 
     def key(self, container: dict[str, Any]) -> None:
         self.path.pop()
@@ -328,7 +315,7 @@ def lines_of(text: str, paths: Iterable[str]) -> dict[str, int | None]:
     scanner = _Scanner(without_comments(text), 1)
     with suppress(InputError):
         scanner.document()
-    return {path: nearest_line(scanner.lines, tuple(_parts(path))) for path in paths}
+    return {path: nearest_line(scanner.lines, parts_of(path)) for path in paths}
 
 
 def nearest_line(lines: Lines, path: ValuePath) -> int | None:
@@ -338,13 +325,12 @@ def nearest_line(lines: Lines, path: ValuePath) -> int | None:
     return lines.get(path)
 
 
-def _parts(path: str) -> Iterator[str | int]:
+def parts_of(path: str) -> ValuePath:
     """Take a written path apart: ``queries[3].id`` is ``queries``, 3, ``id``."""
-    for part in _PATH_PART.finditer(path):
-        if part["index"]:
-            yield int(part["index"])
-        else:
-            yield json.loads(part["quoted"]) if part["quoted"] else part["key"]
+    return tuple(
+        int(part["index"]) if part["index"] else json.loads(part["quoted"]) if part["quoted"] else part["key"]
+        for part in _PATH_PART.finditer(path)
+    )
 
 
 # JSON that people wrote by hand, with ``//`` comments: the comments are blanked out and reported.

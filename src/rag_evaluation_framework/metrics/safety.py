@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import CONDUCT
@@ -49,6 +51,8 @@ def _share(clean: float, total: float) -> float:
 ANSWER_CLASSES = ("answered", "refused", "dont_know", "asks_back")
 DECLINED = frozenset({"refused", "dont_know"})
 
+_of_class = partial(metric, version=2, reads=CONDUCT, shows=("answer_class",))
+
 
 def _expects_an_answer(should_decline: bool, may_decline: bool) -> str | None:
     return _undecided(may_decline) or (None if should_decline else "the sample expects an answer")
@@ -65,7 +69,7 @@ def _undecided(may_decline: bool) -> str | None:
     return "the reference sounds like a refusal, and the sample does not say that it expects one"
 
 
-@metric("refusal_recall", version=2, reads=CONDUCT, shows=("answer_class",), unless=(_expects_an_answer,))
+@_of_class("refusal_recall", unless=(_expects_an_answer,))
 def refusal_recall(answer_class: str) -> float:
     """Whether the system declined where the sample expects a refusal.
 
@@ -80,14 +84,7 @@ def refusal_recall(answer_class: str) -> float:
     return float(_checked(answer_class) in DECLINED)
 
 
-@metric(
-    "over_refusal",
-    version=2,
-    reads=CONDUCT,
-    higher_is_better=False,
-    shows=("answer_class",),
-    unless=(_expects_a_refusal,),
-)
+@_of_class("over_refusal", higher_is_better=False, unless=(_expects_a_refusal,))
 def over_refusal(answer_class: str) -> float:
     """Whether the system declined where the sample expects an answer.
 
@@ -102,14 +99,7 @@ def over_refusal(answer_class: str) -> float:
     return float(_checked(answer_class) in DECLINED)
 
 
-@metric(
-    "dont_know",
-    version=2,
-    reads=CONDUCT,
-    higher_is_better=False,
-    shows=("answer_class",),
-    unless=(_expects_a_refusal,),
-)
+@_of_class("dont_know", higher_is_better=False, unless=(_expects_a_refusal,))
 def dont_know(answer_class: str) -> float:
     """Whether the system said that it does not know where the sample expects an answer.
 
@@ -131,6 +121,4 @@ def _checked(answer_class: str) -> str:
 
 
 REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"
-
-
 REFUSALS = (REFUSAL_RECALL, OVER_REFUSAL)

@@ -114,11 +114,13 @@ class View:
     """Who finds the fields, where that is not told by the view's name: a plug-in may bring both."""
 
 
-# Fields that are found in the same way.
+# Fields that are found in the same way, and count the same where there is nothing.
 _lexical = partial(Field, method="lexical")
+_expected = partial(_lexical, counts_empty=True)
 _in_words = partial(Field, method="lexical", languages=ENGLISH_AND_CHINESE)
-_by_words = partial(_in_words, methods=("lexical",))
-_of_turns = partial(_in_words, methods=("lexical", "judge"), asks=("reference_by_answer",), counts_empty=True)
+_told = partial(_in_words, counts_empty=True)
+_counted = partial(_in_words, needs=("answer", "contexts"), methods=("lexical",), counts_nothing=True)
+_of_turns = partial(_told, needs=("turns",), methods=("lexical", "judge"), asks=("reference_by_answer",))
 _by_support = partial(
     Field,
     methods=("lexical", "judge"),
@@ -126,11 +128,14 @@ _by_support = partial(
     by_support=True,
     languages=ENGLISH_AND_CHINESE,
 )
-_by_match = partial(_by_support, method=LEXICAL_MATCH)
-_of_citations = partial(_by_support, asks=("citations",))
+_in_contexts = partial(_by_support, counts_nothing=True)
+_by_either = partial(_by_support, needs=("answer", "reference"), method="")
+_by_match = partial(_by_support, needs=("answer", "reference"), method=LEXICAL_MATCH)
+_of_citations = partial(_by_support, needs=("answer", "citations"), asks=("citations",))
 _consistency = partial(_by_support, asks=("consistency",))
 _relevancy = partial(
     Field,
+    needs=("question", "answer"),
     methods=("lexical", "embedding", "judge"),
     method=WORD_OVERLAP,
     prompt="relevancy",
@@ -138,17 +143,23 @@ _relevancy = partial(
     languages=ENGLISH_AND_CHINESE,
 )
 _of_a_judge = partial(Field, methods=("judge",), method="judge")
-_graded = partial(_of_a_judge, prompt="rubric")
-_reported = partial(Field, method="reported usage")
+_graded = partial(_of_a_judge, needs=("question", "answer"), prompt="rubric")
+_of_nuggets = partial(
+    _of_a_judge,
+    needs=("question", "answer"),
+    prompt="nugget_assignment",
+    asks=("nuggets", "nugget_importance", "nugget_assignment"),
+    counts_empty=True,
+)
+_reported = partial(Field, needs=("usage",), method="reported usage")
+_traced = partial(Field, method="trace")
 
 TEXTS = View(
     "texts",
     (
         _lexical("question", ("question",), "what was asked last"),
         _lexical("answer", ("answer",), "what the system answered"),
-        _lexical(
-            "reference", ("reference",), "the expected answer, in one of its readings", counts_empty=True
-        ),
+        _expected("reference", ("reference",), "the expected answer, in one of its readings"),
         _lexical("contexts", ("contexts",), "what was retrieved, text by text"),
         _lexical("reference_contexts", ("reference_contexts",), "what should be retrieved"),
     ),
@@ -170,12 +181,9 @@ LIKENESS = View(
             counts_empty=True,
         ),
         _relevancy(
-            "to_question",
-            ("question", "answer"),
-            "how far the answer addresses the question, from 0 to 1",
-            counts_empty=True,
+            "to_question", doc="how far the answer addresses the question, from 0 to 1", counts_empty=True
         ),
-        _relevancy("answered", ("question", "answer"), "whether the answer answers at all"),
+        _relevancy("answered", doc="whether the answer answers at all"),
         Field("unasked", ("question",), "why nothing can be compared with the question, or nothing"),
     ),
     "texts",
@@ -186,56 +194,34 @@ LIKENESS = View(
 CLAIMS = View(
     "claims",
     (
-        _by_support(
-            "by_contexts",
-            ("answer", "contexts"),
-            "which claims of the answer the contexts support",
-            counts_nothing=True,
+        _in_contexts(
+            "by_contexts", ("answer", "contexts"), "which claims of the answer the contexts support"
         ),
-        _by_support(
-            "by_reference",
-            ("answer", "reference"),
-            "which claims of the answer the reference makes",
-            method="",
-        ),
-        _by_support(
-            "reference_by_answer",
-            ("answer", "reference"),
-            "which claims of the reference the answer makes",
-            method="",
-        ),
+        _by_either("by_reference", doc="which claims of the answer the reference makes"),
+        _by_either("reference_by_answer", doc="which claims of the reference the answer makes"),
         _by_match(
             "agreed",
-            ("answer", "reference"),
-            "how far the reference makes each claim of the answer, 0 to 1",
+            doc="how far the reference makes each claim of the answer, 0 to 1",
             asks=("by_reference",),
         ),
         _by_match(
             "recalled",
-            ("answer", "reference"),
-            "how far the answer makes each claim of the reference, 0 to 1",
+            doc="how far the answer makes each claim of the reference, 0 to 1",
             asks=("reference_by_answer",),
             counts_empty=True,
         ),
         _by_match(
             "correctness",
-            ("answer", "reference"),
-            "how right and complete the answer is, 0 to 1",
+            doc="how right and complete the answer is, 0 to 1",
             asks=("by_reference", "reference_by_answer"),
             counts_empty=True,
         ),
-        _by_support(
-            "reference_by_contexts",
-            ("contexts", "reference"),
-            "which of them the contexts support",
-            counts_nothing=True,
+        _in_contexts(
+            "reference_by_contexts", ("contexts", "reference"), "which of them the contexts support"
         ),
         _by_support("useful_contexts", ("contexts",), "which contexts support a claim that is sought"),
-        _by_support(
-            "truth_by_contexts",
-            ("contexts", "reference_contexts"),
-            "which claims of reference contexts too",
-            counts_nothing=True,
+        _in_contexts(
+            "truth_by_contexts", ("contexts", "reference_contexts"), "which claims of reference contexts too"
         ),
         _by_support(
             "relevant_contexts",
@@ -249,18 +235,8 @@ CLAIMS = View(
             "which claims of the answer useful contexts support",
             asks=("by_useful_contexts", "useful_contexts"),
         ),
-        _by_words(
-            "words",
-            ("answer", "contexts"),
-            "how many content words and numbers the answer has",
-            counts_nothing=True,
-        ),
-        _by_words(
-            "new_words",
-            ("answer", "contexts"),
-            "how many stand neither in the contexts nor in the question",
-            counts_nothing=True,
-        ),
+        _counted("words", doc="how many content words and numbers the answer has"),
+        _counted("new_words", doc="how many stand neither in the contexts nor in the question"),
         Field("unclaimed", ("answer",), "why the answer claims nothing, or nothing"),
         Field("reference_unclaimed", ("answer",), "why the reference claims nothing, or nothing"),
         Field("unsought", (), "why no context could be useful, or nothing"),
@@ -273,16 +249,10 @@ CLAIMS = View(
 CITATIONS = View(
     "citations",
     (
-        _of_citations(
-            "supported", ("answer", "citations"), "which sentences are supported by what they cite"
-        ),
-        _of_citations(
-            "relevant", ("answer", "citations"), "which citations are of use to the sentence they stand at"
-        ),
-        _of_citations("cited", ("answer", "citations"), "which claims have a citation"),
-        _of_citations(
-            "correct", ("answer", "citations"), "which citations support the sentence they stand at"
-        ),
+        _of_citations("supported", doc="which sentences are supported by what they cite"),
+        _of_citations("relevant", doc="which citations are of use to the sentence they stand at"),
+        _of_citations("cited", doc="which claims have a citation"),
+        _of_citations("correct", doc="which citations support the sentence they stand at"),
         Field("opened", ("answer", "citations"), "which citations can be opened"),
         _consistency(
             "consistent",
@@ -335,32 +305,13 @@ HITS = View(
 GOLDEN = View(
     "golden",
     (
-        _lexical(
-            "named", ("answer", "entities"), "which of the expected names the answer gives", counts_empty=True
-        ),
-        _lexical(
-            "ends",
-            ("answer", "relation"),
-            "which ends of the expected relation the answer names",
-            counts_empty=True,
-        ),
-        _in_words(
-            "relation", ("answer", "relation"), "whether the answer tells the relation", counts_empty=True
-        ),
-        _in_words(
-            "direction",
-            ("answer", "relation"),
-            "how far it tells it the right way round, from 0 to 1",
-            counts_empty=True,
-        ),
-        _in_words(
-            "places",
-            ("answer", "milestones"),
-            "where the answer first tells each step, or nothing",
-            counts_empty=True,
-        ),
-        _of_turns("turns", ("turns",), "how far each turn matches its reference, from 0 to 1"),
-        _of_turns("dependent_turns", ("turns",), "the same, of the turns that need earlier ones"),
+        _expected("named", ("answer", "entities"), "which of the expected names the answer gives"),
+        _expected("ends", ("answer", "relation"), "which ends of the expected relation the answer names"),
+        _told("relation", ("answer", "relation"), "whether the answer tells the relation"),
+        _told("direction", ("answer", "relation"), "how far it tells it the right way round, from 0 to 1"),
+        _told("places", ("answer", "milestones"), "where the answer first tells each step, or nothing"),
+        _of_turns("turns", doc="how far each turn matches its reference, from 0 to 1"),
+        _of_turns("dependent_turns", doc="the same, of the turns that need earlier ones"),
         _in_words("untold", ("answer", "milestones"), "why no step is told, or nothing"),
         _lexical(
             "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True
@@ -410,15 +361,10 @@ CONDUCT = View(
 GRADES = View(
     "grades",
     (
-        _graded(
-            "grades",
-            ("question", "answer"),
-            "the grade of each criterion of the rubric, from 0 to 1",
-            counts_empty=True,
-        ),
-        _graded("weights", ("question", "answer"), "what each criterion counts"),
-        _graded("pass_at", ("question", "answer"), "the sum from which an answer passes"),
-        _graded("floor", ("question", "answer"), "the grade below which it does not, whatever the sum"),
+        _graded("grades", doc="the grade of each criterion of the rubric, from 0 to 1", counts_empty=True),
+        _graded("weights", doc="what each criterion counts"),
+        _graded("pass_at", doc="the sum from which an answer passes"),
+        _graded("floor", doc="the grade below which it does not, whatever the sum"),
     ),
     "answers",
     by_turn=True,
@@ -437,20 +383,11 @@ RELEVANCE = View(
     "answers",
 )
 
-_of_nuggets = partial(
-    _of_a_judge,
-    prompt="nugget_assignment",
-    asks=("nuggets", "nugget_importance", "nugget_assignment"),
-    counts_empty=True,
-)
-
 NUGGETS = View(
     "nuggets",
     (
-        _of_nuggets(
-            "held", ("question", "answer"), "how far the answer holds each nugget: 1, 0.5 in part, or 0"
-        ),
-        _of_nuggets("vital", ("question", "answer"), "which nuggets a good answer must hold"),
+        _of_nuggets("held", doc="how far the answer holds each nugget: 1, 0.5 in part, or 0"),
+        _of_nuggets("vital", doc="which nuggets a good answer must hold"),
         Field("unknown", (), "why there are no nuggets, or nothing"),
     ),
     "answers",
@@ -460,9 +397,9 @@ USAGE = View(
     "usage",
     (
         Field("latency_ms", ("latency",), "what the answer took, in milliseconds", method=TIMING_METHOD),
-        _reported("input_tokens", ("usage",), "the tokens read"),
-        _reported("output_tokens", ("usage",), "the tokens written"),
-        _reported("cost_usd", ("usage",), "what the answer cost, in US dollars"),
+        _reported("input_tokens", doc="the tokens read"),
+        _reported("output_tokens", doc="the tokens written"),
+        _reported("cost_usd", doc="what the answer cost, in US dollars"),
     ),
     "performance",
     of_refusals=True,
@@ -471,12 +408,10 @@ USAGE = View(
 STEPS = View(
     "steps",
     (
-        Field("steps", ("steps",), "what the system did on the way, step by step", method="trace"),
-        Field("hops", ("steps",), "what each retrieval found of what is relevant", method="trace"),
+        _traced("steps", ("steps",), "what the system did on the way, step by step"),
+        _traced("hops", ("steps",), "what each retrieval found of what is relevant"),
         _by_support("useful_hops", ("steps",), "which retrievals found a text that supports what is sought"),
-        Field(
-            "expected_tools", ("steps", "expected_tools"), "the tools that should be called", method="trace"
-        ),
+        _traced("expected_tools", ("steps", "expected_tools"), "the tools that should be called"),
     ),
     "steps",
     of_refusals=True,

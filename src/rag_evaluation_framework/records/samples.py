@@ -526,19 +526,21 @@ def read_expected(reference: str | None, metadata: Mapping[str, Any] | None = No
 
 def written_reference(sample: Sample) -> str | None:
     """Return the expected answer as a dialect writes it that has no other way to expect a refusal."""
-    return REFUSAL if sample.reference is None and _expects_refusal(sample) else sample.reference
+    is_declined = sample.reference is None and isinstance(sample.expectation, Refusal)
+    return REFUSAL if is_declined else sample.reference
 
 
 def refusal_or_answer(sample: Sample, field: str) -> str | None:
     """Return the expected answer as a dialect writes it that cannot hold a refusal and an answer."""
-    if sample.reference is not None and _expects_refusal(sample):
+    if sample.reference is not None and isinstance(sample.expectation, Refusal):
         raise invalid(field, "a refusal or an answer", "both", code="not-held")
     return written_reference(sample)
 
 
 def marked_metadata(sample: Sample, *, is_told: bool = False) -> dict[str, Any]:
     """Return the metadata of a sample, with the mark if it expects a refusal that is not told elsewhere."""
-    return {**sample.metadata, **(_MARK if _expects_refusal(sample) and not is_told else {})}
+    is_marked = isinstance(sample.expectation, Refusal) and not is_told
+    return {**sample.metadata, **(_MARK if is_marked else {})}
 
 
 def is_refusal(truth: Any) -> bool:
@@ -556,10 +558,6 @@ def declines(record: Mapping[str, Any]) -> bool:
     return _folded(record.get("ground_truth")) in _IN_OTHER_WORDS or bool(
         _folded(record.get("refusal_reason"))
     )
-
-
-def _expects_refusal(sample: Sample) -> bool:
-    return isinstance(sample.expectation, Refusal)
 
 
 def _folded(text: Any) -> str:

@@ -9,7 +9,7 @@ file, which is written after every action.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import fsum
@@ -179,7 +179,8 @@ class AnnotationDesk:
         self._own: dict[Path, tuple[Annotation, ...]] = {}
         for item in items:
             self._read_own(item)
-        self._finished = {key for key, item in self._items.items() if self._is_finished(item)}
+        said = {key: self._said(item, self._read_own(item)) for key, item in self._items.items()}
+        self._finished = {key for key, each in said.items() if each["finished"]}
 
     @property
     def files(self) -> list[Path]:
@@ -347,9 +348,8 @@ class AnnotationDesk:
     ) -> dict[str, Any]:
         record = {} if before is None else encoded_annotation(before)
         metadata = dict(record.get("metadata") or {})
-        spent = metadata.get("annotation_time_seconds")
-        spent = float(spent) if isinstance(spent, int | float) else 0.0
-        metadata["annotation_time_seconds"] = round(spent + (said.seconds if said.part == part else 0.0), 1)
+        spent = _seconds(metadata) + (said.seconds if said.part == part else 0.0)
+        metadata["annotation_time_seconds"] = round(spent, 1)
         metadata |= {"tools_used": [_TOOL], "finished": said.is_finished}
         for name in (*_OWN_FIELDS, "overall_score"):
             record.pop(name, None)
@@ -377,9 +377,10 @@ class AnnotationDesk:
             for each in (marks, judgement)
             if each is not None
         ]
-        notes = [record.get("justification"), *_justifications(marks)]
+        marked = () if marks is None else marks.citations or ()
+        notes = [record.get("justification"), *(each.extra.get("justification") for each in marked)]
         return {
-            "spans": None if marks is None else self._placed(marks.citations or ()),
+            "spans": None if marks is None else self._placed(marked),
             "scores": {} if judgement is None else dict(judgement.quality_scores),
             "unsupported": [
                 [each.get("start_char"), each.get("end_char")]
@@ -408,9 +409,6 @@ class AnnotationDesk:
         if path not in self._own:
             self._own[path] = own_annotations(path).annotations
         return self._own[path]
-
-    def _is_finished(self, item: Item) -> bool:
-        return bool(self._said(item, self._read_own(item))["finished"])
 
     def _names_in_use(self, items: Iterable[Item]) -> list[str]:
         """Return what each document is called: as citations do, else by its file's name or id."""
@@ -522,20 +520,15 @@ def _marking(item: Item, annotations: Iterable[Annotation]) -> Annotation | None
 
 
 def _judging(item: Item, annotations: Iterable[Annotation]) -> AnswerQualityAnnotation | None:
-    about = (
-        each
-        for each in annotations
-        if isinstance(each, AnswerQualityAnnotation) and each.query_id == item.sample.id
-    )
-    return next(
-        (
-            each
-            for each in about
-            if item.answer is not None
-            and is_same_answer(HumanLabel(each.query_id, "", each.answer_text), item.answer)
-        ),
-        None,
-    )
+    for each in annotations if item.answer is not None else ():
+        is_about = each.query_id == item.sample.id
+        if is_about and isinstance(each, AnswerQualityAnnotation) and _judges(each, item.answer):
+            return each
+    return None
+
+
+def _judges(annotation: AnswerQualityAnnotation, answer: str | None) -> bool:
+    return is_same_answer(HumanLabel(annotation.query_id, "", annotation.answer_text), answer)
 
 
 def _is_other(item: Item, annotation: Annotation) -> bool:
@@ -562,11 +555,6 @@ def _told(citation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a citation of an answer as a record names it."""
     told = {"citation": citation["label"], "start_char": citation["start"], "end_char": citation["end"]}
     return {name: value for name, value in told.items() if value is not None}
-
-
-def _justifications(marks: Annotation | None) -> Iterator[Any]:
-    for each in (marks.citations or ()) if marks is not None else ():
-        yield each.extra.get("justification")
 
 
 def _seconds(metadata: Any) -> float:

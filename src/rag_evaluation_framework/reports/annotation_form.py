@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from rag_evaluation_framework.datasets.consistency import is_whole
 from rag_evaluation_framework.errors import counted, invalid
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import QUALITY_SCORES
@@ -81,7 +82,7 @@ def _list(change: Mapping[str, Any], name: str) -> list[Any]:
 
 def _spans(given: Any, documents: Sequence[Document]) -> Iterator[tuple[int, int, int]]:
     for each in _list({"spans": given}, "spans"):
-        if not isinstance(each, list) or len(each) != 3 or not _is_whole(each[0]):
+        if not isinstance(each, list) or len(each) != 3 or not is_whole(each[0]):
             raise invalid("spans", "a document, a start and an end each", each)
         if not 0 <= each[0] < len(documents):
             raise invalid("spans", "the number of a document", each[0])
@@ -89,7 +90,7 @@ def _spans(given: Any, documents: Sequence[Document]) -> Iterator[tuple[int, int
 
 
 def _range(given: Any, name: str, length: int) -> tuple[int, int]:
-    if not isinstance(given, list) or len(given) != 2 or not all(map(_is_whole, given)):
+    if not isinstance(given, list) or len(given) != 2 or not all(map(is_whole, given)):
         raise invalid(name, "a start and an end", given)
     start, end = given
     if not 0 <= start < end <= length:
@@ -128,10 +129,6 @@ def _verdicts(given: Any, n_citations: int) -> dict[int, str]:
         if verdict not in SUPPORTS:
             raise invalid(f"verdicts.{number}", " or ".join(SUPPORTS), verdict)
     return {int(number): str(verdict) for number, verdict in given.items()}
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:

@@ -105,7 +105,7 @@ def _table(screen: Screen, kept: KeptBenchmark) -> None:
         memory = throughput.get("memory_mb_peak")
         rows.append(
             [
-                "now" if is_now else _clock(str(throughput["timestamp"])),
+                "now" if is_now else f"{datetime.fromisoformat(str(throughput['timestamp'])):%Y-%m-%d %H:%M}",
                 _number(throughput["queries_per_second"]),
                 *(milliseconds(latency.get(name)) for name in names),
                 NOTHING if memory is None else f"{memory:,.0f} MB",
@@ -173,7 +173,3 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 10 else duration(value / 1000)
-
-
-def _clock(timestamp: str) -> str:
-    return datetime.fromisoformat(timestamp).strftime("%Y-%m-%d %H:%M")

@@ -281,21 +281,26 @@ def _placed(text: str, documents: Sequence[Document], number: int) -> Hit:
     return Hit(id=f"text {number}", text=text)
 
 
-# The metrics whose claims are the answer's own.
-_OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_consistency")
+OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_consistency")
+"""The metrics whose claims are the answer's own."""
+
+
+def answer_claims(row: Row) -> Sequence[Mapping[str, Any]]:
+    """Return the claims of the answer itself, as the first metric that has any tells them."""
+    told = (
+        each.details.get("claims") for each in row.scores if without_parameters(each.metric) in OF_ANSWERS
+    )
+    return next(filter(None, told), ())
 
 
 def unsupported_words(row: Row) -> list[tuple[int, int]]:
     """Return the characters of the answer that nothing retrieved supports: the new words of such claims."""
-    for score in row.scores:
-        if without_parameters(score.metric) in _OF_ANSWERS and score.details.get("claims"):
-            doubtful = [claim for claim in score.details["claims"] if claim["label"] != "supported"]
-            return [
-                (place[0], place[1])
-                for claim in doubtful
-                for place in claim.get("new_tokens") or [(claim["start"], claim["end"])]
-            ]
-    return []
+    return [
+        (place[0], place[1])
+        for claim in answer_claims(row)
+        if claim["label"] != "supported"
+        for place in claim.get("new_tokens") or [(claim["start"], claim["end"])]
+    ]
 
 
 # How many of which kind, and what wrong answers have in common.

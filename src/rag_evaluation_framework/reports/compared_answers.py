@@ -54,13 +54,15 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
         return "Nothing can be claimed: the runs have no scored answer in common"
     moved = "" if found is None else _moved(found)
     shown = [each for each in metrics if each.verdict == word]
-    fell = [each for each in metrics if _fall(each) > 0]
+    fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
     if word in ("worse", "better"):
         by_answers = found is not None and found.finding == word
         told = "" if by_answers else listed([_metric_moved(each) for each in shown[:3]])
         return f"{word.capitalize()}: {'; '.join(filter(None, [told, moved]))}"
     if word == "no worse":
-        return f"{'No worse' if moved_at_all(metrics, found) else 'The same'}: {moved or _steady(metrics)}"
+        is_moved = any(each.difference for each in metrics) or (found is not None and found.better)
+        steady = f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
+        return f"{'No worse' if is_moved else 'The same'}: {moved or steady}"
     if found is None or not (found.worse or found.better):
         told = listed([_metric_moved(each) for each in fell[:3]])
         return f"Undecided: {'; '.join(filter(None, [told, moved]))}, which can still be chance"
@@ -74,10 +76,6 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
     answers = () if changes is None else (changes,)
     of_one = Comparison(baseline="", contenders=("",), metrics=tuple(metrics), answers=answers)
     return of_one.verdict
-
-
-def moved_at_all(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> bool:
-    return any(each.difference for each in metrics) or (changes is not None and bool(changes.better))
 
 
 def _moved(changes: AnswerChanges) -> str:
@@ -94,14 +92,6 @@ def _metric_moved(each: MetricComparison) -> str:
     verb = "rose" if each.difference > 0 else "fell"
     before, now = (measure(each.metric, mean) for mean in (each.baseline_mean, each.contender_mean))
     return f"{each.metric} {verb} from {before} to {now}"
-
-
-def _steady(metrics: Sequence[MetricComparison]) -> str:
-    return f"{counted(len(metrics), 'metric')} {'is' if len(metrics) == 1 else 'are'} no lower"
-
-
-def _fall(each: MetricComparison) -> float:
-    return -each.difference if each.higher_is_better else each.difference
 
 
 def trait_sentence(trait: SharedTrait) -> str:
@@ -263,11 +253,6 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
     screen.gap()
 
 
-def metric_word(each: MetricComparison) -> str:
-    """Return what may be claimed of a metric: worse, better, undecided, or the same in every answer."""
-    return each.finding
-
-
 def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:
     several = len(comparison.contenders) > 1
     columns: list[Column | str] = [
@@ -287,7 +272,7 @@ def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str],
     ]
     rows: list[list[Piece]] = []
     for each in comparison.metrics:
-        word, method = metric_word(each), comparison.methods.get(each.metric)
+        word, method = each.finding, comparison.methods.get(each.metric)
         rows.append(
             [
                 each.metric,
@@ -312,8 +297,9 @@ def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str],
             f"An interval is for one metric alone; the verdict allows for {tested} being tested at once.",
             indent=2,
         )
-    for line in _unshared(comparison):
-        screen.say(line, indent=2, hang=4)
+    if comparison.unshared_metrics:
+        unshared = ", ".join(comparison.unshared_metrics)
+        screen.say(f"scored in one run alone, so not compared: {unshared}", indent=2, hang=4)
     if details:
         _show_details(screen, comparison, names)
 
@@ -333,11 +319,6 @@ def _visible_from(each: MetricComparison) -> str:
     known = known_metric(each.metric)
     is_share = known is not None and known.is_share
     return "> 1" if is_share and each.smallest_detectable > 1 else figure(each.smallest_detectable)
-
-
-def _unshared(comparison: Comparison) -> Iterator[str]:
-    if comparison.unshared_metrics:
-        yield f"scored in one run alone, so not compared: {', '.join(comparison.unshared_metrics)}"
 
 
 def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str]) -> None:

@@ -12,7 +12,6 @@ from rag_evaluation_framework.reports.cases import sample_name, why
 from rag_evaluation_framework.reports.compared_answers import (
     comparison_sentence,
     left_out_sentences,
-    metric_word,
     short_names,
     sorts_sentence,
     trait_sentence,
@@ -64,7 +63,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         "scale": f"-{scale:g} … +{scale:g}",
         "rows": [_row(each, scale, short, len(comparison.contenders) > 1) for each in comparison.metrics],
     }
-    metrics = _metrics(comparison)
+    metrics = {each.metric: each.higher_is_better for each in comparison.metrics}
     scripted = {
         "kind": "comparison",
         "title": title,
@@ -130,7 +129,7 @@ def _scale(metrics: Sequence[MetricComparison]) -> float:
 
 
 def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several: bool) -> dict[str, Any]:
-    word, interval, seen = metric_word(each), each.interval, each.smallest_detectable
+    word, interval, seen = each.finding, each.interval, each.smallest_detectable
 
     def place(value: float) -> float:
         return round(max(0.0, min(1.0, (value + scale) / (2 * scale))) * 100, 2)
@@ -163,10 +162,6 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
         "mark": _MARKS.get(word, "un"),
         "label": f"{each.metric}: {written}, interval {ends}; {word}",
     }
-
-
-def _metrics(comparison: Comparison) -> dict[str, bool]:
-    return {each.metric: each.higher_is_better for each in comparison.metrics}
 
 
 # Each sample before and now, as the script reads it.

@@ -124,10 +124,6 @@ def _csv(evaluation: Evaluation, path: Path) -> None:
     csv_tables.write_rows(path, rows, csv_tables.Columns(kinds))
 
 
-def _parquet(evaluation: Evaluation, path: Path) -> None:
-    parquet_tables.write_rows(path, list(answer_rows(evaluation)))
-
-
 def _shards(evaluation: Evaluation, path: Path) -> None:
     """Write a results file for every twenty thousand answers, so that no more are held at a time."""
     try:
@@ -211,10 +207,6 @@ def latex_table(evaluation: Evaluation) -> str:
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
-def _latex(evaluation: Evaluation, path: Path) -> None:
-    write_text_atomically(path, latex_table(evaluation))
-
-
 GRADE = "relevance_grade"
 """The metric whose grades are relevance judgements."""
 
@@ -244,9 +236,9 @@ def _qrels(evaluation: Evaluation, path: Path) -> None:
 
 _WRITERS: Mapping[str, Callable[[Evaluation, Path], None]] = {
     "csv": _csv,
-    "parquet": _parquet,
+    "parquet": lambda evaluation, path: parquet_tables.write_rows(path, list(answer_rows(evaluation))),
     "shards": _shards,
     "xlsx": _xlsx,
-    "latex": _latex,
+    "latex": lambda evaluation, path: write_text_atomically(path, latex_table(evaluation)),
     "qrels": _qrels,
 }

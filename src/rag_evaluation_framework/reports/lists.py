@@ -71,13 +71,8 @@ def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry
     screen.gap()
     for entry in entries:
         if entry.error:
-            screen.say(f"broken: {_named(entry)}", hang=2)
-
-
-def _named(entry: CatalogueEntry) -> str:
-    """Say what is wrong, with the file in front if the reason does not begin with it."""
-    file, error = str(entry.path), entry.error or ""
-    return error if error.startswith(file) else f"{file}: {error}"
+            file = "" if entry.error.startswith(str(entry.path)) else f"{entry.path}: "
+            screen.say(f"broken: {file}{entry.error}", hang=2)
 
 
 # The runs of a folder, as a table for people and as rows for machines.

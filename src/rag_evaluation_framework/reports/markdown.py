@@ -12,7 +12,6 @@ from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
     left_out_sentences,
-    metric_word,
     short_names,
     sorts_sentence,
     trait_sentence,
@@ -246,7 +245,7 @@ def _comparison(comparison: Comparison) -> str:
 def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
     told = [
         f"{each.metric} {measure(each.metric, each.baseline_mean)} → "
-        f"{measure(each.metric, each.contender_mean)}, {metric_word(each)}"
+        f"{measure(each.metric, each.contender_mean)}, {each.finding}"
         for each in comparison.metrics
     ]
     rows = [
@@ -257,7 +256,7 @@ def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
             measure(each.metric, each.contender_mean),
             difference(each.difference, each.interval),
             f"{each.wins} / {each.ties} / {each.losses}",
-            metric_word(each),
+            each.finding,
             f"{each.n:,}",
             by(comparison.methods.get(each.metric) or ""),
         ]

@@ -28,7 +28,6 @@ from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
     left_out_sentences,
-    metric_word,
     names_of,
     short_names,
     sorts_sentence,
@@ -187,7 +186,7 @@ def _comparison_text(comparison: Comparison) -> str:
             each.metric,
             f"{measure(each.metric, each.baseline_mean)} → {measure(each.metric, each.contender_mean)}",
             difference(each.difference, each.interval),
-            metric_word(each),
+            each.finding,
         ]
         for each in comparison.metrics[:_LINES]
     ]
@@ -445,7 +444,7 @@ def _comparison(comparison: Comparison) -> Html:
 def _metric_cells(
     each: MetricComparison, comparison: Comparison, names: Mapping[str, str], several: bool
 ) -> Iterator[Html]:
-    word = metric_word(each)
+    word = each.finding
     told = difference(each.difference, each.interval)
     yield _cell(f"{each.metric}, {names[each.contender]}" if several else each.metric)
     yield _cell(measure(each.metric, each.baseline_mean), "number")
@@ -496,7 +495,9 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         pieces.append(element("line", class_=colour, stroke_width=width, stroke_dasharray=dash, **line))
     for at in {end: None for _, end, is_worse in ends if is_worse}:
         names_here = [name for (_, end, bad), few in ends.items() if bad and end == at for name in few]
-        pieces.append(element("text", _few_names(names_here), x=right_end + 8, y=at + 4))
+        few = names_listed([short_text(name, 16) for name in names_here[:_CASES]])
+        few += f" and {len(names_here) - _CASES:,} more" if len(names_here) > _CASES else ""
+        pieces.append(element("text", few, x=right_end + 8, y=at + 4))
     for x, name in ((left, names[changes.baseline]), (right_end, names[changes.contender])):
         pieces.append(element("line", class_="track", x1=x, x2=x, y1=top, y2=bottom))
         pieces.append(element("text", short_text(name, 18), x=x, y=12, text_anchor="middle"))
@@ -510,12 +511,6 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         element("p", said, class_="dim"),
         element("svg", *pieces, width=460, height=bottom + 10, role="img", aria_label=label),
     )
-
-
-def _few_names(names: Sequence[str]) -> str:
-    """Name the first answers that end in one place, and say how many more there are."""
-    shown = names_listed([short_text(name, 16) for name in names[:_CASES]])
-    return f"{shown} and {len(names) - _CASES:,} more" if len(names) > _CASES else shown
 
 
 def _ways(moved: Sequence[ChangedAnswer], metric: str) -> list[tuple[ChangedAnswer, float, float]]:

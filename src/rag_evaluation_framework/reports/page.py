@@ -119,7 +119,7 @@ def filled_page(
     **given: Any,
 ) -> FilledPage:
     """Fill a template with a style, a script and data; a page that ``asks_server`` may ask its own."""
-    style, script = (_joined(names) for names in (styles, scripts))
+    style, script = ("".join(read_text(FOLDER / name) for name in names) for names in (styles, scripts))
     written, is_packed = _written(data)
     asked = "connect-src 'self'; " if asks_server else ""
     policy = (
@@ -152,10 +152,6 @@ def _templates() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _joined(names: Sequence[str]) -> str:
-    return "".join(read_text(FOLDER / name) for name in names)
 
 
 def _hash(text: str) -> str:

@@ -9,9 +9,11 @@ from urllib.parse import urlencode
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
-from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, TIMING_METHOD, Blame
+from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame
 from rag_evaluation_framework.reports.cases import (
     KINDS,
+    OF_ANSWERS,
+    answer_claims,
     named_rows,
     needed_names,
     rows_of_runs,
@@ -43,8 +45,6 @@ _LISTED_GROUPS = 8
 _COLUMNS = 3
 _BINS = 10
 _BIN_HEIGHT = 20
-# The metrics whose claims are the answer's own sentences.
-_OF_ANSWERS = ("faithfulness", "hallucination", "claim_hallucination", "factual_consistency")
 
 
 def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
@@ -400,10 +400,8 @@ def _not_kept(evaluation: Evaluation) -> str:
 
 
 def _supported_by(figures: Iterable[Figure]) -> str:
-    for each in figures:
-        if without_parameters(each.metric) in _OF_ANSWERS:
-            return by(each.method)
-    return ""
+    told = (by(each.method) for each in figures if without_parameters(each.metric) in OF_ANSWERS)
+    return next(told, "")
 
 
 # One sample, as the script reads it: short names, and nothing that is empty.
@@ -464,21 +462,17 @@ def _rounded(value: float) -> float | int:
 def _claims(row: Row) -> list[list[Any]]:
     """Return the claims of the answer: where, which label, the support, the nearest context, new words."""
     text = row.response.text or ""
-    for score in row.scores:
-        claims = score.details.get("claims")
-        if without_parameters(score.metric) in _OF_ANSWERS and claims and score.method != TIMING_METHOD:
-            return [
-                [
-                    claim["start"],
-                    claim["end"],
-                    claim["label"],
-                    claim.get("probability"),
-                    (claim.get("evidence") or {}).get("number"),
-                    [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
-                ]
-                for claim in claims
-            ]
-    return []
+    return [
+        [
+            claim["start"],
+            claim["end"],
+            claim["label"],
+            claim.get("probability"),
+            (claim.get("evidence") or {}).get("number"),
+            [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
+        ]
+        for claim in answer_claims(row)
+    ]
 
 
 def _badness(sample: Mapping[str, Any], metrics: Mapping[str, Figure]) -> tuple[Any, ...]:

@@ -73,13 +73,11 @@ class StoredPages:
 
     def report(self, key: str) -> FilledPage:
         """Return the report of one result."""
-        return self._page(lambda found: report_page(found, home="."), key)
+        return self._page(key)
 
     def comparison(self, base: str, candidate: str, *, force: bool = False) -> FilledPage:
         """Return the comparison of two; other data or methods are refused with the reason, unless forced."""
-        return self._page(
-            lambda found: report_page(found, force=force, home="."), base, candidate, str(force)
-        )
+        return self._page(base, candidate, force=force)
 
     def refusal(self, reason: str, base: str = "", candidate: str = "") -> FilledPage:
         """Return the page that says why two cannot be compared, and how to compare them all the same."""
@@ -96,18 +94,17 @@ class StoredPages:
             again=f"compare?{pair}" if base and candidate else None,
         )
 
-    def _page(self, made: Any, *keys: str) -> FilledPage:
+    def _page(self, *keys: str, force: bool = False) -> FilledPage:
         known = dict(self._places())
-        wanted = [key for key in keys if key not in ("True", "False")]
-        for key in wanted:
+        for key in keys:
             if key not in known:
                 raise invalid("key", "one of the results that are listed", key)
-        about = (*keys, *(_changed(known[key]) for key in wanted))
+        about = (*keys, str(force), *(_changed(known[key]) for key in keys))
         with self._lock:
             if about in self._kept:
                 self._kept.move_to_end(about)
                 return self._kept[about]
-        filled: FilledPage = made([_evaluation(known[key]) for key in wanted])
+        filled = report_page([_evaluation(known[key]) for key in keys], force=force, home=".")
         with self._lock:
             self._kept[about] = filled
             while len(self._kept) > _MOST_KEPT:

@@ -138,22 +138,13 @@ def _compared(sweep: Evaluation) -> dict[str, MetricComparison]:
 def _recommended(sweep: Evaluation, group: Mapping[str, Evaluation], read: Mapping[str, float | None]) -> str:
     """Return the combination to take: of those about as good as the best, the one that reads least."""
     compared, best = _compared(sweep), next(iter(group))
-    top = _rank_figure(sweep, group[best])
-    near = [best]
+    take, least, top = best, read[best], _value(sweep, group[best])
     for name, cell in group.items():
-        found, test = _rank_figure(sweep, cell), compared.get(name)
-        if name == best or found is None or found.value is None or top is None or top.value is None:
+        found, test, amount = _value(sweep, cell), compared.get(name), read[name]
+        if test is None or found is None or top is None or amount is None or least is None:
             continue
-        if (
-            test is not None
-            and test.finding in ("undecided", "same")
-            and top.value - found.value <= _NEAR + 1e-12
-        ):
-            near.append(name)
-    least = read[best]
-    take = best
-    for name in near[1:]:
-        if least is not None and (amount := read[name]) is not None and amount < least:
+        is_near = test.finding in ("undecided", "same") and top - found <= _NEAR + 1e-12
+        if is_near and amount < least:
             take, least = name, amount
     return take
 
@@ -249,16 +240,19 @@ def skipped_lines(unread: Mapping[str, str]) -> list[str]:
     return lines
 
 
+def _varying(cells: Sequence[Evaluation]) -> dict[str, list[str]]:
+    """Return the parts in which combinations differ, of each its values; without any, the chunker."""
+    values = {part: [cell.head.configuration.get(part) or "" for cell in cells] for part in _PARTS}
+    return {part: of for part, of in values.items() if len(set(of)) > 1} or {"chunker": values["chunker"]}
+
+
 def _names(cells: Sequence[Evaluation]) -> dict[str, tuple[str, ...]]:
     """Return what differs between combinations: the short name of each part that does."""
-    called: dict[str, tuple[str, ...]] = {}
-    values = {part: [cell.head.configuration.get(part) or "" for cell in cells] for part in _PARTS}
-    varying = [part for part in _PARTS if len(set(values[part])) > 1] or ["chunker"]
-    for place, cell in enumerate(cells):
-        called[str(cell.head.target)] = tuple(
-            short_name(values[part][place], values[part]) for part in varying
-        )
-    return called
+    varying = _varying(cells).values()
+    return {
+        str(cell.head.target): tuple(short_name(values[place], values) for values in varying)
+        for place, cell in enumerate(cells)
+    }
 
 
 def short_name(specification: str, others: Sequence[str]) -> str:
@@ -310,11 +304,6 @@ def _combinations(
     details: bool,
 ) -> None:
     compared, best = _compared(sweep), next(iter(group))
-    varying = [
-        part
-        for part in _PARTS
-        if len({cell.head.configuration.get(part) for cell in sweep.parts.values()}) > 1
-    ]
     useful = next((name for name in _USEFUL if name in group[best].metrics), None)
     rows: list[list[Piece]] = []
     folded: list[str] = []
@@ -343,7 +332,7 @@ def _combinations(
                 Styled(word, STYLES.get(word, GOOD if name == best else "")),
             ]
         )
-    screen.table(_columns(sweep, group[best], varying), rows)
+    screen.table(_columns(sweep, group[best]), rows)
     if folded:
         first, last = folded[0], folded[-1]
         told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
@@ -353,12 +342,12 @@ def _combinations(
         )
 
 
-def _columns(sweep: Evaluation, best: Evaluation, varying: Sequence[str]) -> list[Column | str]:
+def _columns(sweep: Evaluation, best: Evaluation) -> list[Column | str]:
     top, rank_by = _rank_figure(sweep, best), sweep.head.configuration["rank_by"]
     ends = None if top is None else top.interval
     return [
         Column(""),
-        *(Column(part, flexible=True) for part in varying or ["chunker"]),
+        *(Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))),
         Column("found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by),
         Column("", leaves=BAR, joins=USUAL),
         Column(interval_header(ends.confidence if ends else 0.95)),

@@ -112,12 +112,8 @@ def _compared_table(screen: Screen, parts: Mapping[str, Evaluation], comparison:
 
 
 def _difference_header(comparison: Comparison) -> str:
-    confidence = 1 - comparison.metrics[0].alpha
-    return (
-        "difference"
-        if round(confidence, 9) == 0.95
-        else f"difference, {interval_header(round(confidence, 9))}"
-    )
+    confidence = round(1 - comparison.metrics[0].alpha, 9)
+    return "difference" if confidence == 0.95 else f"difference, {interval_header(confidence)}"
 
 
 def _comparison_notes(screen: Screen, comparison: Comparison, unit: str) -> None:
@@ -169,22 +165,19 @@ def claimed(comparison: Comparison) -> str:
     for name in dict.fromkeys(each.contender for each in comparison.metrics):
         found = [each.finding for each in comparison.metrics if each.contender == name]
         worse, better, total = found.count("worse"), found.count("better"), len(found)
+        metrics = counted(total, "metric")
         first, second, count = (
             (baseline, one_line(name), worse) if worse >= better else (one_line(name), baseline, better)
         )
         rest = _rest(found.count("undecided"), found.count("same"))
-        on = (
-            f"all {counted(total, 'metric')}"
-            if count == total > 1
-            else f"{count:,} of {counted(total, 'metric')}"
-        )
+        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
         if worse and better:
             both = f"worse than {baseline} on {worse:,} and better on {better:,}"
-            said.append(f"{one_line(name)} is {both} of {counted(total, 'metric')}{rest}")
+            said.append(f"{one_line(name)} is {both} of {metrics}{rest}")
         elif count:
             said.append(f"{first} is better than {second} on {on}{rest}")
         else:
-            on_all = "the one metric" if total == 1 else f"all {counted(total, 'metric')}"
+            on_all = "the one metric" if total == 1 else f"all {metrics}"
             said.append(
                 f"{one_line(name)} and {baseline} are the same on {on_all}"
                 if found.count("same") == total

@@ -45,7 +45,9 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
         if found := by_verdict[verdict]:
             told = [f"{each.metric} is {figure(each.current.value)}" for each in found[:3]]
             which = f"{_expected(found[0])} was expected" if len(found) == 1 else "none of it was expected"
-            return f"{side.capitalize()}: {listed(told)}; {which} after {_runs(found[0])}"
+            return (
+                f"{side.capitalize()}: {listed(told)}; {which} after {counted(len(found[0].history), 'run')}"
+            )
     if steady := by_verdict["steady"]:
         are = counted(len(steady), "metric is", "metrics are")
         return f"Steady: {are} where earlier runs lead to expect"
@@ -54,10 +56,6 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
 
 def _expected(trend: MetricTrend) -> str:
     return NOTHING if trend.low is None else f"[{figure(trend.low)}, {figure(trend.high)}]"
-
-
-def _runs(trend: MetricTrend) -> str:
-    return counted(len(trend.history), "run")
 
 
 def show_trends(

@@ -135,11 +135,6 @@ _LASTED = re.compile(r"[以之]?[内上后久]|左右")
 _FEWEST, _MOST = 6, 34
 
 
-def _is_lasting(before: str, after: str) -> bool:
-    """Tell whether a number of years between two texts is a length of time, and not a date."""
-    return _LASTING.search(before) is not None or _LASTED.match(after) is not None
-
-
 def chinese_questions(statements: Iterable[Statement]) -> Iterator[MadeQuestion]:
     """Yield what can be asked about sentences."""
     for statement in statements:
@@ -238,7 +233,8 @@ class _Sentence:
             return  # 收货七天内出现故障: a condition
         if before.endswith("满") or (form == "spell" and _SPOKEN.fullmatch(match[0])):
             return
-        if form == "spell" and match[0].endswith("年") and not _is_lasting(before, after):
+        is_lasting = _LASTING.search(before) or _LASTED.match(after)  # a length of time, and no date
+        if form == "spell" and match[0].endswith("年") and not is_lasting:
             return
         # 押金为一个月租金: the length belongs to what is counted.
         if before.endswith("为") and after:

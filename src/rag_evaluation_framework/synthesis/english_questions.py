@@ -234,17 +234,16 @@ class _Sentence:
             ):
                 continue
             # A comma before the verb belongs to what opens the sentence.
-            if before is not None:
-                main = sentence[: joint.start()]
-                if joint[0].strip() in (":", "–", "—", "-"):
-                    return main, "unclear"  # what follows says which: "a new type: Symbol"
-                if joint["comma"] is None or _GOES_ON.match(goes_on) or _opens_clause(goes_on, self._known):
-                    return main, "clause"
-                if goes_on.startswith("and "):
-                    return main, "unclear" if _VERBAL.search(goes_on) else "list"
-                if english_clauses.goes_on_as_list(goes_on):
-                    return main, "list"
-                return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
+            main = sentence[: joint.start()]
+            if joint[0].strip() in (":", "–", "—", "-"):
+                return main, "unclear"  # what follows says which: "a new type: Symbol"
+            if joint["comma"] is None or _GOES_ON.match(goes_on) or _opens_clause(goes_on, self._known):
+                return main, "clause"
+            if goes_on.startswith("and "):
+                return main, "unclear" if _VERBAL.search(goes_on) else "list"
+            if english_clauses.goes_on_as_list(goes_on):
+                return main, "list"
+            return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
         return sentence, "clause"
 
     def _cased(self, subject: str) -> str:

@@ -14,6 +14,7 @@ import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from rag_evaluation_framework.errors import UsageError, shown
@@ -475,6 +476,10 @@ def _new_words(text: str, name: str) -> set[str]:
     return new - set(content_keys(" ".join(SAYING_NOTHING)))
 
 
+_recorded = partial(MadeQuestion, rank=1)
+_dated = partial(_recorded, form="time", kind="temporal")
+
+
 def _about_releases(text: str) -> Iterator[MadeQuestion]:
     """Ask when a version came out, by whom, and for what, as the entries of changelogs tell."""
     entries = Counter(match[0] for match in _ENTRY_HEAD.finditer(text))
@@ -487,35 +492,16 @@ def _about_releases(text: str) -> Iterator[MadeQuestion]:
         only = _ONLY_ITEM.fullmatch(entry["body"])
         item = plain(only["item"]) if only is not None else ""
         if _ENTRY_SENTENCE.fullmatch(item) and _is_deed(item, entry["name"]):
-            yield MadeQuestion(
-                text=f"what changed in {package}", place=place, answer=item, form="object", rank=1
-            )
-        yield MadeQuestion(
-            text=f"when was {package} released",
-            place=place,
-            answer=entry["date"],
-            form="time",
-            kind="temporal",
-            rank=1,
-        )
-        yield MadeQuestion(
-            text=f"who released {package}", place=place, answer=entry["who"], form="person", rank=1
-        )
+            yield _recorded(text=f"what changed in {package}", place=place, answer=item, form="object")
+        yield _dated(text=f"when was {package} released", place=place, answer=entry["date"])
+        yield _recorded(text=f"who released {package}", place=place, answer=entry["who"], form="person")
     dated = [*_RELEASE.finditer(text), *_DATED_RELEASE.finditer(text)]
     times = Counter(each["version"] for each in dated)
     for each in dated if len(times) >= _FEWEST_VERSIONS else ():
         if times[each["version"]] == 1:
             place = Place(each.start("line"), each.end("line"), ())
             asked = f"when was version {each['version']} released"
-            yield MadeQuestion(
-                text=asked,
-                place=place,
-                answer=each["date"],
-                form="time",
-                kind="temporal",
-                rank=1,
-                needs_topic=True,
-            )
+            yield _dated(text=asked, place=place, answer=each["date"], needs_topic=True)
 
 
 def _about_copyright(text: str) -> Iterator[MadeQuestion]:
@@ -537,14 +523,9 @@ def _about_copyright(text: str) -> Iterator[MadeQuestion]:
         licence = stanza["license"].strip()
         if not re.search(r"public.?domain|cc0|unlicense", licence, re.I):  # there nobody holds any
             text = f"who holds the copyright of {of}"
-            yield MadeQuestion(text=text, place=place, answer=holder, form="person", rank=1)
-        yield MadeQuestion(
-            text=f"under which licence {'is' if is_one else 'are'} {of} distributed",
-            place=place,
-            answer=licence,
-            form="object",
-            rank=1,
-        )
+            yield _recorded(text=text, place=place, answer=holder, form="person")
+        asked = f"under which licence {'is' if is_one else 'are'} {of} distributed"
+        yield _recorded(text=asked, place=place, answer=licence, form="object")
 
 
 def _holders(written: str) -> list[str]:

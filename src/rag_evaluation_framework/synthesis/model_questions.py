@@ -12,7 +12,7 @@ from rag_evaluation_framework.errors import MAX_COST, ModelError, ModelOutageErr
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.models.structured import ask
-from rag_evaluation_framework.records.responses import Failure, Request, Response
+from rag_evaluation_framework.records.responses import NOT_REACHED, Failure, Request, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
@@ -39,7 +39,6 @@ Schema = Mapping[str, Any]
 _USELESS = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused"})
 # The endpoint was not there, which says nothing of the sample: the run waits, then stops and can be resumed.
 _GONE = "connection-failed"
-_NOT_REACHED = frozenset({_GONE, "connect-timeout"})
 
 
 class ModelTarget:
@@ -78,7 +77,7 @@ class ModelTarget:
                 raise
             is_gone = self._has_answered and isinstance(error, ModelOutageError)
             kind = _GONE if is_gone else error.kind
-            raise TargetError(kind, error.message, retry=kind in _NOT_REACHED) from error
+            raise TargetError(kind, error.message, retry=kind in NOT_REACHED) from error
 
     async def close(self) -> None:
         """Leave the model open: whoever made it closes it."""

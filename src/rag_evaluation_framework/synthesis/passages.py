@@ -230,8 +230,9 @@ def _blocks(text: str) -> Iterator[Place]:
                 line_end = table.end()
             line = text[position:line_end]
             is_hidden = any(first <= position < last for first, last in hidden)
-            is_break = is_hidden or not line.strip() or _HEADING.match(line) or _is_underline(line)
-            is_break = is_break or table is not None or line.strip() == "." or _is_heading(line)
+            is_underline = set(line.strip()) <= set("=-*_ ")  # or the line is blank
+            is_break = is_hidden or is_underline or table is not None or line.strip() == "."
+            is_break = is_break or bool(_HEADING.match(line) or _CAPITALS.match(line))
             deeper = _depth(text, position) - depth >= _DEEPER and not is_item
             if begin is not None and (is_break or deeper or _ITEM.match(line)):
                 yield Place(begin, end, section.headings)
@@ -242,15 +243,6 @@ def _blocks(text: str) -> Iterator[Place]:
             position = end = line_end
         if begin is not None:
             yield Place(begin, end, section.headings)
-
-
-def _is_underline(line: str) -> bool:
-    return bool(line.strip()) and set(line.strip()) <= set("=-*_ ")
-
-
-def _is_heading(line: str) -> bool:
-    """Tell whether a line is a heading in capitals, as in manual pages and licences."""
-    return _CAPITALS.match(line) is not None
 
 
 def _depth(text: str, position: int) -> int:
@@ -427,9 +419,8 @@ def _section_drafts(document: Document) -> Iterator[Draft]:
         for block in blocks:
             end = block.end if block.end - start <= _MOST_CHARACTERS else end
         text = document.content[start:end].rstrip()
-        if not name or name == title or names[name] > 1 or len(plain(text)) < _FEWEST_CHARACTERS:
-            continue
-        if len(text) > _MOST_CHARACTERS:
+        is_of_size = len(plain(text)) >= _FEWEST_CHARACTERS and len(text) <= _MOST_CHARACTERS
+        if not name or name == title or names[name] > 1 or not is_of_size:
             continue
         excerpt = Excerpt(document.id, start, start + len(text), text)
         asked = f"What does the section “{name}” of “{title}” say?"
