@@ -1,4 +1,5 @@
-"""A local embedder and a cross-encoder on the processor and on the GPU, and where memory runs out.
+"""A local embedder, a cross-encoder and an entailment model on the processor and on the GPU, and where memory
+runs out.
 
 ``python -m benchmarks.devices [TEXTS]`` makes models of the size of all-MiniLM-L6-v2 and
 ms-marco-MiniLM-L6-v2 (6 layers, 384 wide) with weights drawn at random: they cost what the real ones cost and
@@ -18,16 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from rag_evaluation_framework.adapters.pair_models import entailment
 from rag_evaluation_framework.adapters.sentence_transformers import (
     CrossEncoderReranker,
     SentenceTransformerEmbedder,
 )
+from rag_evaluation_framework.judging.entailment import Pair
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import DocumentId
 
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook" / "documents"
 TEXTS, CANDIDATES, QUERIES = 20_000, 100, 50
 _CHARACTERS = 400
+_CLASSES = ("contradiction", "neutral", "entailment")
 
 
 def texts(count: int) -> list[str]:
@@ -41,8 +45,8 @@ def texts(count: int) -> list[str]:
     return found
 
 
-def write_models(folder: Path) -> tuple[Path, Path]:
-    """Write an embedder and a cross-encoder with weights drawn at random."""
+def write_models(folder: Path) -> tuple[Path, Path, Path]:
+    """Write an embedder, a cross-encoder and an entailment model with weights drawn at random."""
     torch, library = import_module("torch"), import_module("sentence_transformers")
     transformers: Any = import_module("transformers")
     torch.manual_seed(0)
@@ -71,11 +75,12 @@ def write_models(folder: Path) -> tuple[Path, Path]:
     for name, kind, more in (
         ("bare", "BertModel", {}),
         ("pairs", "BertForSequenceClassification", {"num_labels": 1}),
+        ("support", "BertForSequenceClassification", {"id2label": dict(enumerate(_CLASSES))}),
     ):
         getattr(transformers, kind)(transformers.BertConfig(**size, **more)).save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
     library.SentenceTransformer(str(folder / "bare"), device="cpu").save(str(folder / "sentences"))
-    return folder / "sentences", folder / "pairs"
+    return folder / "sentences", folder / "pairs", folder / "support"
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -94,8 +99,8 @@ def main(count: int = TEXTS) -> None:
         for place, text in enumerate(given[:CANDIDATES])
     ]
     with tempfile.TemporaryDirectory() as name:
-        sentences, pairs = write_models(Path(name))
-        vectors = {}
+        sentences, pairs, support = write_models(Path(name))
+        vectors, chances = {}, {}
         for device in devices:
             for batch_size in (64,) if device == "cpu" else (64, 256, 1024):
                 embedder = SentenceTransformerEmbedder(str(sentences), device=device, batch_size=batch_size)
@@ -113,11 +118,34 @@ def main(count: int = TEXTS) -> None:
                 lambda it=reranker, n=queries: [it.rerank(f"What is {q}?", chunks, 5) for q in range(n)]  # type: ignore[misc]
             )
             print(f"{reranker.device}: {queries * CANDIDATES / seconds:,.0f} pairs/s", flush=True)
+            model = entailment(path=str(support), device=device, batch_size=CANDIDATES).model
+            claimed = [Pair(text, "What is a fare?") for text in given[: queries * CANDIDATES]]
+            model.chances(claimed[:CANDIDATES])
+            seconds, chances[device] = _timed(lambda it=model, some=claimed: it.chances(some))  # type: ignore[misc]
+            print(f"{model.device}: {len(claimed) / seconds:,.0f} claims/s by entailment", flush=True)
         if "cuda" in devices:
             both = len(vectors["cpu"])
             far = np.abs(vectors["cpu"] - vectors["cuda"][:both]).max()
             print(f"largest difference of a coordinate between the devices: {far:.1e}")
             _short_of_memory(str(sentences), given, vectors["cuda"])
+            _entailment_short_of_memory(str(support), claimed, chances["cuda"])
+
+
+def _entailment_short_of_memory(model: str, claimed: list[Pair], expected: Any) -> None:
+    """Read pairs in batches too large for a share of the device's memory, then with next to none of it."""
+    torch = import_module("torch")
+    total = torch.cuda.get_device_properties(0).total_memory
+    for megabytes, batch_size in ((1500, 4096), (64, 256)):
+        torch.cuda.empty_cache()
+        read: Any = entailment(path=model, device="cuda", batch_size=batch_size).model
+        read.chances(claimed[:1])
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(megabytes * 2**20 / total)
+        seconds, found = _timed(lambda it=read: it.chances(claimed))  # type: ignore[misc]
+        far = np.abs(np.array(found) - np.array(expected)).max()
+        told = f"{read.device}, batches of {read.batch_size}, {seconds:.1f} s, differs by {far:.1e}"
+        print(f"entailment, {megabytes} MB and batches of {batch_size}: {told}", flush=True)
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def _short_of_memory(model: str, given: list[str], expected: Any) -> None:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rag_evaluation_framework.adapters import pair_models
 from rag_evaluation_framework.adapters import sentence_transformers as adapter
 from rag_evaluation_framework.adapters.onnx_embedder import OnnxEmbedder
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.records.scores import Claim
+from tiny_models import write_counting_model, write_pair_tokenizer
 
 
 class FewTexts:
     """A model whose device holds so many texts at a time; its processor holds all of them."""
 
     prompts: dict[str, str] = {}  # noqa: RUF012
+    said = "CUDA out of memory. Tried to allocate 20.00 MiB"
 
     def __init__(self, most: int, device: str = "cuda:0") -> None:
         self.most, self.device = most, device
@@ -36,10 +41,10 @@ class FewTexts:
         self.pairs = list(pairs)
         return np.array([len(text) for _, text in pairs], np.float32)
 
-    def _hold(self, batch_size: int) -> None:
+    def _hold(self, batch_size: int, device: str | None = None) -> None:
         self.asked.append(batch_size)
-        if self.device != "cpu" and batch_size > self.most:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
+        if (device or self.device) != "cpu" and batch_size > self.most:
+            raise RuntimeError(self.said)
 
 
 @pytest.fixture
@@ -47,8 +52,8 @@ def emptied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stand in for the library and for torch, whose memory is emptied."""
     emptied: list[str] = []
     cuda = SimpleNamespace(empty_cache=lambda: emptied.append("x"), get_device_name=lambda device: "H200")
-    device = lambda name: SimpleNamespace(type=str(name).split(":")[0])  # noqa: E731
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, device=device))
+    cuda.is_available = lambda: True
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     monkeypatch.setattr(adapter, "require_extra", lambda *given, **named: None)
     return emptied
 
@@ -100,21 +105,30 @@ def test_a_cross_encoder_reads_chunks_of_like_length_together_and_gives_each_its
 
 
 def test_an_onnx_model_halves_its_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = OnnxEmbedder.__new__(OnnxEmbedder)
-    embedder.__dict__.update(
-        batch_size=8, path="m", _given={}, _prompts=SimpleNamespace(document="", roles={})
-    )
-    embedder.__dict__["_session"] = SimpleNamespace(get_providers=lambda: ["CUDAExecutionProvider"])
-    asked: list[int] = []
-
-    def batch(self: OnnxEmbedder, texts: Sequence[str]) -> np.ndarray[Any, Any]:
-        asked.append(len(texts))
-        if len(texts) > 3:
-            raise RuntimeError("Failed to allocate memory for requested buffer of size 100")
-        return np.array([[len(text), 1.0] for text in texts], np.float32)
-
-    monkeypatch.setattr(OnnxEmbedder, "_batch", batch)
+    embedder, few = OnnxEmbedder.__new__(OnnxEmbedder), FewTexts(3, "cuda")
+    few.said = "Failed to allocate memory for requested buffer of size 100"
+    given = {"batch_size": 8, "path": "m", "_prompts": SimpleNamespace(document="", roles={})}
+    embedder.__dict__.update(given, _given={}, _model=few)
+    monkeypatch.setattr(OnnxEmbedder, "_batch", lambda self, given: few.encode(given, batch_size=len(given)))
     monkeypatch.setattr(OnnxEmbedder, "__repr__", lambda self: "onnx")
     texts = ["a" * (7 - n) for n in range(7)]
     assert embedder.embed(texts)[:, 0].tolist() == [7, 6, 5, 4, 3, 2, 1]
-    assert (asked, embedder.device) == ([7, 3, 3, 1], "cuda")
+    assert (few.asked, embedder.device) == ([7, 3, 3, 1], "cuda")
+
+
+def test_an_entailment_model_is_loaded_or_goes_on_on_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, real, moved = FewTexts(0, ""), pair_models.OnnxModel, "cpu: the GPU has too little memory"
+    made = lambda file, on, feature: few._hold(1, on or "cuda") or real(file, on, feature=feature)  # noqa: E731
+    monkeypatch.setattr(pair_models, "OnnxModel", made)
+    write_pair_tokenizer(tmp_path, "It is old.")
+    write_counting_model(tmp_path, "two")
+    support: Any = pair_models.entailment(path=str(tmp_path))
+    expected = support.decide([Claim("old", 0, 3)] * 3, ["It is old."])
+    assert (few.asked, support.device) == ([1, 1], moved)
+    model, run = support.model._model, support.model._model.run
+    model.device = "cuda"
+    model.run = lambda given: few._hold(len(given["input_ids"]), model.device) or run(given)
+    assert support.decide([Claim("old", 0, 3)] * 3, ["It is old."]) == expected
+    assert (few.asked[2:], support.device) == ([3, 1, 3], moved)

@@ -183,6 +183,34 @@ def _journalled(runs: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in runs.glob("*/journal.jsonl"))
 
 
+def test_workers_share_the_gpus_of_a_cluster_if_their_work_holds_a_model() -> None:
+    program = f"""{AT_ONCE}import functools, os, pickle, ray; ray.init(num_gpus=2, include_dashboard=False)
+from rag_evaluation_framework.adapters.extras import GPU_MARK; work = functools.partial(os.getenv)
+for count in (2, 2, 4):
+    crew, packed = w.Crew(count, "ray").called(), pickle.dumps(work)
+    found = [each.begin(["CUDA_VISIBLE_DEVICES"])()[0][0] for each in crew if each.is_ready_for(packed)]
+    print(*sorted(map(str, found))); vars(work)[GPU_MARK] = True; [each.end() for each in crew]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["None None", "0 1", "0 0 1 1"]
+
+
+def test_a_function_under_test_is_asked_on_the_workers(tmp_path: Path) -> None:
+    asked = [{"id": f"q{number}", "question": f"What is {number}?"} for number in range(40)]
+    result = evaluate(
+        [*asked, {"id": "odd", "question": "What?"}],
+        target="squares:process_of",
+        metrics=["toxicity"],
+        options=Options(workers=2, engine="ray", concurrency=8),
+        runs_directory=tmp_path,
+    )
+    answers = {row.response.text for row in result.rows if row.response.failure is None}
+    assert len(answers) == 2
+    assert str(os.getpid()) not in answers
+    (failed,) = [row for row in result.rows if row.response.failure is not None]
+    assert (failed.id, failed.response.failure.kind) == ("odd", "callable-error")  # type: ignore[union-attr]
+
+
 def test_one_process_joins_one_cluster() -> None:
     list(in_order(Squares(), range(3), workers=Crew(1, "ray")))
     with pytest.raises(UsageError, match="this process has joined the Ray cluster local, not elsewhere:1"):

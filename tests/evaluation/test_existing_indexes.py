@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from command_lines import rag_eval_ended
@@ -148,9 +150,9 @@ def test_an_index_that_cannot_be_searched_is_told_before_the_first_question(vect
         existing_index(3)
 
 
-def _chroma(folder: Path, vectors: Any) -> str:
+def _chroma(folder: Path, vectors: Any, **settings: Any) -> str:
     chromadb = pytest.importorskip("chromadb")
-    nearest_of_all = {"hnsw": {"space": "cosine", "ef_search": 1000, "max_neighbors": 32}}
+    nearest_of_all = {"hnsw": {"space": "cosine", "ef_search": 1000, "max_neighbors": 32, **settings}}
     collection = chromadb.PersistentClient(str(folder)).create_collection(
         "handbook", embedding_function=None, configuration=nearest_of_all
     )
@@ -209,6 +211,11 @@ def test_indexes_of_chroma_qdrant_and_pgvector_are_searched_by_the_command(
     recalls = {round(cell["metrics"]["span_recall"]["value"], 3) for cell in ranked}
     assert len(ranked) == 4
     assert len(recalls) == 1
+    assert [cell["performance"]["store_recall"] for cell in ranked] == [1.0] * 4
+    with chdir(tmp_path):  # what searches an index is sent without its connection
+        for system in [existing_index(index).system for index in indexes]:
+            found = [each.found("Ferry?", 5) for each in (system, pickle.loads(pickle.dumps(system)))]
+            assert [each["text"] for each in found[0]] == [each["text"] for each in found[1]]
     told = "pgvector(table=handbook, vector=embedding, text=content, document=source, distance=cosine, "
     assert [cell for cell in ranked if cell["configuration"]["retriever"].startswith(told)]
     for wrong, line in {
@@ -320,6 +327,25 @@ def test_an_approximate_index_tells_what_it_misses_of_the_nearest(
         assert [line for line in wanted if line not in text] == []
         assert text.count("the index itself misses") >= 2
     assert "recall of the index" in (tmp_path / "sweep.html").read_text()
+
+
+@pytest.mark.parametrize("space", ["cosine", "ip", "l2"])
+def test_a_collection_tells_what_it_misses_of_the_nearest_or_why_that_is_not_known(
+    tmp_path: Path, vectors: Any, monkeypatch: pytest.MonkeyPatch, space: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scaled = vectors if space == "cosine" else vectors * np.linspace(0.5, 2.0, len(vectors))[:, None]
+    asked = EMBEDDER.embed([each.question for each in QUESTIONS.samples])
+    near = asked @ scaled.T - (space == "l2") * (scaled**2).sum(axis=1) / 2
+    poor = {"space": space, "ef_search": 1, "max_neighbors": 2, "ef_construction": 1}
+    index = existing_index(_chroma(tmp_path / "chroma", scaled.astype(np.float32), **poor))
+    found = index.system.given.query(query_embeddings=asked, n_results=5, include=[])["ids"]
+    reached = np.take_along_axis(near, np.array(found, int), axis=1) >= np.sort(near)[:, -5:-4] - 1e-6
+    [told] = [cell.performance.figures for cell in _swept(index).parts.values()]
+    assert (told["store_recall"], told["store_effort"]) == (reached.mean(), "ef_search=1")
+    assert not reached.all() or space == "l2"  # which finds all by chance now and then
+    monkeypatch.setattr("rag_evaluation_framework.adapters.chroma_store._MOST_READ", 10_000)
+    assert "search not known: expected 1 to 9 vectors, which are read for it" in _swept(index).warnings[0]
 
 
 def test_of_several_places_of_a_text_the_index_may_name_its_own() -> None:

@@ -165,7 +165,9 @@ class Probe:
         if candidate.body is not None:
             request["body"] = dict(candidate.body)
         found = self.answer.found if self.answer else {}
-        paths = {part: place for part, place in found.items() if _is_path(place)}
+        paths = {
+            part: place for part, place in found.items() if " " not in place
+        }  # "the whole reply" is none
         if endpoint["path"] == "":
             # The address was asked as it is, so its path stands where a manifest has it.
             parts = urlsplit(url)
@@ -174,10 +176,6 @@ class Probe:
         if request:
             lines["request"] = request
         return {**lines, "responsePaths": paths} if paths else lines
-
-
-def _is_path(place: str) -> bool:
-    return " " not in place  # "the whole reply" is none
 
 
 _BODY = '--body \'{"question": "{{question}}"}\''

@@ -10,21 +10,19 @@ searches an approximate index (HNSW). With its own settings it found 52 to 95 % 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
+import numpy as np
+
+from rag_evaluation_framework.adapters.extras import CollectionStore, MeasuredIndex, place_of, require_extra
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.evaluation.frameworks import (
-    NEAREST,
-    ExistingIndex,
-    FrameworkSystem,
-    chroma_contexts,
-)
+from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex, chroma_contexts
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
-from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
+from rag_evaluation_framework.retrieval.stores import Matrix, Proposals, share_found, unit_vectors
 
 EXTRA = "chroma"
 PORT = 8000
@@ -34,6 +32,8 @@ EF_CONSTRUCTION = 200
 EF_SEARCH = 1000
 
 _FEATURE = "ChromaVectorStore"
+_READ_AT_ONCE = 4096
+_MOST_READ = 1 << 27  # numbers, in 512 MB: Chroma searches exactly only where its vectors are read
 
 
 class ChromaVectorStore(CollectionStore):
@@ -144,6 +144,7 @@ def existing_collection(
     Questions are embedded as the collection embeds its texts or, where that is not kept with it, by
     ``embedder``.
     """
+    given = dict(locals())
     require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
     if (host is None) == (path is None):
         raise UsageError("chroma: expected the host or the path of the collection, either of them")
@@ -155,14 +156,16 @@ def existing_collection(
         folder = None if path is None else str(Path(path).resolve())
         client = _connected(host, port, ssl=ssl, path=folder)
         known = [each.name for each in client.list_collections()]
-        given = {} if embedder is None else {"embedding_function": None}
-        opened = client.get_collection(collection, **given) if collection in known else None
+        by: dict[str, Any] = {} if embedder is None else {"embedding_function": None}
+        opened = client.get_collection(collection, **by) if collection in known else None
     except _raised() as error:
         raise UsageError(f"chroma at {where}: {error}") from error
     if opened is None:
         raise UnknownNameError(f"collection at {where}", collection, known)
     place = {"path": path} if host is None else {"host": host, "port": port}
     by = {} if embedder is None else {"embedder": component_text(embedder)}
+    settings = opened.configuration_json
+    settings = settings.get("hnsw") or settings.get("spann") or {}
     told = Specification("chroma", {"collection": collection, **place, **by})
 
     def nearest(question: str, _: Any, k: int | None) -> Any:
@@ -175,6 +178,44 @@ def existing_collection(
             advice = "" if embedder else "; expected embedder=… if the collection does not know its own"
             raise TargetError("store-failed", f"{error}{advice}") from error
 
-    return ExistingIndex(
-        FrameworkSystem(kind="Chroma", given=opened, call=nearest, called=str(told), answers=False)
+    def recall(questions: Sequence[str], k: int) -> float:
+        own: Any = embedder or opened.configuration.get("embedding_function")
+        if own is None:
+            raise TargetError("recall-unknown", "expected embedder=…: the collection does not know its own")
+        try:
+            queries = embedded(embedder, questions, role="query") if embedder else own.embed_query(questions)
+            return _recall(opened, np.asarray(queries, np.float32), k, space=settings.get("space", "l2"))
+        except _raised() as error:
+            raise TargetError("store-failed", str(error)) from error
+
+    return MeasuredIndex(
+        recall,
+        kind="Chroma",
+        given=opened,
+        call=nearest,
+        called=str(told),
+        effort=f"ef_search={settings['ef_search']}" if "ef_search" in settings else None,
+        opened=partial(existing_collection, **{**given, "path": folder}),
     )
+
+
+def _recall(collection: Any, queries: Matrix, k: int, *, space: str) -> float:
+    """Return the share of the true k nearest that the collection finds, by reading all of its vectors."""
+    count, size = collection.count(), queries.shape[1]
+    if not 0 < count * size <= _MOST_READ:
+        told = f"expected 1 to {_MOST_READ // size:,} vectors, which are read for it, got {count:,}"
+        raise TargetError("recall-unknown", told)
+    found = collection.query(query_embeddings=queries, n_results=k, include=[])["ids"]
+    parts = [
+        collection.get(limit=_READ_AT_ONCE, offset=start, include=["embeddings"])
+        for start in range(0, count, _READ_AT_ONCE)
+    ]
+    numbers = {each: number for number, each in enumerate(each for part in parts for each in part["ids"])}
+    vectors = np.concatenate([np.asarray(part["embeddings"], np.float32) for part in parts])
+    if space == "l2":  # the nearest has the greatest product with the query, less half its square
+        vectors = np.hstack([vectors, -(vectors**2).sum(axis=1, keepdims=True) / 2])
+        queries = np.hstack([queries, np.ones((len(queries), 1), np.float32)])
+    elif space == "cosine":
+        vectors = unit_vectors(vectors)
+    vectors /= max(1e-30, np.linalg.norm(vectors, axis=1).max())  # in proportion: none is longer than one
+    return share_found(unit_vectors(queries), vectors, [[numbers[each] for each in of] for of in found], k)

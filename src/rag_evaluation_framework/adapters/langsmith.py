@@ -308,7 +308,8 @@ def upload_experiment(run: Run, dataset: HostedDataset, *, seconds: float) -> st
     """
     with connected("recording an experiment at LangSmith") as server:
         project = _project(server, run, dataset)
-        url = _address(project, dataset)
+        base = str(project.url).partition("/projects/p/")[0]
+        url = f"{base}/datasets/{dataset.host_id}/compare?selectedSessions={project.id}"
         try:
             experiment = _Experiment(run, dataset, project.id, seconds=seconds)
             for begin in range(0, len(run.results), _AT_ONCE):
@@ -338,11 +339,6 @@ def _project(server: LangSmith, run: Run, dataset: HostedDataset) -> Any:
         if error.kind != CONFLICT:  # it is there already: a reply was lost
             raise
         return server.asked(partial(server.client.read_project, project_name=name))
-
-
-def _address(project: Any, dataset: HostedDataset) -> str:
-    base = str(project.url).partition("/projects/p/")[0]
-    return f"{base}/datasets/{dataset.host_id}/compare?selectedSessions={project.id}"
 
 
 def _described(run: Run) -> dict[str, Any]:

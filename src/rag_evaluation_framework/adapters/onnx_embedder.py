@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.adapters.extras import is_out_of_memory, require_extra, weights_digest
+from rag_evaluation_framework.adapters.extras import (
+    DeviceModel,
+    OnnxModel,
+    model_settings,
+    require_extra,
+    weights_digest,
+)
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.retrieval.embedders import (
     EmbedderByRole,
     Prompts,
@@ -35,7 +39,6 @@ EXTRA = "onnx"
 _FEATURE = "OnnxEmbedder"
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _MAX_TOKENS = 512
-_PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 _LIMITS = (
     ("sentence_bert_config.json", "max_seq_length"),
     ("tokenizer_config.json", "model_max_length"),
@@ -43,7 +46,7 @@ _LIMITS = (
 )
 
 
-class OnnxEmbedder(EmbedderByRole):
+class OnnxEmbedder(EmbedderByRole, DeviceModel):
     """A model in ONNX. ``path`` is the model's folder; it is loaded at the first text.
 
     Queries and documents are embedded with the prompts in ``config_sentence_transformers.json``, or with
@@ -66,7 +69,7 @@ class OnnxEmbedder(EmbedderByRole):
         if batch_size < 1:
             raise UsageError(f"onnx: batch_size: expected at least 1, got {batch_size}")
         self.path = Path(path)
-        self.batch_size = batch_size
+        self.batch_size = self._given_size = batch_size
         self._given = given_prefixes(query_prefix, document_prefix)
         self._model_file = next((self.path / it for it in _MODEL_FILES if (self.path / it).is_file()), None)
         if self._model_file is None or not (self.path / "tokenizer.json").is_file():
@@ -77,8 +80,8 @@ class OnnxEmbedder(EmbedderByRole):
 
     @cached_property
     def _prompts(self) -> Prompts:
-        own = _settings(self.path / "config_sentence_transformers.json").get("prompts")
-        name = _settings(self.path / "config.json").get("_name_or_path") or self.path.name
+        own = model_settings(self.path / "config_sentence_transformers.json").get("prompts")
+        name = model_settings(self.path / "config.json").get("_name_or_path") or self.path.name
         return prompts_for(str(name), own=own if isinstance(own, dict) else None, **self._given)
 
     @property
@@ -91,33 +94,15 @@ class OnnxEmbedder(EmbedderByRole):
         """The hash of the model's weights, whatever the folder is called."""
         return f"onnx {weights_digest(self._model_file or self.path)}"
 
-    @property
-    def device(self) -> str | None:
-        """Where the model works; not known before it is loaded."""
-        session = self.__dict__.get("_session")
-        if session is None:
-            return None
-        return str(session.get_providers()[0]).removesuffix("ExecutionProvider").lower()
-
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         check_texts(texts)
         texts = [getattr(self._prompts, role) + text for text in texts]
         # Texts of like length share a batch, so that little is padding; the order is restored at the end.
         order = sorted(range(len(texts)), key=lambda number: (len(texts[number]), texts[number]))
+        read = self._in_batches([texts[number] for number in order], self._batch)
         vectors: list[Matrix | None] = [None] * len(texts)
-        start = 0
-        while start < len(order):
-            numbers = order[start : start + self.batch_size]
-            try:
-                batch = self._batch([texts[it] for it in numbers])
-            except Exception as error:  # the errors of the runtime have only this class in common
-                if not is_out_of_memory(error) or len(numbers) == 1:
-                    raise
-                self.batch_size = len(numbers) // 2
-                continue
-            start += len(numbers)
-            for number, vector in zip(numbers, batch, strict=True):
-                vectors[number] = vector
+        for number, vector in zip(order, read, strict=True):
+            vectors[number] = vector
         return checked_vectors(vectors, f"embedder {self}", rows=len(texts))
 
     def _batch(self, texts: Sequence[str]) -> Matrix:
@@ -127,8 +112,7 @@ class OnnxEmbedder(EmbedderByRole):
             "attention_mask": np.array([it.attention_mask for it in encoded], np.int64),
             "token_type_ids": np.array([it.type_ids for it in encoded], np.int64),
         }
-        wanted = {it.name for it in self._session.get_inputs()}
-        output = self._session.run(None, {name: given[name] for name in given if name in wanted})[0]
+        output = self._model.run(given)
         if output.ndim not in (2, 3) or len(output) != len(texts):
             found = f"an array of shape {output.shape}"
             expected = f"a vector for each of {len(texts)} texts, or for each of their tokens"
@@ -142,14 +126,9 @@ class OnnxEmbedder(EmbedderByRole):
         weights = mask[:, :, None].astype(np.float32)
         return np.asarray((tokens * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the loaded model behind: a copy in another process loads its own."""
-        loaded = {"_session", "_tokenizer"}
-        return {name: value for name, value in self.__dict__.items() if name not in loaded}
-
     @cached_property
     def _pools_first_token(self) -> bool:
-        pooling = _settings(self.path / "1_Pooling" / "config.json")
+        pooling = model_settings(self.path / "1_Pooling" / "config.json")
         if pooling.get("pooling_mode_cls_token") or pooling.get("pooling_mode") == "cls":
             return True
         known = (pooling.get("pooling_mode", "mean") == "mean") and pooling.get(
@@ -162,13 +141,10 @@ class OnnxEmbedder(EmbedderByRole):
         return False
 
     @cached_property
-    def _session(self) -> Any:
-        runtime = extra_module("onnxruntime", feature=_FEATURE, extra=EXTRA)
-        # The runtime goes on to the next one where a device cannot be used.
-        there = runtime.get_available_providers()
-        providers = [each for each in _PROVIDERS if each in there] or None
+    def _model(self) -> Any:
+        file = self._model_file or self.path
         try:
-            return runtime.InferenceSession(str(self._model_file), providers=providers)
+            return self._loaded_by(lambda device: OnnxModel(file, device, feature=_FEATURE))
         except Exception as error:  # the errors of the runtime have only this class in common
             raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
 
@@ -179,7 +155,7 @@ class OnnxEmbedder(EmbedderByRole):
             tokenizer = tokenizers.Tokenizer.from_file(str(self.path / "tokenizer.json"))
         except Exception as error:  # the library raises this class itself
             raise UsageError(f"embedder {self}: the tokenizer cannot be loaded: {error}") from error
-        limits = [_settings(self.path / file).get(name) for file, name in _LIMITS]
+        limits = [model_settings(self.path / file).get(name) for file, name in _LIMITS]
         known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
         tokenizer.enable_truncation(max_length=min(known, default=_MAX_TOKENS))
         padding = tokenizer.padding or {}
@@ -188,11 +164,3 @@ class OnnxEmbedder(EmbedderByRole):
             pad_token=padding.get("pad_token", "[PAD]"),
         )
         return tokenizer
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    """Read a settings file of the model; none is no settings."""
-    if not path.is_file():
-        return {}
-    value = strict_json.decode(read_bytes(path))
-    return value if isinstance(value, dict) else {}

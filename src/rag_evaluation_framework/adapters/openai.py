@@ -124,15 +124,13 @@ def prompted(sample: Sample) -> Sample:
     if recorded is None or not (recorded.prompt or recorded.contexts):
         return sample
     prompt = recorded.prompt or TEMPLATE.format(
-        contexts="\n".join(map(_numbered, range(1, len(recorded.contexts) + 1), recorded.contexts)),
+        contexts="\n".join(
+            context if context.startswith(f"[{number}]") else f"[{number}] {context}"
+            for number, context in enumerate(recorded.contexts, 1)
+        ),
         question=sample.question,
     )
     return replace(sample, turns=(Turn(role="user", content=prompt),))
-
-
-def _numbered(number: int, context: str) -> str:
-    mark = f"[{number}]"
-    return context if context.startswith(mark) else f"{mark} {context}"
 
 
 def _bearer(model: str, key_env: str | None, *, needs_key: bool) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -18,11 +18,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.adapters.extras import loaded_quietly, require_extra, weights_digest
+from rag_evaluation_framework.adapters.extras import (
+    DeviceModel,
+    OnnxModel,
+    loaded_quietly,
+    model_settings,
+    require_extra,
+    weights_digest,
+)
 from rag_evaluation_framework.errors import ModelError, UsageError, described
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import open_stored, read_bytes
+from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.judging.entailment import Chances, EntailmentSupport, Pair
 from rag_evaluation_framework.startup import dataclass
 
@@ -108,7 +114,8 @@ class _Place:
         if not given.is_file():
             raise _refused(str(given), "a folder or an ONNX file", "nothing there")
         if given.suffix.lower() != ".onnx":
-            raise _refused(str(given), "an ONNX file, or the folder of a model", _kind_of(given))
+            found = f"a file {given.suffix}" if given.suffix else "a file without an ending"
+            raise _refused(str(given), "an ONNX file, or the folder of a model", found)
         has_settings = (given.parent / "tokenizer.json").is_file() or given.parent.name != "onnx"
         folder = given.parent if has_settings else given.parent.parent
         _check_start(given)
@@ -138,10 +145,6 @@ def _weights_in(folder: Path, place: str) -> Path:
     raise _refused(place, "model.safetensors or model.onnx", found)
 
 
-def _kind_of(file: Path) -> str:
-    return f"a file {file.suffix}" if file.suffix else "a file without an ending"
-
-
 def _check_start(file: Path) -> None:
     """Refuse a file that cannot be what its name says, before any library opens it."""
     with open_stored(file) as opened:
@@ -166,12 +169,6 @@ def _fetched(name: str, *, weights: bool = True) -> Path:
     except Exception as error:  # the hub's errors, and those of the connection, have no class in common
         told = described(error).splitlines()[0]
         raise UsageError(f"entailment: {name}: the model cannot be fetched: {told}") from error
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    """Read a settings file of the model; none is no settings."""
-    value = strict_json.decode(read_bytes(path)) if path.is_file() else {}
-    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +230,7 @@ def _meanings(
     return known
 
 
-class LocalPairModel:
+class LocalPairModel(DeviceModel):
     """A model and its tokenizer, loaded when the first pair comes. Fulfils ``PairModel``."""
 
     def __init__(
@@ -246,32 +243,30 @@ class LocalPairModel:
         max_tokens: int | None,
     ) -> None:
         self.name = place.name
-        self.batch_size = batch_size
+        self.batch_size = self._given_size = batch_size
         self._place, self._device, self._max_tokens = place, device, max_tokens
         extra = "onnx" if place.is_onnx else "transformers"
         for package in ("onnxruntime", "tokenizers") if place.is_onnx else ("torch", "transformers"):
             require_extra(package, feature=_FEATURE, extra=extra)
         self._frames: dict[bool, int] = {}
-        self._config = _settings(place.folder / "config.json")
+        self._config = model_settings(place.folder / "config.json")
         self._form = _form_of(place, self._config, labels)
         if place.is_onnx and not (place.folder / "tokenizer.json").is_file():
             raise _refused(str(place.folder), "tokenizer.json beside the model", "none")
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the loaded model behind: a copy in another process loads its own."""
-        loaded = {"_loaded", "_tokenizer", "_of_template"}
-        return {name: value for name, value in self.__dict__.items() if name not in loaded}
-
     @property
     def device(self) -> str:
-        return str(self._loaded.device)
+        return super().device or (self._model and super().device) or ""
+
+    def __repr__(self) -> str:
+        return self.name
 
     @cached_property
     def max_tokens(self) -> int:
         """How many tokens the model reads: what was given, or the least that its settings name."""
         if self._max_tokens is not None:
             return self._max_tokens
-        limits = [_settings(self._place.folder / file).get(name) for file, name in _LIMITS]
+        limits = [model_settings(self._place.folder / file).get(name) for file, name in _LIMITS]
         if isinstance(limits[1], int):
             limits[1] -= _RESERVED_POSITIONS.get(str(self._config.get("model_type")), 0)
         known = [limit for limit in limits if isinstance(limit, int) and 0 < limit <= 10**6]
@@ -294,24 +289,22 @@ class LocalPairModel:
         """Read the pairs, those of like length together, so that little is padding."""
         encoded = [self._encoded(pair) for pair in pairs]
         order = sorted(range(len(pairs)), key=lambda number: len(encoded[number].ids))
-        found: list[Chances | None] = [None] * len(pairs)
-        for start in range(0, len(order), self.batch_size):
-            numbers = order[start : start + self.batch_size]
-            said = self._batch([encoded[number] for number in numbers])
-            for number, chances in zip(numbers, said, strict=True):
-                found[number] = chances
-        return [each for each in found if each is not None]
+        said = self._in_batches([encoded[number] for number in order], self._batch)
+        found = dict(zip(order, said, strict=True))
+        return [found[number] for number in range(len(pairs))]
 
     def _batch(self, encoded: Sequence[Any]) -> list[Chances]:
-        longest = max(len(each.ids) for each in encoded)
+        longest, padding = max(len(each.ids) for each in encoded), self._config.get("pad_token_id")
+        if not isinstance(padding, int):
+            padding = self._tokenizer.token_to_id("[PAD]") or 0
         given = {
-            "input_ids": _padded([each.ids for each in encoded], longest, self._padding),
+            "input_ids": _padded([each.ids for each in encoded], longest, padding),
             "attention_mask": _padded([[1] * len(each.ids) for each in encoded], longest),
             "token_type_ids": _padded([each.type_ids for each in encoded], longest),
         }
-        loaded = self._loaded
+        model = self._model
         try:
-            logits = loaded.logits(given)
+            logits = np.asarray(model.run(given), np.float64)
         except Exception as error:  # vendors' errors have no class in common
             told = described(error).splitlines()[0]
             raise ModelError("model-failed", f"entailment:{self.name}: {told}") from error
@@ -329,7 +322,10 @@ class LocalPairModel:
             raise ModelError(
                 "model-failed", f"entailment:{self.name}: expected {expected} classes, got {logits.shape[-1]}"
             )
-        chances = _sigmoid(logits) if expected == 1 else _softmax(logits)
+        raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        chances = raised / raised.sum(axis=-1, keepdims=True)
+        if expected == 1:
+            chances = 1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60)))
         supported = chances[..., meanings == "supported"].sum(axis=-1)
         if logits.ndim == 3:  # every token of the claim has to be supported
             return [
@@ -386,7 +382,7 @@ class LocalPairModel:
 
     @cached_property
     def _end(self) -> str:
-        known = _settings(self._place.folder / "special_tokens_map.json") | _settings(
+        known = model_settings(self._place.folder / "special_tokens_map.json") | model_settings(
             self._place.folder / "tokenizer_config.json"
         )
         named = known.get("eos_token") or known.get("sep_token") or "</s>"
@@ -397,11 +393,6 @@ class LocalPairModel:
         if asked not in self._frames:
             self._frames[asked] = len(self._whole("", "", "?" if asked else "").ids)
         return self._frames[asked]
-
-    @property
-    def _padding(self) -> int:
-        number = self._config.get("pad_token_id")
-        return number if isinstance(number, int) else self._tokenizer.token_to_id("[PAD]") or 0
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -428,11 +419,12 @@ class LocalPairModel:
         return tokenizer
 
     @cached_property
-    def _loaded(self) -> _Onnx | _Torch:
+    def _model(self) -> Any:
+        place = self._place
         try:
-            if self._place.is_onnx:
-                return _Onnx(self._place.weights, self._device)
-            return _Torch(self._place.folder, self._config, self._form, self._device, self._words)
+            if place.is_onnx:
+                return self._loaded_by(lambda device: OnnxModel(place.weights, device, feature=_FEATURE))
+            return self._loaded_by(partial(_Torch, place.folder, self._config, self._form, self._words))
         except UsageError:
             raise
         except Exception as error:  # vendors' errors have no class in common
@@ -456,25 +448,6 @@ def _foundation(config: Mapping[str, Any]) -> Path:
     return Path(name) if Path(name).is_dir() else _fetched(name, weights=False)
 
 
-class _Onnx:
-    """A model in ONNX."""
-
-    def __init__(self, file: Path, device: str | None) -> None:
-        runtime = extra_module("onnxruntime", feature=_FEATURE, extra="onnx")
-        known = runtime.get_available_providers()
-        wanted = device or ("cuda" if "CUDAExecutionProvider" in known else "cpu")
-        providers = ["CPUExecutionProvider"]
-        if wanted.startswith("cuda"):
-            providers.insert(0, "CUDAExecutionProvider")
-        self._session = runtime.InferenceSession(str(file), providers=providers)
-        self._inputs = {each.name for each in self._session.get_inputs()}
-        self.device = "cuda" if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
-
-    def logits(self, given: Mapping[str, Array]) -> Array:
-        taken = {name: value for name, value in given.items() if name in self._inputs}
-        return np.asarray(self._session.run(None, taken)[0], np.float64)
-
-
 class _Torch:
     """A model of transformers, from safetensors."""
 
@@ -483,8 +456,8 @@ class _Torch:
         folder: Path,
         config: Mapping[str, Any],
         form: _Form,
-        device: str | None,
         words: Callable[[], tuple[int, int]],
+        device: str | None,
     ) -> None:
         self._torch = extra_module("torch", feature=_FEATURE, extra="transformers")
         self._library = extra_module("transformers", feature=_FEATURE, extra="transformers")
@@ -496,6 +469,10 @@ class _Torch:
         self.device = str(next(model.parameters()).device)
         self._words = words() if form.reads == "first word" else (0, 0)
         self._takes_types = "type_vocab_size" in config and config["type_vocab_size"] > 1
+
+    def to(self, device: str) -> None:
+        self._model.to(device)
+        self.device = device
 
     def _of_folder(self, folder: Path) -> Any:
         kind = {
@@ -528,7 +505,7 @@ class _Torch:
         model.load_state_dict(state, strict=True)
         return model
 
-    def logits(self, given: Mapping[str, Array]) -> Array:
+    def run(self, given: Mapping[str, Array]) -> Array:
         torch = self._torch
         taken = {name: torch.from_numpy(value).to(self.device) for name, value in given.items()}
         if not self._takes_types:
@@ -540,7 +517,7 @@ class _Torch:
                 logits = self._model(**taken, decoder_input_ids=first).logits[:, 0, list(self._words)]
             else:
                 logits = self._model(**taken).logits
-        return np.asarray(logits.float().cpu().numpy(), np.float64)
+        return np.asarray(logits.float().cpu().numpy())
 
 
 def _padded(rows: Sequence[Sequence[int]], length: int, value: int = 0) -> Array:
@@ -548,12 +525,3 @@ def _padded(rows: Sequence[Sequence[int]], length: int, value: int = 0) -> Array
     for number, row in enumerate(rows):
         array[number, : len(row)] = row
     return array
-
-
-def _softmax(logits: Array) -> Array:
-    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
-
-
-def _sigmoid(logits: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60))))

@@ -15,6 +15,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -23,11 +24,12 @@ import numpy as np
 from rag_evaluation_framework.adapters.extras import (
     CollectionStore,
     IndexSettings,
+    IndexSystem,
     checked_index_settings,
     require_extra,
 )
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.frameworks import NEAREST, Call, ExistingIndex, FrameworkSystem
+from rag_evaluation_framework.evaluation.frameworks import NEAREST, Call, ExistingIndex
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
@@ -356,6 +358,7 @@ def existing_table(
     and type; ``distance`` (cosine, ip or l2) is that of the table's index, else cosine. ``where`` is a
     condition in SQL, for a table of several collections; ``ef_search`` and ``probes`` are pgvector's.
     """
+    given = {**locals(), "dsn": os.environ.get(DSN_VARIABLE) if dsn is None else dsn}
     require_extra("psycopg", feature=_FEATURE, extra=EXTRA)
     named = {"vector": vector, "text": text, "document": document, "metadata": metadata}
     named |= {"id": id, "start": start, "end": end}
@@ -376,14 +379,15 @@ def existing_table(
     told |= {"where": where, "ef_search": ef_search, "probes": probes, "embedder": component_text(embedder)}
     called = Specification("pgvector", {name: value for name, value in told.items() if value is not None})
     return ExistingIndex(
-        FrameworkSystem(
+        IndexSystem(
             kind="pgvector",
             given=opened,
             call=_search(opened, embedder, used),
             called=str(called),
-            answers=False,
-            exact=_search(opened, embedder, {"enable_indexscan": "off"}) if opened.index else None,
+            # Of a view nobody knows whether it has an index.
+            exact=_search(opened, embedder, {"enable_indexscan": "off"}),
             effort=opened.effort(used),
+            opened=partial(existing_table, **given),
         )
     )
 
@@ -425,7 +429,9 @@ class _Table:
         self.told["distance"] = distance
         far = f"{{}} {_OPERATORS[distance]} %(query)s::{types[columns['vector']]}"
         chosen = "".join("{}, " for _ in self._kept)
-        condition = "" if where is None else f"WHERE ({_as_it_is(where)})"
+        # In the condition no sign stands for a name or a value.
+        plain = (where or "").replace("{", "{{").replace("}", "}}").replace("%", "%%")
+        condition = f"WHERE ({plain})" if where is not None else ""
         # The condition is the user's own, in a transaction that can only read.
         self._statement = f"SELECT {chosen}{far} AS far FROM {{}} {condition} ORDER BY far LIMIT %(k)s"  # noqa: S608
         self._names: tuple[Name, ...] = (
@@ -515,8 +521,3 @@ def _columns(table: str, types: Mapping[str, str], named: Mapping[str, str | Non
     if wrong:
         raise UsageError("\n".join(f"pgvector: table {table}: {problem}" for problem in wrong))
     return columns
-
-
-def _as_it_is(condition: str) -> str:
-    """Return a condition in which no sign stands for a name or a value."""
-    return condition.replace("{", "{{").replace("}", "}}").replace("%", "%%")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
-from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
+from rag_evaluation_framework.adapters.extras import CollectionStore, MeasuredIndex, place_of, require_extra
 from rag_evaluation_framework.adapters.http_agent import shown_address
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex, FrameworkSystem
+from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
@@ -26,6 +28,8 @@ KEY_VARIABLE = "QDRANT_API_KEY"
 
 _FEATURE = "QdrantVectorStore"
 _POINTS_AT_ONCE = 1000
+# By folder or address: a folder can be opened once at a time, so whoever searches it shares its client.
+_FOLDERS: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 class QdrantVectorStore(CollectionStore):
@@ -111,14 +115,17 @@ def existing_collection(
     ``embedder`` is the one that its vectors were made with, ``vector`` the name of a named vector. The text
     of a point is in its payload as ``page_content``, ``text`` or ``content``.
     """
+    given = dict(locals())
     require_extra("qdrant_client", feature=_FEATURE, extra=EXTRA)
     if (url is None) == (path is None):
         raise UsageError("qdrant: expected the url or the path of the collection, either of them")
     if path is not None and not Path(path).is_dir():
         raise UsageError(f"qdrant: expected the folder of a Qdrant database, got nothing at {path}")
     where = path if url is None else shown_address(url)
+    folder = None if path is None else str(Path(path).resolve())
     try:
-        client = _connected(url, path)
+        client = _FOLDERS.get(folder or url or "") or _connected(url, folder)
+        _FOLDERS[folder or url or ""] = client
         known = [each.name for each in client.get_collections().collections]
     except _raised() as error:
         raise UsageError(f"qdrant at {where}: {error}") from error
@@ -127,17 +134,36 @@ def existing_collection(
     place = {"path": path} if url is None else {"url": where}
     told = Specification("qdrant", {"collection": collection, **place, "embedder": component_text(embedder)})
 
-    def nearest(question: str, _: Any, k: int | None) -> Any:
-        query = embedded(embedder, [question], role="query")[0].tolist()
-        named = {} if vector is None else {"using": vector}
+    def points(query: Sequence[float], k: int, **how: Any) -> list[Any]:
         try:
-            reply = client.query_points(
-                collection, query=query, limit=k or NEAREST, with_payload=True, **named
-            )
+            return list(client.query_points(collection, query=query, limit=k, using=vector, **how).points)
         except _raised() as error:
             raise TargetError("store-failed", str(error)) from error
-        return [{"id": point.id, "score": point.score, **(point.payload or {})} for point in reply.points]
 
-    return ExistingIndex(
-        FrameworkSystem(kind="Qdrant", given=client, call=nearest, called=str(told), answers=False)
+    def nearest(question: str, _: Any, k: int | None) -> Any:
+        [query] = embedded(embedder, [question], role="query").tolist()
+        found = points(query, k or NEAREST)
+        return [{"id": point.id, "score": point.score, **(point.payload or {})} for point in found]
+
+    def recall(questions: Sequence[str], k: int) -> float | None:
+        models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
+        # Local mode knows no other search than the exact one and warns when it is asked for.
+        exact = {} if url is None else {"search_params": models.SearchParams(exact=True)}
+        found = true = 0
+        for query in embedded(embedder, questions, role="query").tolist():
+            truth = points(query, k, **exact)
+            ids = {each.id for each in truth}
+            found += sum(each.id in ids or each.score == truth[-1].score for each in points(query, k))
+            true += len(truth)
+        return found / true if true else None
+
+    effort = None if url is None else client.get_collection(collection).config.hnsw_config.ef_construct
+    return MeasuredIndex(
+        recall,
+        kind="Qdrant",
+        given=client,
+        call=nearest,
+        called=str(told),
+        effort=None if effort is None else f"hnsw_ef={effort}",
+        opened=partial(existing_collection, **{**given, "path": folder}),
     )

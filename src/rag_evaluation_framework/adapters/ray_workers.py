@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from rag_evaluation_framework.adapters.extras import DEVICES_OF_WORKERS, GPU_MARK, LOADED_MODELS
 from rag_evaluation_framework.errors import UsageError, WorkerError, shown
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.version import __version__
@@ -34,19 +35,23 @@ _ENVIRONMENT: Mapping[str, str] = {
 _LOCK = threading.Lock()
 _joined: str | None = None
 """The cluster that this process has joined."""
+_share = 0.0
+"""What part of a GPU each of the latest workers is given where its work holds a model: all have as much."""
 
 
 def connected(crew: Crew) -> tuple[int, str]:
     """Join the cluster, or start one here, and return how many workers there are and of what kind."""
+    global _share
     address = crew.address or os.environ.get("RAY_ADDRESS") or _LOCAL
     with _LOCK:
         ray = _joined_to(address)
-    if address == _LOCAL:
-        return crew.count or all_but_one(), address
-    cores = int(ray.cluster_resources().get("CPU", 0))
+    there = ray.cluster_resources()
+    cores = (crew.count or all_but_one()) if address == _LOCAL else int(there.get("CPU", 0))
     if not cores:
         raise UsageError(f"address: the Ray cluster at {address} has no processors to work with")
-    return min(crew.count or cores, cores), address
+    count, gpus = min(crew.count or cores, cores), int(there.get("GPU", 0))
+    _share = 10_000 // -(-count // gpus) / 10_000 if gpus else 0.0  # Ray counts in ten-thousandths
+    return count, address
 
 
 def _joined_to(address: str) -> Any:
@@ -61,7 +66,9 @@ def _joined_to(address: str) -> Any:
     local = {"include_dashboard": False, "num_cpus": os.cpu_count()} if address == _LOCAL else {}
     with _found_modules():
         try:
-            _knock(address)
+            host, colon, port = address.removeprefix("ray://").rpartition(":")
+            if colon:  # in seconds, whether anybody answers: Ray tries for minutes
+                socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
             _in_lasting_thread(
                 lambda: ray.init(address=address, log_to_driver=False, logging_level="critical", **local)
             )
@@ -75,13 +82,6 @@ def _joined_to(address: str) -> Any:
     _joined = address
     atexit.register(ray.shutdown)  # by itself, it would first wait for what workers print
     return ray
-
-
-def _knock(address: str) -> None:
-    """Find out in seconds whether anybody answers: Ray tries for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
 def _in_lasting_thread(call: Callable[[], Any]) -> None:
@@ -119,6 +119,14 @@ def _found_modules() -> Iterator[None]:
             os.environ["PYTHONPATH"] = before
 
 
+class _Actor(Bench):
+    """A bench in the cluster, which also tells where the models work that were sent to it."""
+
+    def reply_to(self, packed: bytes) -> Any:
+        reply = super().reply_to(packed)
+        return reply, {name: told for name, each in LOADED_MODELS.items() if (told := each.device)}
+
+
 class RayWorker:
     """One actor of the cluster at an address, which is its ``kind``; a new one where it dies."""
 
@@ -131,6 +139,7 @@ class RayWorker:
         self._actor: Any = None
         self._packed: Any = None
         self._is_over = False
+        self._gpus = 0.0
         self._lock = threading.Lock()
 
     def stand_by(self) -> None:
@@ -139,7 +148,12 @@ class RayWorker:
             self._start()
 
     def is_ready_for(self, packed: bytes) -> bool:
-        """Send what is to be done; false if it cannot be done there."""
+        """Send what is to be done, to an actor with its part of a GPU; false if it cannot be done there."""
+        gpus = _share if GPU_MARK.encode() in packed else self._gpus
+        if gpus != self._gpus:
+            with self._lock:
+                self._drop()
+                self._gpus = gpus
         self._packed = self._ray.put(packed)
         return self._asked(None) is not None
 
@@ -172,9 +186,13 @@ class RayWorker:
                         self._ray.get(self._actor.reply_to.remote(self._packed))
                     actor = self._actor
                     sent = actor, actor.reply_to.remote(self._packed if batch is None else batch)
-                return self._ray.get(sent[1])
+                reply, devices = self._ray.get(sent[1])
+                for model, device in devices.items():
+                    DEVICES_OF_WORKERS.setdefault(model, set()).add(device)
+                return reply
             except errors.RayTaskError as error:
-                raise WorkerError(f"a worker of the Ray cluster cannot work: {_last_line(error)}") from error
+                told = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+                raise WorkerError(f"a worker of the Ray cluster cannot work: {told}") from error
             except errors.RayError as error:
                 with self._lock:
                     if sent is None or sent[0] is self._actor:  # nobody has replaced it meanwhile
@@ -192,9 +210,9 @@ class RayWorker:
                 raise WorkerError("the work was given up")
             if self._actor is not None:
                 return False
-            # On this machine it is the caller who says how many work; a cluster counts its cores.
-            cores = 0 if self.kind == _LOCAL else 1
-            made = self._ray.remote(Bench).options(num_cpus=cores, max_restarts=0)
+            # On this machine it is the caller who says how many work; a cluster counts its cores, or GPUs.
+            needs = {"num_cpus": 0 if self.kind == _LOCAL or self._gpus else 1, "num_gpus": self._gpus}
+            made = self._ray.remote(_Actor).options(**needs, max_restarts=0)
             self._actor = actor = made.remote()
         found = self._ray.get(actor.version.remote())
         if found != __version__:
@@ -208,8 +226,3 @@ class RayWorker:
         if actor is not None:
             with suppress(Exception):  # it is gone already, or the whole cluster is
                 self._ray.kill(actor)
-
-
-def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1].strip() if lines else type(error).__name__

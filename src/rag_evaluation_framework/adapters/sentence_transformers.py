@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rag_evaluation_framework.adapters.extras import (
-    is_out_of_memory,
+    DeviceModel,
     loaded_quietly,
     model_folder,
     require_extra,
@@ -36,16 +36,13 @@ RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 EXTRA = "sentence-transformers"
 
 
-class _LocalModel:
-    """A model of sentence-transformers, loaded when it is first used, on the device that is there.
-
-    A batch for which the device has too little memory is halved; where one text is too much, the model moves
-    to the processor. ``batch_size`` is what fits.
-    """
+class _LocalModel(DeviceModel):
+    """A model of sentence-transformers, loaded when it is first used."""
 
     name: str
     role: str
     of_library: str
+    _given: Mapping[str, str] = {}
 
     def __init__(self, model_name_or_path: str, *, device: str | None, batch_size: int) -> None:
         require_extra("sentence_transformers", feature=type(self).__name__, extra=EXTRA)
@@ -54,14 +51,9 @@ class _LocalModel:
         self.model_name_or_path = str(model_name_or_path)
         self.batch_size = self._given_size = batch_size
         self._device = device
-        self._has_moved = False
 
     def __repr__(self) -> str:
-        return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path}))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the loaded model behind: a copy in another process loads its own."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_model", "_prompts")}
+        return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path, **self._given}))
 
     @cached_property
     def _model(self) -> Any:
@@ -69,39 +61,9 @@ class _LocalModel:
         place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
         try:
             with loaded_quietly(EXTRA):
-                return getattr(library, self.of_library)(place, device=self._device)
+                return self._loaded_by(lambda device: getattr(library, self.of_library)(place, device=device))
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(f"{self.role} {self}: the model cannot be loaded: {error}") from error
-
-    @property
-    def device(self) -> str | None:
-        """Where the model works; not known before it is loaded."""
-        model = self.__dict__.get("_model")
-        if model is None:
-            return None
-        torch = extra_module("torch", feature=type(self).__name__, extra=EXTRA)
-        device = torch.device(model.device)
-        if device.type == "cuda":
-            return f"{device.type} ({torch.cuda.get_device_name(device)})"
-        return f"{device.type}: the GPU has too little memory" if self._has_moved else str(device.type)
-
-    def _fitting(self, call: Callable[[int], Any]) -> Any:
-        """Return what a call with a size of batches returns, with one that fits the device's memory."""
-        while True:
-            try:
-                return call(self.batch_size)
-            except RuntimeError as error:
-                is_gpu = str(self._model.device) != "cpu"
-                if not is_out_of_memory(error) or not (is_gpu or self.batch_size > 1):
-                    raise
-            # Outside the clause: what failed holds its memory as long as the error is there.
-            if self.batch_size > 1:
-                self.batch_size //= 2
-            else:
-                self._model.to("cpu")
-                self._has_moved, self.batch_size = True, self._given_size
-            if is_gpu:
-                extra_module("torch", feature=type(self).__name__, extra=EXTRA).cuda.empty_cache()
 
 
 class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
@@ -125,9 +87,6 @@ class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
     ) -> None:
         super().__init__(model_name_or_path, device=device, batch_size=batch_size)
         self._given = given_prefixes(query_prefix, document_prefix)
-
-    def __repr__(self) -> str:
-        return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path, **self._given}))
 
     @cached_property
     def _prompts(self) -> Prompts:
@@ -193,13 +152,11 @@ class CrossEncoderReranker(_LocalModel):
                 lambda batch_size: self._model.predict(pairs, batch_size=batch_size, show_progress_bar=False)
             )
         )
-        scores = np.empty_like(scored)
-        if scored.shape == (len(chunks),):
-            scores[order] = scored
-        if scores.shape != (len(chunks),) or not np.isfinite(scores).all():
-            found = (
-                f"an array of shape {scores.shape}" if scores.shape != (len(chunks),) else "NaN or infinity"
-            )
+        is_one_each = scored.shape == (len(chunks),)
+        if not is_one_each or not np.isfinite(scored).all():
+            found = "NaN or infinity" if is_one_each else f"an array of shape {scored.shape}"
             expected = f"{counted(len(chunks), 'finite score')}, one a candidate"
             raise InputError([Issue("wrong-scores", expected, found, f"reranker {self}")])
+        scores = np.empty_like(scored)
+        scores[order] = scored
         return [chunks[number] for number in np.argsort(-scores, kind="stable")[:k].tolist()]

@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
@@ -200,6 +200,7 @@ class EntailmentSupport:
 
     version = 1
     is_slow = True
+    engines = ("ray",)  # on one machine threads share the model, which uses all cores, or the GPU, by itself
 
     def __init__(self, model: PairModel, *, lexical: bool = False, threshold: float = 0.5) -> None:
         if not 0 < threshold < 1:
@@ -214,7 +215,7 @@ class EntailmentSupport:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is loaded stays here: another process loads its own.
-        return _restored, (self.model, self.lexical, self.threshold)
+        return partial(EntailmentSupport, lexical=self.lexical, threshold=self.threshold), (self.model,)
 
     @property
     def device(self) -> str:
@@ -273,10 +274,6 @@ class EntailmentSupport:
         if label == "unsupported" and chances.contradicted >= _CONTRADICTED:
             label = "contradicted"
         return replace(words, label=label, probability=round(supported, _PLACES))
-
-
-def _restored(model: PairModel, lexical: bool, threshold: float) -> EntailmentSupport:
-    return EntailmentSupport(model, lexical=lexical, threshold=threshold)
 
 
 def _odds(supported: float) -> float:

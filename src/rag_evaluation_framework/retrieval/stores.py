@@ -178,6 +178,18 @@ def ranked(
     return candidates[best], scores[best]
 
 
+def share_found(queries: Matrix, vectors: Matrix, found: Sequence[Sequence[int]], k: int) -> float:
+    """Return the share of the true k nearest that was found, over all queries; no vector is longer than one.
+
+    What is as near as the k-th counts as one of them, so a store is not blamed for a tie.
+    """
+    _, scores = nearest(queries, vectors, k, tie_order=lambda: np.arange(len(vectors)))
+    owners = np.array([row for row, numbers in enumerate(found) for _ in numbers[:k]], np.intp)
+    candidates = np.array([number for numbers in found for number in numbers[:k]], np.intp)
+    reached = exact_scores(queries, vectors, owners, candidates) >= scores[owners, -1]
+    return int(np.count_nonzero(reached)) / scores.size
+
+
 def exact_scores(queries: Matrix, vectors: Matrix, owners: Numbers, candidates: Numbers) -> Scores:
     """Return the cosine of each candidate with the query that owns it, whatever else is asked beside it."""
     scores = np.empty(len(candidates), np.float64)
@@ -334,17 +346,10 @@ class StoredChunks:
         return [[self.chunks[number] for number in row] for row in numbers.tolist()]
 
     def recall(self, queries: Matrix, found: Sequence[Sequence[int]], k: int) -> float:
-        """Return the share of the true k nearest that was found, over all queries.
-
-        What is as near as the k-th counts as one of them, so a store is not blamed for a tie.
-        """
+        """Return the share of the true k nearest that was found, over all queries."""
         if not len(queries) or not self.chunks:
             raise UsageError("recall against exact search: expected at least one query and one chunk")
-        _, scores = nearest(queries, self.vectors, k, tie_order=self.tie_order)
-        owners = np.array([row for row, numbers in enumerate(found) for _ in numbers[:k]], np.intp)
-        candidates = np.array([number for numbers in found for number in numbers[:k]], np.intp)
-        reached = exact_scores(queries, self.vectors, owners, candidates) >= scores[owners, -1]
-        return int(np.count_nonzero(reached)) / scores.size
+        return share_found(queries, self.vectors, found, k)
 
 
 def place_order(chunks: Sequence[PositionAwareChunk]) -> Numbers:

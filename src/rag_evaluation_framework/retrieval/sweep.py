@@ -8,7 +8,7 @@ same parts finds by itself, as long as the store finds the same nearest chunks w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -21,7 +21,7 @@ from rag_evaluation_framework.components import (
     VECTOR_STORES,
     component_from,
 )
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
+from rag_evaluation_framework.errors import InputError, Issue, TargetError, UsageError, counted
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -275,8 +275,8 @@ class CellPipeline:
 
     @property
     def doubts(self) -> Sequence[str]:
-        """What an index that exists already did otherwise than it should."""
-        return getattr(self._index.retriever, "doubts", ())
+        """What an index that exists already did otherwise than it should, and what is not known of it."""
+        return [*getattr(self._index.retriever, "doubts", ()), *self._index.unmeasured]
 
     @property
     def prices(self) -> dict[str, Any]:
@@ -399,6 +399,7 @@ class _Index:
         self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
         self.rankings: list[_Reranking] = []
         self.embed_seconds = self.index_seconds = self.search_seconds = 0.0
+        self.unmeasured: list[str] = []
 
     def build(self) -> None:
         """Index the chunks, unless that was done and no other index has taken the place since."""
@@ -433,16 +434,13 @@ class _Index:
         new = [query for query in dict.fromkeys(queries) if query not in found]
         if new:
             if isinstance(self.retriever, BM25Retriever) and not crew_of(self._sweep.workers).is_alone:
-                new = self._with_those_to_come(new, found)
+                # With the next ones of the sweep, so that there is something for workers to share.
+                left = (query for query in self._sweep.queries if query not in found)
+                new = list(dict.fromkeys(chain(new, islice(left, _SEARCHED_AHEAD))))
             begun = time.perf_counter()
             found.update(zip(new, self._retrieved(new, searched), strict=True))
             self.search_seconds += time.perf_counter() - begun
         return [found[query][:depth] for query in queries]
-
-    def _with_those_to_come(self, new: Sequence[str], found: Mapping[str, object]) -> list[str]:
-        """Return queries with the next ones of the sweep, so that there is something for workers to share."""
-        left = (query for query in self._sweep.queries if query not in found)
-        return list(dict.fromkeys(chain(new, islice(left, _SEARCHED_AHEAD))))
 
     def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
         if isinstance(self.retriever, BM25Retriever):
@@ -476,7 +474,11 @@ class _Index:
         if measure is None or not queries:
             return None
         asked = embedded(self._dense.embedder, queries, role="query") if self._dense else queries[:_MEASURED]
-        recall: float | None = measure(asked, self._sweep.grid.depths[-1])
+        try:
+            recall: float | None = measure(asked, self._sweep.grid.depths[-1])
+        except TargetError as error:
+            self.unmeasured = [f"{self.text}: recall against exact search not known: {error.message}"]
+            return None
         return recall
 
     @property
@@ -523,8 +525,10 @@ class _Reranking:
         new = [query for query in dict.fromkeys(queries) if query not in self._whole]
         if new:
             self._whole.update(zip(new, self._wholly_ranked(new), strict=True))
+        places = [set(map(_place, few)) for few in candidates]
         return [
-            _among(self._whole[query], few)[: cell.k] for query, few in zip(queries, candidates, strict=True)
+            [chunk for chunk in self._whole[query] if _place(chunk) in wanted][: cell.k]
+            for query, wanted in zip(queries, places, strict=True)
         ]
 
     def _wholly_ranked(self, queries: Sequence[str]) -> Hits:
@@ -536,14 +540,6 @@ class _Reranking:
     def costs(self) -> list[float | None]:
         """Return what reranking costs a cell by itself."""
         return [] if self._meter is None or self._meter.part is None else [self._meter.cost]
-
-
-def _among(
-    ordered: Sequence[PositionAwareChunk], few: Sequence[PositionAwareChunk]
-) -> list[PositionAwareChunk]:
-    """Return those of the ordered chunks that are among a few."""
-    wanted = {_place(chunk) for chunk in few}
-    return [chunk for chunk in ordered if _place(chunk) in wanted]
 
 
 def _place(chunk: PositionAwareChunk) -> tuple[str, int, int]:
