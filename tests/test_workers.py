@@ -22,7 +22,7 @@ from rag_evaluation_framework import workers as workers_module
 from rag_evaluation_framework.components import TARGETS
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.evaluation import engine
-from rag_evaluation_framework.evaluation.loop_workers import AsTheyCome
+from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.metrics.declaration import all_metrics

@@ -104,12 +104,12 @@ MANIFEST = """spec:
     [
         ([evaluate_command, "agent.yaml", "--url", NOBODY], f"rag-eval evaluate agent.yaml --url {NOBODY}"),
         (
-            [evaluate_command, "books.jsonl", "--url", NOBODY, "-m", "string_match"],
-            f"rag-eval evaluate books.jsonl --url {NOBODY}",
+            [evaluate_command, "books.jsonl", "--url", NOBODY, "-m", "string_match", "--no-blame"],
+            f"rag-eval evaluate books.jsonl --url {NOBODY} --no-blame",
         ),
         (
-            [golden_command, GOLDEN, "--url", NOBODY, "--split", "facts"],
-            f"rag-eval golden {GOLDEN} --url {NOBODY}",
+            [golden_command, GOLDEN, "--url", NOBODY, "--split", "facts", "--markdown", "my keys.md"],
+            f"rag-eval golden {GOLDEN} --url {NOBODY} --markdown 'my keys.md'",
         ),
         (
             [generate_command, "documents", "-o", "q.jsonl", "--model", "m", "--base-url", f"{NOBODY}/v1"],

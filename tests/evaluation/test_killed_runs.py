@@ -20,6 +20,7 @@ import msgspec
 import pytest
 from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 
+from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.results.run_folder import RunFolder
@@ -234,3 +235,40 @@ def test_memory_does_not_grow_with_the_number_of_samples(tmp_path: Path) -> None
         memory.append(int(run.acks()[-1].split()[1]) / 1024)
     small, large = memory
     assert large - small < 10, f"{small:.1f} MB at 1,000 samples, {large:.1f} MB at many"
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with answers, and a run over them that nothing happened to."""
+    folder = tmp_path_factory.mktemp("answers")
+    facts = [f"Ferry {n} leaves pier {n % 7} at {n % 24}:30, and {n} went by it in May." for n in range(99)]
+    said = (" ".join(facts[n * step % 99] for step in range(2, 8)) + f" {n}." for n in range(1500))
+    rows = (msgspec.json.encode({"question": "?", "answer": each, "contexts": facts[:9]}) for each in said)
+    (folder / "my answers.jsonl").write_bytes(b"\n".join(rows))
+    assert rag_eval_ended("score", "my answers.jsonl", "-m", "faithfulness", folder=folder).returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_scoring_that_was_stopped_goes_on_by_the_command_that_is_named(answers: Path, sign: int) -> None:
+    code = "import signal as s; s.signal(s.SIGINT, s.default_int_handler)\n"  # a background job may ignore it
+    code += "from rag_evaluation_framework.cli.main import main; main()"
+    words = ("score", "my answers.jsonl", "-m", "faithfulness", "--workers", "1", "--runs-dir", f"of {sign}")
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, cwd=answers)
+    while not any(path.stat().st_size for path in answers.glob(f"of {sign}/*/journal.jsonl")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(sign)
+    screen = process.communicate(timeout=30)[0].decode()
+    assert process.returncode == (130 if sign == signal.SIGINT else -sign)
+    [stopped], [whole] = (map(RunFolder.open, answers.glob(f"{name}/*")) for name in (f"of {sign}", "runs"))
+    assert 0 < stopped.counts.done < 1500
+    listed = rag_eval_ended("runs", "--runs-dir", f"of {sign}", folder=answers).stdout
+    [named] = commands_next(screen if sign == signal.SIGINT else listed.replace("continue with:", "next:"))
+    assert [rag_eval_ended(*named, folder=answers).returncode for _ in range(2)] == [0, 0]  # goes on; is done
+    for name in ("blame.jsonl", "samples.jsonl", "data.jsonl.zst"):
+        assert (stopped.path / name).read_bytes() == (whole.path / name).read_bytes()
+    assert final_bytes(stopped) == final_bytes(whole)
+    (answers / "other.jsonl").write_bytes((answers / "my answers.jsonl").read_bytes())
+    refused = rag_eval_ended("score", "other.jsonl", *named[2:], folder=answers)
+    assert (refused.returncode, "expected the dataset my answers of" in refused.stderr) == (2, True)

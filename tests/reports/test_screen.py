@@ -123,13 +123,15 @@ def test_a_method_has_one_word(method: str, word: str) -> None:
     assert by(method) == word
 
 
-def test_sentences_wrap_at_words_with_a_hanging_indent() -> None:
+def test_sentences_wrap_at_words_with_a_hanging_indent_and_commands_so_that_a_shell_reads_them() -> None:
     screen = Screen(width=40)
     screen.say(Styled("✗ FAILED", BAD), "  6 of 13 answers got worse and none got better", hang=10)
     assert str(screen).splitlines() == [
         "✗ FAILED  6 of 13 answers got worse and",
         "          none got better",
     ]
+    screen.command("next:", f"rag-eval show 'the  answers of May.jsonl' {'r' * 40}")
+    assert str(screen).endswith(" show \\\n      'the  answers of May.jsonl' \\\n      " + "r" * 40)
 
 
 def test_chinese_wraps_anywhere_but_before_its_punctuation() -> None:

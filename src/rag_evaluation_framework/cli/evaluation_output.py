@@ -16,7 +16,15 @@ import click
 
 from rag_evaluation_framework.cli.configuration import in_force, is_given
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.options import LATEST, check_resumed_alone, mend_journals, new_screen, show
+from rag_evaluation_framework.cli.options import (
+    NOT_RESUMED,
+    check_resumed_alone,
+    given_again,
+    mend_journals,
+    new_screen,
+    show,
+    told_how_to_resume,
+)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.datasets.project_settings import kept_results
 from rag_evaluation_framework.errors import (
@@ -42,7 +50,6 @@ from rag_evaluation_framework.reports.json_report import evaluation_document, pl
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_groups import latest_run
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
@@ -58,17 +65,13 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     for option in ("max_drop", "max_regressions", "on_undecided"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
-    chosen = {**choices, "--sample-size": given["sample_size"]}
-    chosen["--seed"] = given["seed"] if is_given("seed") else None
-    chosen["--repeats"] = given["repeats"]
-    check_resumed_alone(given["resume"], chosen)
+    chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}
+    check_resumed_alone(given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
 
 
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
-    if given["resume"] == LATEST:
-        given = {**given, "resume": str(latest_run(given["runs_dir"]).path)}
-    mend_journals(given)
+    given = mend_journals(given)
     options = Options(
         datasets=given["datasets"],
         concurrency=given["concurrency"],
@@ -84,10 +87,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         address=given["address"],
     )
     demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
-    if given.get("thresholds"):
-        from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
-
-        demands |= {"thresholds": thresholds_written(given["thresholds"]), "enabled": True}
+    demands |= bounds(given.get("thresholds", ()))
     if given["waive"]:
         demands["waive"] = frozenset(map(metric_name, given["waive"]))
     job = Job(
@@ -108,14 +108,25 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         seed=given["seed"] or 0,
         runs_directory=given["runs_dir"],
         resume=given["resume"],
+        # The head of a run has the name of a component, which does not tell how it was made.
+        given=given_again(NOT_RESUMED - {"target" if "(" in (given["target"] or "") else ""}),
         options=options,
         blame=given.get("blame", True),
         spending=given["spending"],
         prices=_prices(given),
         needs_target=True,
     )
-    with prepared(job) as suite:
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
         return _told(suite, given)
+
+
+def bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
+    """Return what is demanded of the figures, which switches the gate on."""
+    if not thresholds:
+        return {}
+    from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
+
+    return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
 def _told(suite: Suite, given: Given) -> int:

@@ -66,15 +66,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
 
 
 _COMMON = (
-    "url",
-    "target",
-    "config",
-    "thresholds",
-    "datasets",
-    "sample_size",
-    "baseline",
-    "resume",
-    "dry_run",
+    *("url", "target", "config", "thresholds", "datasets", "sample_size", "baseline", "resume", "dry_run"),
     "details",
 )
 

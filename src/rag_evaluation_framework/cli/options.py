@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -175,6 +176,13 @@ WORKERS = with_all(
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
 
 
+RESUME = click.option(
+    "--resume",
+    metavar="[RUN]",
+    is_flag=False,
+    flag_value=LATEST,
+    help="Continue this run, by default the latest; what it has finished is not asked or scored again.",
+)
 ASK_DAMAGED = click.option(
     "--ask-damaged",
     is_flag=True,
@@ -184,6 +192,7 @@ ASK_DAMAGED = click.option(
 
 def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, ...]) -> None:
     """Write the hosts where whoever connects looks them up; children of the program see them too."""
+    context.meta["allow_host"] = hosts
     if hosts:
         known = os.environ.get("RAG_EVAL_ALLOWED_HOSTS", "")
         os.environ["RAG_EVAL_ALLOWED_HOSTS"] = ",".join(filter(None, (known, *hosts)))
@@ -199,10 +208,16 @@ ALLOW_HOST = click.option(
 )
 
 
-def mend_journals(given: Mapping[str, Any]) -> None:
-    """Set aside what is damaged in the journals of the runs to be resumed, where the user says so."""
+def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the latest run by its path, where that is to be resumed. What is damaged in the
+    journals of the runs is set aside first, where the user says so.
+    """
+    from rag_evaluation_framework.results.run_groups import latest_run
+
+    is_latest = given["resume"] == LATEST
+    given = {**given, "resume": str(latest_run(given["runs_dir"]).path) if is_latest else given["resume"]}
     if not given["ask_damaged"]:
-        return
+        return given
     if not given["resume"]:
         raise UsageError("--ask-damaged: expected with --resume, got it alone")
     from rag_evaluation_framework.results.damage import set_damage_aside
@@ -211,6 +226,26 @@ def mend_journals(given: Mapping[str, Any]) -> None:
     for run in runs if not given.get("dry_run") else ():
         for each in set_damage_aside(run, given["runs_dir"]):
             click.echo(f"rag-eval: {each}", err=True)
+    return given
+
+
+@contextmanager
+def told_how_to_resume(runs: Path, resume: str | None) -> Iterator[None]:
+    """Name the command that goes on with a run, where Ctrl-C ends this one between two samples of the run."""
+    from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
+
+    before = run_paths(runs)
+    try:
+        yield
+    except KeyboardInterrupt:
+        from rag_evaluation_framework.reports.verdict_lines import resuming_command
+
+        for path in [Path(resume)] if resume else [each for each in run_paths(runs) if each not in before]:
+            run = RunFolder.open(path, runs)
+            way_on = f"continue with:\n  {resuming_command(run.head, run.path)}"
+            click.echo(f"\nrag-eval: interrupted; {way_on}", err=True)
+            raise click.exceptions.Exit(130) from None
+        raise
 
 
 def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
@@ -256,13 +291,7 @@ LIMITS: tuple[Option[Any], ...] = (
         default=5,
         help="Maximum number of attempts for each sample.",
     ),
-    click.option(
-        "--resume",
-        metavar="[RUN]",
-        is_flag=False,
-        flag_value=LATEST,
-        help="Continue this run, by default the latest; answered questions are not asked again.",
-    ),
+    RESUME,
     ASK_DAMAGED,
     RUNS_DIR,
     DRY_RUN,
@@ -422,8 +451,7 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
         "--support",
         metavar="METHOD",
         help="What decides which claims the evidence supports: lexical, judge, a model on this machine, as "
-        "in "
-        "entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
+        "in entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
     ),
     click.option(
         "--corpus",
@@ -472,7 +500,17 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 # What may hold a secret is not written down.
-SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@", re.IGNORECASE)
+SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@|://\S*\?", re.IGNORECASE)
+_NAMES = ("mapped", "thresholds", "judge_key_env", "key_env")
+"""The options that name a field, a metric or a variable, which is no secret whatever it is called."""
+NOT_RESUMED = frozenset(
+    (
+        *("answers", "manifest", "folder", "url", "target", "history", "datasets", "metrics", "tags"),
+        *("sample_size", "seed", "repeats", "allow_missing", "resume", "ask_damaged", "runs_dir", "dry_run"),
+        *("as_json", "details", "everything"),
+    )
+)
+"""What a resume is not told again: what the head of its run tells, and how things are shown."""
 
 
 def given_again(left_out: Collection[str]) -> list[str]:
@@ -483,10 +521,13 @@ def given_again(left_out: Collection[str]) -> list[str]:
         name = parameter.name or ""
         if name in left_out or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
-        value = context.params[name]
+        value = context.params.get(name, context.meta.get(name, ()))
+        is_name = isinstance(parameter, click.Argument) or name in _NAMES
         for each in value if isinstance(value, tuple) else (value,):
             words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
-            words += [] if each is True else ["…" if SECRET.search(str(each)) else str(each)]
+            text = "=".join(each) if isinstance(each, tuple) else str(each)
+            is_secret = SECRET.search(text) and not (is_name or isinstance(each, Path))
+            words += [] if isinstance(each, bool) else ["…" if is_secret else text]
     return words
 
 

@@ -39,6 +39,7 @@ from rag_evaluation_framework.cli.options import (
     mend_journals,
     new_screen,
     show,
+    told_how_to_resume,
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, counted, invalid, shown
@@ -94,16 +95,7 @@ _tried = partial(click.option, multiple=True, metavar="SPEC")
 
 
 _COMMON = (
-    "dataset",
-    "chunker",
-    "retriever",
-    "embedder",
-    "store",
-    "reranker",
-    "k",
-    "config",
-    "output",
-    "details",
+    *("dataset", "chunker", "retriever", "embedder", "store", "reranker", "k", "config", "output", "details"),
 )
 
 
@@ -209,7 +201,8 @@ def command(
     mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
     options = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
-    sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
+    with told_how_to_resume(runs_dir, resume):
+        sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []
     _keep_quality(sweep, runs_dir)
     if as_json:
@@ -226,7 +219,7 @@ def command(
     from rag_evaluation_framework.reports.verdict_lines import resuming_command
 
     command = None if sweep.folder is None else resuming_command(sweep.head, sweep.folder)
-    click.echo(f"rag-eval: {sweep.outcome.reason}; continue with:\n  {command}", err=True)
+    click.echo(f"rag-eval: {sweep.outcome.reason or 'interrupted'}; continue with:\n  {command}", err=True)
     return 130 if sweep.outcome.interrupted else 3
 
 

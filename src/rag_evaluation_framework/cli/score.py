@@ -8,24 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.configuration import DATASET
+from rag_evaluation_framework.cli.configuration import DATASET, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
     ALLOW_MISSING,
     AS_JSON,
+    ASK_DAMAGED,
     DETAILS,
     DIALECT,
     DRY_RUN,
     FILE,
+    NOT_RESUMED,
+    RESUME,
     RUNS_DIR,
     SEED,
     WORKERS,
+    check_resumed_alone,
     completed_as_file,
+    given_again,
+    mend_journals,
     metrics_option,
     new_screen,
     scoring_of,
     scoring_options,
     show,
+    told_how_to_resume,
     whole_number,
 )
 from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
@@ -53,18 +60,8 @@ Examples:
 
 
 _COMMON = (
-    *(
-        "metrics",
-        "mapped",
-        "thresholds",
-        "judge_models",
-        "judge_url",
-        "sample_size",
-        "format_",
-        "out",
-        "details",
-    ),
-    "as_json",
+    *("metrics", "mapped", "thresholds", "judge_models", "judge_url", "sample_size", "format_", "out"),
+    *("resume", "details", "as_json"),
 )
 
 
@@ -113,6 +110,8 @@ _COMMON = (
     metavar="FILE",
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
+@RESUME
+@ASK_DAMAGED
 @DRY_RUN
 @SEED
 @WORKERS
@@ -145,6 +144,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
         evaluation = scored
     else:
         _check_there(answers, given["runs_dir"])
+        if given["resume"] or given["ask_damaged"]:
+            raise UsageError("--resume: expected a file of answers too: rag-eval score FILE --resume [RUN]")
         if given["dry_run"]:
             raise UsageError("--dry-run: expected a file of answers, got a run")
         if mapped:
@@ -204,12 +205,15 @@ def _check_there(answers: str | None, runs: Path) -> None:
 
 def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation | None:
     """Score a file; with a dry run only say what that would take, and return ``None``."""
-    from rag_evaluation_framework.cli.evaluation_output import keep_results, print_plan, progress_told
+    from rag_evaluation_framework.cli.evaluation_output import bounds, keep_results, print_plan, progress_told
     from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
+    chosen = {"--metric": given["metrics"], "--sample": given["sample_size"]}
+    check_resumed_alone(given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
+    given = mend_journals(given)
     check_writable([given["runs_dir"]], option="--runs-dir")
     job = Job(
         data=path,
@@ -222,6 +226,8 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         seed=given["seed"],
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
+        resume=given["resume"],
+        given=given_again(NOT_RESUMED),
         options=Options(
             allow_missing=given["allow_missing"],
             format=given["format_"],
@@ -232,9 +238,9 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         ),
         blame=given["blame"],
         spending=given["spending"],
-        demands=_demands(given["thresholds"]),
+        demands=bounds(given["thresholds"]),
     )
-    with prepared(job) as suite:
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
         if not given["as_json"]:
             _say_reading(suite)
         if given["dry_run"]:
@@ -250,15 +256,6 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
             evaluation.render(screen=screen, details=given["details"], reading=False)
             show(screen)
     return evaluation
-
-
-def _demands(thresholds: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is demanded of the figures, which switches the gate on."""
-    if not thresholds:
-        return {}
-    from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
-
-    return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
 def _say_reading(suite: Suite) -> None:

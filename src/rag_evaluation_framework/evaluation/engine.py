@@ -29,12 +29,13 @@ from rag_evaluation_framework.errors import (
     counted,
 )
 from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, StopSign
-from rag_evaluation_framework.evaluation.loop_workers import AsTheyCome, ScoringThreads
 from rag_evaluation_framework.evaluation.scored_answers import (
+    AsTheyCome,
     Blaming,
     RowWriting,
     Scored,
     Scoring,
+    ScoringThreads,
     check_scorers,
     scored_results,
     waits_to_score,
@@ -306,9 +307,8 @@ class RunLoop:
     async def _finished_result(self, each: OpenSample) -> _Finished:
         answered = await self._answered(each)
         item = each.sample, answered[1]
-        if self._waits_to_score:
-            return _finished(answered, await self._scoring.run(partial(self._score, item)))
-        return _finished(answered, await self._as_they_come.done(item))
+        waited = self._scoring.run(partial(self._score, item)) if self._waits_to_score else None
+        return _finished(answered, await (waited or self._as_they_come.done(item)))
 
     async def _asked(self, sample: Sample) -> Asked:
         """Ask the target, once its answer fits under the cap on what is spent, if there is one."""

@@ -250,7 +250,7 @@ class _Sweep:
         for number, pipeline in enumerate(self._cells, start=1):
             part = self._evaluated(f"{number:03}_{_short_name(pipeline.cell)}", pipeline, group)
             yield part
-            if not part.outcome.completed:
+            if part.outcome.interrupted or not part.outcome.completed:
                 return
 
     def _evaluated(self, run_id: str, pipeline: CellPipeline, group: RunFolder) -> Evaluation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -114,6 +114,8 @@ class Job:
     seed: int = 0
     runs_directory: str | Path | None = None
     resume: str | None = None
+    given: Sequence[str] = ()
+    """The options of a command that a resume is to be given again."""
     options: Options = field(default_factory=Options)
     blame: bool = True
     """Whether it is looked for where each answer fails."""
@@ -213,6 +215,9 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     datasets, metrics = options.datasets, job.metrics or ()
     if resumed is not None:
         datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
+        if lacking := set(datasets) - {entry.name for entry in manifest.datasets}:
+            began = ", ".join(sorted(lacking))
+            raise UsageError(f"cannot resume over {manifest.file}: expected the dataset {began} of the run")
     if manifest.kind == "golden":
         _check_history(options, resumed)
     known = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
@@ -251,6 +256,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
         metrics=metrics,
         runs_directory=resumed.leader.path.parent if resumed else kept.path if kept else runs,
         resumed=resumed,
+        given=job.given,
         baseline=baseline,
         kept=kept,
         repository=repository_state(Path.cwd()),

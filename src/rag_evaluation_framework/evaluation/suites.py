@@ -24,7 +24,7 @@ from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.extensions import Registry, Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.runs import (
@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, TargetSpending
 
 _NOT_BEGUN = "not begun"
+_ON_RAY: Registry[Any] = Registry("part of what Ray does")
+_ON_RAY.register("asked", "rag_evaluation_framework.evaluation.remote_targets:asked_by_workers")
 READING = "reading"
 """What was read from which field of plain rows; the screen of those says it first."""
 
@@ -100,6 +102,7 @@ class Suite:
     gate: Gate = field(default_factory=lambda: Gate(enabled=False))
     metrics: tuple[str, ...] = ()
     resumed: RunGroup | None = None
+    given: Sequence[str] = ()
     baseline: Baseline | None = None
     kept: Any = None
     repository: Mapping[str, str] = field(default_factory=dict)
@@ -225,7 +228,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
             return run_samples(
                 dataset.selection,
-                suite.target,
+                _asked(suite),
                 scorers,
                 folder=folder,
                 options=suite.options,
@@ -249,6 +252,12 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         return evaluation
     _keep_documents(dataset, folder)
     return written(evaluation)
+
+
+def _asked(suite: Suite) -> Target:
+    is_on_ray = suite.options.crew.engine == "ray"
+    asked: Target = _ON_RAY.get("asked")(suite.target, suite.options) if is_on_ray else suite.target
+    return asked
 
 
 def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
@@ -325,7 +334,8 @@ def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iter
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:
-    plan = suite.plan
+    plan, roles = suite.plan, getattr(suite.target, "embedding_roles", None)
+    given = {"options": list(map(suite.secrets.mask, suite.given))} if suite.given else {}
     group = group_fields(
         suite.choice,
         datasets=tuple(each.name for each in plan.datasets),
@@ -353,17 +363,13 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
             **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.told}),
             **suite.methods.local_model,
-            **(
-                {"embedding_roles": roles}
-                if (roles := getattr(suite.target, "embedding_roles", None))
-                else {}
-            ),
+            **({"embedding_roles": roles} if roles else {}),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
         seed=suite.choice.seed,
         packages=package_versions(),
-        parameters={**suite.options.parameters, **_prices(suite)},
+        parameters={**suite.options.parameters, **_prices(suite), **given},
         environment=evaluation_environment(),
     )
 

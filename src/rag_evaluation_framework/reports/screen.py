@@ -9,6 +9,7 @@ The functions below it write figures, intervals, counts and bars; Markdown, note
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
@@ -181,7 +182,7 @@ class Screen:
 
         Its purpose stands six cells behind it, and so many more that several stand below each other.
         """
-        hang, text = cells(label) + 1, self.clean(command)
+        hang, text = cells(label) + 1, self.clean(command, whole=True)
         told = f"      {self.clean(purpose)}" if purpose else ""
         if told and hang + cells(text + told) + beside <= self.width:
             told = " " * beside + told
@@ -189,7 +190,7 @@ class Screen:
             self.say(f"{label} {self.clean(purpose)}:", hang=hang)
             label, told = " " * len(label), ""
         is_command = "rag-eval " in text or text.startswith("python ")
-        places = wrapped(text, self.width - hang - 2 * is_command)
+        places = (_words_wrapped if is_command else wrapped)(text, self.width - hang - 2 * is_command)
         for place, (start, end) in enumerate(places):
             more = " \\" if is_command and place < len(places) - 1 else ""
             before = " " * hang if place else f"{label} "
@@ -320,6 +321,15 @@ def graphemes(text: str, start: int = 0, end: int | None = None) -> list[tuple[i
 
     found, _ = split_graphemes(part)
     return [(start + first, start + last, size) for first, last, size in found]
+
+
+def _words_wrapped(command: str, width: int) -> list[tuple[int, int]]:
+    """Return the lines of a command as places in it; it breaks between its words alone, however long."""
+    lines = [(0, 0)]
+    for word in re.finditer(r"""(?:'[^']*'|"[^"]*"|\S)+""", command):
+        fits = cells(command[lines[-1][0] : word.end()]) <= width
+        lines[-1:] = [(lines[-1][0], word.end())] if fits else [lines[-1], word.span()]
+    return lines
 
 
 def wrapped(text: str, width: int, first: int | None = None) -> list[tuple[int, int]]:

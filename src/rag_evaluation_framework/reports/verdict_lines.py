@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from math import comb
 from pathlib import Path
@@ -19,6 +20,7 @@ from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.reports.cases import (
     KINDS,
     in_common,
@@ -362,15 +364,18 @@ def _addressed(command: str, target: str | None) -> str:
 
 def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield the command that continues a run, with the address and the id as they are."""
-    part = next((part for part in evaluation.runs if not part.outcome.completed), None)
+    ended = ((part, part.outcome) for part in evaluation.runs)
+    part = next((part for part, end in ended if end.interrupted or not end.completed), None)
     if part is None or part.folder is None:
         return
     command = resuming_command(part.head, part.folder)
     target = evaluation.target or part.target
     if command is not None:
-        command = _addressed(command, target)
+        command, reason = _addressed(command, target), part.outcome.reason or ""
+        if "--max-cost" in reason:  # a higher one, which only the reader knows
+            command = re.sub(r"--max-cost \S+", "--max-cost USD", command)
         named = f"--resume {part.head.run_id}"
-        is_full = (part.outcome.reason or "").startswith(_FULL)
+        is_full = reason.startswith(_FULL)
         purpose = "when there is room on the disk" if is_full else ""
         yield command.replace(named, f"--resume {short_id(part.folder)}"), purpose
 
@@ -481,19 +486,25 @@ def resuming_command(head: RunHead, path: Path) -> str | None:
     words = next((words for kind, words in _COMMANDS.items() if kind in head.configuration), None)
     if words is None:
         return None
+    if words is _evaluate and head.target == RECORDED_ROWS:
+        words = partial(_evaluate, command="score")
     run = head.run_id if is_runs_directory(path.parent) else str(path)
-    return " ".join([*words(head), *_judges(head), "--resume", quote(run)])
+    options = [quote(str(each)) for each in head.parameters.get("options") or ()]
+    told = [each for each in (*words(head), *_judges(head)) if each.split()[0] not in options]
+    return " ".join([*told, *options, "--resume", quote(run)])
 
 
 def _golden(head: RunHead) -> Iterator[str]:
-    yield f"rag-eval golden {quote(str(head.configuration['golden']))} {_target(head)}"
+    yield f"rag-eval golden {quote(str(head.configuration['golden']))}"
+    yield _target(head)
     if head.configuration.get("history") == "reference":
         yield "--history reference"
 
 
-def _evaluate(head: RunHead) -> Iterator[str]:
+def _evaluate(head: RunHead, *, command: str = "evaluate") -> Iterator[str]:
     named = head.configuration.get("manifest") or head.configuration.get("dataset_path") or "MANIFEST"
-    yield f"rag-eval evaluate {quote(str(named))} {_target(head)}"
+    yield f"rag-eval {command} {quote(str(named))}"
+    yield from (_target(head),) if command == "evaluate" else ()
 
 
 def _generate(head: RunHead) -> Iterator[str]:
