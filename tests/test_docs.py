@@ -3,8 +3,8 @@
 Python blocks of a page run one after another in one namespace, in a folder with a copy of the examples and,
 as ``exports``, of the files that other tools wrote. Console blocks start with ``$``: the command runs, and
 the lines below it, where there are any, are what it prints (``…`` stands for anything). A block that begins
-with ``# needs PACKAGE`` runs where that is installed. A tutorial begins in an empty folder: a block below a
-line that ends with a file's name (Make a file `agent.yaml`:) is that file; ``echo $?`` shows the exit code.
+with ``# needs PACKAGE and PROGRAM`` runs where both are. A tutorial begins in an empty folder: a block below
+a line that ends with a file's name (Make a file `agent.yaml`:) is that file; ``echo $?`` shows the exit code.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_KINDS = {"python", "console"}
 # Shown, not run: pictures, set-up commands, file formats.
 SHOWN_KINDS = {"text", "bash", "json", "toml", "yaml"}
+VENDORS = pytest.mark.vendors
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -56,8 +57,13 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     assert page.read_text(encoding="utf-8").count("\n```") % 2 == 0
 
 
+# A page with blocks that need a package is one of `make test-vendors` too, where they all run.
 @pytest.mark.usefixtures("own_metrics")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[VENDORS] * ("\n# needs " in page.read_text("utf-8"))) for page in PAGES],
+    ids=[str(page.relative_to(ROOT)) for page in PAGES],
+)
 def test_the_blocks_of_a_page_run_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,8 +82,8 @@ def follow(page: Path, folder: Path) -> None:
             : block.count("\n", 0, len(block) - len(block.lstrip())) - 1
         ]
         named = re.search(r"`(\S+\.\w+)`[^`.]*:\Z", "\n".join(before).rstrip())
-        needed = re.match(r"\s*# needs (\w+)", block)
-        if needed and find_spec(needed[1]) is None:
+        needed = re.match(r"\s*# needs (\w+)(?: and (\w+))?", block)
+        if needed and (find_spec(needed[1]) is None or shutil.which(needed[2] or sys.executable) is None):
             continue
         if named and page.parent.name == "tutorials":
             (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)

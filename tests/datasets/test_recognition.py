@@ -149,6 +149,19 @@ def test_a_document_whose_first_value_is_long_is_read_further_and_no_further_tha
     assert "data" in next(iter(previews(path))).record
 
 
+def test_a_file_is_opened_as_often_however_long_and_not_again_to_be_told_again(tmp_path: Path) -> None:
+    files = [str(tmp_path / "2.jsonl"), str(tmp_path / "90.jsonl")]
+    for file in files:
+        Path(file).write_text('{"query": "q", "answer": "a"}\n' * int(Path(file).stem))
+    program = (
+        "import sys; from rag_evaluation_framework.datasets.recognition import recognise; opened = []\n"
+        "sys.addaudithook(lambda what, given: what == 'open' and given[1] and opened.append(str(given[0])))\n"
+        "print(*((recognise(file).name, opened.count(file)) for file in sys.argv[1:]), sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *files, *files], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["('rows', 9)"] * 4
+
+
 def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(tmp_path: Path) -> None:
     both = {"input": "a", "expected": "b", "inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}}
     path = tmp_path / "x"

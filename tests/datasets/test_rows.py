@@ -180,6 +180,27 @@ def test_parquet_and_excel_are_read_as_the_same_rows(tmp_path: Path) -> None:
     assert openpyxl.__version__
 
 
+def test_an_arrow_file_and_a_folder_of_parts_are_each_one_table(tmp_path: Path) -> None:
+    table, folder, arrow = pyarrow.Table.from_pylist(LOG), tmp_path / "rows", tmp_path / "rows.arrow"
+    folder.mkdir()
+    for number in (0, 1):  # as Dask calls them, with what Spark puts beside
+        pyarrow.parquet.write_table(table.slice(number, 1), folder / f"part.{2 + 8 * number}.parquet")
+        (folder / ("_SUCCESS", ".part.2.parquet.crc")[number]).touch()
+    for path, opened in ((folder, None), (arrow, pyarrow.ipc.new_stream), (arrow, pyarrow.ipc.new_file)):
+        if opened:
+            with opened(path, table.schema) as writer:
+                writer.write_table(table)
+        dialect, reading = rows_at(path)
+        assert dict(reading.fields if reading else {}) == FIELDS
+        assert [parts(sample)[0] for sample in dialect.stream(path)] == [row["query"] for row in LOG]
+    arrow.write_bytes(arrow.read_bytes()[:-400])
+    with pytest.raises(InputError, match=r"rows\.arrow: expected a readable Arrow file, got"):
+        rows_at(arrow)
+    (folder / "notes.txt").touch()
+    with pytest.raises(InputError, match="expected a file of rows, or a folder in a known format"):
+        rows_at(folder)
+
+
 def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,30 +16,19 @@ from rag_evaluation_framework.datasets import trec_tables
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.datasets.trec_tables import RunFile, read_qrel_columns
 from rag_evaluation_framework.errors import Problems
-from rag_evaluation_framework.evaluation.systems import evaluate_run_files, rank_systems
 from rag_evaluation_framework.files.access import compress
 from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.metrics.judged_columns import NotPlain
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.results.rankings import evaluate_run_files, rank_systems
 
 METRICS = ["ndcg@3", "map", "mrr", "hit@1", "hole@5", "bpref", "r-precision"]
 
 SCORES = (
     *(
-        "3",
-        "2.5",
-        "2.50",
-        "-1",
-        "-0.25",
-        "+4",
-        "1e-3",
-        "0.1",
-        "12345678.12345678",
-        "99999999",
-        "123456789.5",
-        ".5",
-        "7.",
+        *("3", "2.5", "2.50", "-1", "-0.25", "+4", "1e-3", "0.1", "12345678.12345678", "99999999"),
+        *("123456789.5", ".5", "7."),
     ),
     *(
         "0.06666666666666667",

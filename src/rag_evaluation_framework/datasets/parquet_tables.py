@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +19,13 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, named_compression, open_stored
+from rag_evaluation_framework.files.access import (
+    DEFAULT_LIMITS,
+    Limits,
+    check_regular,
+    named_compression,
+    open_stored,
+)
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value
 
@@ -249,6 +256,29 @@ _BUFFER_BYTES = 1 << 20
 _ROWS_AT_A_TIME = 256
 _BATCH_BYTES = 8 << 20
 _INT64 = range(-(1 << 63), 1 << 63)
+_RUNS = re.compile(r"([0-9]+)").split
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+
+
+def parts_of(path: Path) -> list[Path]:
+    """Return the files of a folder of Parquet parts in the order of their numbers, or the Arrow file given.
+
+    Spark and Dask write ``part-00000….parquet``, with notes of their own in files that begin with ``_`` or
+    ``.``. Of anything else there is nothing: files of other names may be a dataset each.
+    """
+    if not path.is_dir():
+        return [path] if path.is_file() and _is_arrow(path) else []
+    parts = [each for each in path.iterdir() if not each.name.startswith(("_", "."))]
+    if any(each.suffix != ".parquet" or not each.name.startswith("part") for each in parts):
+        return []
+    for each in parts:
+        check_regular(each, within=path)
+    return sorted(parts, key=lambda each: [int(run) if run.isdecimal() else run for run in _RUNS(each.name)])
+
+
+def _is_arrow(path: Path) -> bool:
+    with open_stored(path) as file:
+        return file.read(len(_ARROW_FILE)).startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -264,14 +294,17 @@ def read_rows(
     limits: Limits = DEFAULT_LIMITS,
     on_error: Callable[[InputError], None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the 1-based number of each row, and the row as a record."""
+    """Yield the 1-based number of each row, and the row as a record; an Arrow file or stream is read too."""
     file = str(path)
     try:
-        table = open_parquet(path, limits)
-        columns.check_required(table.schema_arrow.names)
+        what, batches = "Arrow", _arrow_batches(Path(path))
+        if not _is_arrow(Path(path)):
+            table = open_parquet(path, limits)
+            columns.check_required(table.schema_arrow.names)
+            what, batches = "Parquet", table.iter_batches(batch_size=_ROWS_AT_A_TIME, use_threads=False)
         allowed = _allowed_bytes(Path(path).stat().st_size, limits)
         expanded = 0
-        for number, row in enumerate(_values(table), 1):
+        for number, row in enumerate(_values(batches, what), 1):
             expanded += _size(row)
             if expanded > allowed:
                 raise expands_too_far(f"more than {allowed:,} bytes", allowed).located(file, number)
@@ -362,15 +395,32 @@ def _allowed_bytes(size: int, limits: Limits) -> int:
     return min(limits.max_bytes, max(limits.free_bytes, int(size * limits.max_ratio)))
 
 
-def _values(table: Any) -> Iterator[dict[str, Any]]:
+def _arrow_batches(path: Path) -> Iterator[Any]:
+    """Yield the batches of an Arrow file or stream, each only where it does not point outside itself."""
+    pyarrow, _ = _pyarrow()
+    # One of Python's files would be read by threads of Arrow's, which Python stops halfway when it ends.
+    options = pyarrow.ipc.IpcReadOptions(use_threads=False)
+    with pyarrow.OSFile(str(path)) as file:
+        if file.read(len(_ARROW_FILE)) == _ARROW_FILE:
+            reader = pyarrow.ipc.open_file(file, options=options)
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            file.seek(0)
+            batches = pyarrow.ipc.open_stream(file, options=options)
+        for batch in batches:
+            batch.validate(full=True)
+            yield batch
+
+
+def _values(batches: Iterable[Any], what: str) -> Iterator[dict[str, Any]]:
     """Yield the rows as Python values, a few at a time."""
     pyarrow, _ = _pyarrow()
     try:
-        for batch in table.iter_batches(batch_size=_ROWS_AT_A_TIME, use_threads=False):
+        for batch in batches:
             for index in range(batch.num_rows):
                 yield batch.slice(index, 1).to_pylist(maps_as_pydicts="strict")[0]
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
-        raise damaged(error) from None
+        raise damaged(error, what) from None
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -416,6 +466,6 @@ def _kind(values: Sequence[Any]) -> str | None:
     return None
 
 
-def damaged(error: Exception) -> InputError:
+def damaged(error: Exception, what: str = "Parquet") -> InputError:
     found = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return InputError([Issue("damaged-file", "a readable Parquet file", found)])
+    return InputError([Issue("damaged-file", f"a readable {what} file", found)])

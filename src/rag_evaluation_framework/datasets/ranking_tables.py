@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.datasets.parquet_tables import damaged, open_parquet
+from rag_evaluation_framework.datasets.parquet_tables import damaged, open_parquet, parts_of
 from rag_evaluation_framework.datasets.trec_tables import ARROW_FILE, PARQUET
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.extensions import extra_module
@@ -173,7 +173,12 @@ def _ids(column: Any) -> Ids:
 
 
 def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
-    """Yield batches of three columns: query, document and number."""
+    """Yield batches of three columns: query, document and number; parts follow one another as one table."""
+    for part in parts_of(path) or [path]:
+        yield from _batches_in(part, number)
+
+
+def _batches_in(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
     pyarrow = _pyarrow()
     start = b""
     try:
@@ -184,9 +189,10 @@ def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
                 names = _column_names(path, table.schema_arrow.names, number)
                 every: Iterable[Any] = table.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=names)
             else:
-                file.seek(0)
+                # One of Python's files would be read by threads of Arrow's, which Python stops halfway.
                 opened = pyarrow.ipc.open_file if start == ARROW_FILE else pyarrow.ipc.open_stream
-                reader = opened(file)
+                options = pyarrow.ipc.IpcReadOptions(use_threads=False)
+                reader = opened(pyarrow.OSFile(str(path)), options=options)
                 names = _column_names(path, reader.schema.names, number)
                 every = (
                     map(reader.get_batch, range(reader.num_record_batches)) if start == ARROW_FILE else reader

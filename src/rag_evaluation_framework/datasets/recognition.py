@@ -6,7 +6,7 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
@@ -30,6 +30,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
+    ReadOnce,
     check_encoding,
     data_files,
     decode_text,
@@ -67,6 +68,7 @@ _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
+_ASKED: ReadOnce[Any] = ReadOnce()
 
 
 def recognise(
@@ -86,6 +88,15 @@ def recognise(
         return rows.at(path, map)  # type: ignore[no-any-return]
     if format is not None:
         return DIALECTS.get(format)
+    return asked_once(path, _recognised)  # type: ignore[no-any-return]
+
+
+def asked_once(path: Path, question: Callable[[Path], Any]) -> Any:
+    """Return the answer to a question about a file, which is opened for it once while it stays the same."""
+    return _ASKED.of(path, lambda: question(path), key=question)
+
+
+def _recognised(path: Path) -> Dialect:
     named = _named_relative(path)
     for preview in previews(path):
         found = [name for name in DIALECTS.names() if _fits(name, preview)]
@@ -94,15 +105,13 @@ def recognise(
         if len(found) == 1:
             return DIALECTS.get(named if named is not None and _are_related(named, found[0]) else found[0])
         if found:
-            names = " and ".join(found)
             expected = "a file of one dialect (say which with --format)"
-            raise InputError(
-                [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
-            )
+            seen = f"one that reads as {' and '.join(found)}"
+            raise InputError([Issue("ambiguous-dialect", expected, seen, file=str(path))])
     if named is None:
         named = _of_traces(path) if path.is_dir() else _of_later_records(path)
-    if named is None and path.is_file():
-        rows = DIALECTS.get(ROWS)
+    if named is None and (path.is_file() or asked_once(path, parquet_tables.parts_of)):
+        rows: Any = DIALECTS.get(ROWS)
         if (told := rows.at_sight(path)) is not None:
             return told  # type: ignore[no-any-return]
         named = _nearest(path)
@@ -130,8 +139,9 @@ def _of_later_records(path: Path) -> str | None:
 
     What the first record lacks is then found when it is read, in its line, as in any other.
     """
+    is_array = asked_once(path, layout_of) == "array"
     for record in beginning_records(path)[1:]:
-        preview = Preview(path, "array" if layout_of(path) == "array" else "lines", record)
+        preview = Preview(path, "array" if is_array else "lines", record)
         found = [name for name in DIALECTS.names() if _fits(name, preview)]
         if len(found) == 1:
             return found[0]
@@ -147,7 +157,7 @@ def _nearest(path: Path) -> str | None:
 
 def beginning_records(path: Path) -> list[dict[str, Any]]:
     """Return the objects that stand whole at the beginning of a file of records."""
-    layout = "folder" if path.is_dir() else layout_of(path)
+    layout = "folder" if path.is_dir() else asked_once(path, layout_of)
     if layout not in ("lines", "array"):
         return []
     return _whole_records(next(_beginnings(path)), is_array=layout == "array")
@@ -189,10 +199,10 @@ def previews(path: str | Path) -> Iterator[Preview]:
         names = sorted(str(entry.relative_to(path).as_posix()) for entry in path.iterdir())
         yield Preview(path, "folder", dict.fromkeys(names))
         return
-    if (members := archive_names(path)) is not None:
+    if (members := asked_once(path, archive_names)) is not None:
         yield Preview(path, "folder", dict.fromkeys(members))
         return
-    layout = layout_of(path)
+    layout = asked_once(path, layout_of)
     if layout == "parquet":
         yield Preview(path, "table", dict.fromkeys(parquet_tables.column_names(path)))
     elif layout == "csv":
@@ -210,13 +220,10 @@ def previews(path: str | Path) -> Iterator[Preview]:
 
 def archive_names(path: Path) -> list[str] | None:
     """Return the names in a ZIP archive; ``None`` of what is none."""
-    with open_stored(path) as stream:
-        if stream.read(4) != b"PK\x03\x04":
-            return None
-        try:
+    with open_stored(path) as stream, suppress(zipfile.BadZipFile, NotImplementedError, ValueError):
+        if stream.read(4) == b"PK\x03\x04":
             return zipfile.ZipFile(stream).namelist()
-        except (zipfile.BadZipFile, NotImplementedError, ValueError):
-            return None
+    return None
 
 
 def _text_previews(path: Path) -> Iterator[Preview]:
@@ -243,11 +250,15 @@ def _text_previews(path: Path) -> Iterator[Preview]:
 def _beginnings(path: Path) -> Iterator[str]:
     """Yield the beginning of a file, then longer ones as long as there is more of it."""
     for size in _PREVIEW_BYTES:
-        with open_reading(path) as stream:
-            data = stream.read(size)
+        data = asked_once(path, _beginning) if size == _PREVIEW_BYTES[0] else _beginning(path, size)
         yield data.decode(errors="replace").removeprefix("\ufeff")
         if len(data) < size:
             return
+
+
+def _beginning(path: Path, size: int = _PREVIEW_BYTES[0]) -> bytes:
+    with open_reading(path) as stream:
+        return stream.read(size)
 
 
 def _json_records(text: str, *, is_array: bool) -> Iterator[dict[str, Any]]:
@@ -443,10 +454,9 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
     ):
         return named
     preview = next(previews(path), None)
-    if preview is not None and preview.layout not in ("table", "folder"):
-        document = _document_format(preview)
-        if document is not None:
-            return document
+    begins = None if preview is None or preview.layout in ("table", "folder") else preview
+    if begins is not None and (document := _document_format(begins)) is not None:
+        return document
     try:
         found = recognise(path).name
         # What has the name of another kind is rather a broken one of that kind than rows.
@@ -454,8 +464,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
     except InputError as error:
         if all(issue.code not in ("unknown-dialect", "invalid-utf8") for issue in error.issues):
             raise
-        is_record = preview is not None and preview.layout not in ("table", "folder")
-        nearest = named or (nearest_format(preview.record) if preview and is_record else None)
+        nearest = named or (None if begins is None else nearest_format(begins.record))
         if nearest is None:
             _check_syntax(path)
             expected = "a file in a known format (rag-eval list formats)"
@@ -486,8 +495,7 @@ def _check_syntax(path: Path) -> None:
     """Raise what is wrong with the JSON of a file that could not be recognised, if anything is."""
     if path.is_dir():
         return
-    with open_reading(path) as stream:
-        data = stream.read(_CHECKED_BYTES + 1)
+    data = _beginning(path, _CHECKED_BYTES + 1)
     if len(data) > _CHECKED_BYTES or not data.lstrip().startswith((b"{", b"[")):
         return
     text = without_comments(decode_text(data, file=str(path)))

@@ -7,15 +7,18 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.framework_results import plain_object
-from rag_evaluation_framework.datasets.recognition import archive_names
+from rag_evaluation_framework.datasets.parquet_tables import parts_of, read_rows
+from rag_evaluation_framework.datasets.recognition import archive_names, asked_once
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.row_parts import part_named
+from rag_evaluation_framework.datasets.value_files import HEAD
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -56,17 +59,25 @@ def is_workbook(path: Path) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    return is_workbook(path) or layout_of(path) == "csv"
+    if asked_once(path, parts_of):
+        return False
+    return bool(asked_once(path, is_workbook) or asked_once(path, layout_of) == "csv")
 
 
 def placed_rows(path: Path, on_error: Callable[[InputError], None]) -> Iterator[PlacedRecord]:
-    """Yield the rows of a file with their places."""
-    if is_workbook(path):
+    """Yield the rows of a file with their places; those of parts are numbered as of one table."""
+    if parts := asked_once(path, parts_of):
+        every = chain.from_iterable(read_rows(part, _any_columns(), on_error=on_error) for part in parts)
+        for number, (_, row) in enumerate(every, 1):
+            row.pop(HEAD, None)  # of a results file, which is about no single row
+            yield PlacedRecord(row, number)
+        return
+    if asked_once(path, is_workbook):
         yield from _workbook_rows(path)
         return
-    layout = layout_of(path)
+    layout = asked_once(path, layout_of)
     if layout != "parquet":
-        check_encoding(path)
+        asked_once(path, check_encoding)
     records = read_records(path, columns=_any_columns, on_error=on_error)
     if layout in ("object", "lines"):
         first, second = next(records, None), next(records, None)

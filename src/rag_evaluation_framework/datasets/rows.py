@@ -142,7 +142,7 @@ class PlainRows:
         except for an id, which rows seldom have. A single object with nothing but some text may be anything.
         """
         preview = next(previews(path), None)
-        record = {} if preview is None or preview.layout == "table" else preview.record
+        record = {} if preview is None or preview.layout in ("table", "folder") else preview.record
         if any(part_named(name) != "id" for name in lacking_fields(record)):
             return None
         try:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.datasets.parquet_tables import parts_of
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.files.access import open_reading, open_stored
 from rag_evaluation_framework.metrics.judged_columns import (
@@ -44,9 +45,9 @@ PARQUET, ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARRO", b"\xff\xff\xff\xff"
 
 
 def is_table(path: Path) -> bool:
-    """Tell a Parquet or Arrow file by its first bytes."""
+    """Tell a Parquet or Arrow file by its first bytes, and a folder of Parquet parts by its files."""
     if not path.is_file():
-        return False
+        return path.is_dir() and bool(parts_of(path))
     with open_stored(path) as file:
         return file.read(4) in (PARQUET, ARROW_FILE, _ARROW_STREAM)
 
