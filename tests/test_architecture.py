@@ -114,7 +114,7 @@ GEARS = {
     f"{NAME}.evaluation.grid_runs",
     f"{NAME}.evaluation.jobs",
     f"{NAME}.evaluation.rescoring",
-    f"{NAME}.evaluation.systems",
+    f"{NAME}.results.rankings",
     f"{NAME}.judging.methods",
     f"{NAME}.results.changes",
     f"{NAME}.retrieval.sweep",

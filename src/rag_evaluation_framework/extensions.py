@@ -338,6 +338,8 @@ RENDERERS.register("results", "rag_evaluation_framework.results.results_document
 TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
 """What is done with evaluations, found when one of them is asked for it."""
 TOGETHER.register("compare", "rag_evaluation_framework.evaluation.judged_pairs:compare")
+TOGETHER.register("merge_rankings", "rag_evaluation_framework.results.rankings:merge_rankings")
+TOGETHER.register("with_queries", "rag_evaluation_framework.results.rankings:with_queries")
 TOGETHER.register("export", "rag_evaluation_framework.reports.exports:export")
 TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
 TOGETHER.register("plot", "rag_evaluation_framework.reports.notebook:plot")

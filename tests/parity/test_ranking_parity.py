@@ -14,9 +14,9 @@ import pytest
 import pytrec_eval
 
 from rag_evaluation_framework import Options, evaluate_ranking
-from rag_evaluation_framework.evaluation.systems import rank_systems
 from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.results.rankings import rank_systems
 from sizes import size
 
 Qrels = dict[str, dict[str, int]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -41,12 +42,14 @@ def run(data: Path, tag: str | None = None, **changes: Any) -> Evaluation:
     return evaluate(data, runs_directory=data.parent / "runs", **wish)
 
 
+def figures(evaluation: Evaluation) -> dict[str, Any]:
+    return {name: each.to_dict() for name, each in evaluation.metrics.items()}
+
+
 def test_shards_are_the_whole_to_the_last_digit(data: Path) -> None:
     whole, odd, even = run(data), run(data, "odd"), run(data, "even")
     merged = odd.merge(even)
-    assert {name: each.to_dict() for name, each in merged.metrics.items()} == {
-        name: each.to_dict() for name, each in whole.metrics.items()
-    }
+    assert figures(merged) == figures(whole)
     assert merged.columns.ids == whole.columns.ids  # in the order of the file
     (part,) = merged.runs
     assert part.head.dataset_hash == whole.head.dataset_hash
@@ -61,16 +64,33 @@ def test_shards_are_the_whole_to_the_last_digit(data: Path) -> None:
 
 
 def test_shards_in_files_are_joined_like_runs(data: Path, tmp_path: Path) -> None:
-    shards = [run(data, tag) for tag in ("odd", "even")]
+    shards = [run(data, tag, seed=7) for tag in ("odd", "even")]
     paths = [each.save(tmp_path / f"{n}.results.json") for n, each in enumerate(shards)]
     first, second = (load(path) for path in paths)
     assert isinstance(first, Evaluation)
     assert isinstance(second, Evaluation)
     merged = first.merge(second)
-    assert merged.metrics["token_f1"].value == run(data).metrics["token_f1"].value
+    assert figures(merged) == figures(run(data, seed=7))
     kept = load(merged.save(tmp_path / "whole.results.json"))
     assert isinstance(kept, Evaluation)
     assert (kept.counts.total, kept.metrics["string_match"].n_scored) == (40, 40)
+
+
+@pytest.mark.parametrize(("one", "two", "name"), [("head", "tail", "head+tail"), ("a/n", "b/n", "n")])
+def test_the_parts_of_a_dataset_stand_in_the_order_they_are_given(
+    data: Path, one: str, two: str, name: str
+) -> None:
+    lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
+    paths = [data.parent / f"{each}.jsonl" for each in (one, two)]
+    for path, own in zip(paths, (lines[:25], lines[25:]), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(own), encoding="utf-8")
+    whole, (first, second) = run(data), map(run, paths)
+    merged, turned = first.merge(second), second.merge(first)
+    assert figures(merged) == figures(turned) == figures(whole)
+    assert (merged.name, merged.runs[0].head.dataset_hash) == (name, whole.head.dataset_hash)
+    assert merged.columns.ids == whole.columns.ids
+    assert turned.columns.ids == whole.columns.ids[25:] + whole.columns.ids[:25]
 
 
 def test_the_gate_of_the_shards_decides_the_whole(data: Path, tmp_path: Path) -> None:
@@ -97,8 +117,9 @@ def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_pat
     odd = run(data, "odd")
     with pytest.raises(UsageError, match="20 samples are in two of them, such as n1 in"):
         odd.merge(run(data, "odd"))
-    with pytest.raises(UsageError, match="20 samples are in two of them"):
-        odd.merge(odd)
+    twin = evaluate(data, target=answer, tags=("odd",), runs_directory=tmp_path / "other", **WISH)
+    with pytest.raises(UsageError, match=f"n1 in {odd.folder} and {twin.folder}"):  # of the same id
+        odd.merge(twin)
     other = run(data, "even", target=lambda question: "x", metrics=["token_f1"], gate={"token_f1": 0.1})
     with pytest.raises(UsageError) as refused:
         odd.merge(other)
@@ -106,12 +127,14 @@ def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_pat
     assert told.startswith("cannot merge: ")
     for reason in ("asked ", "string_match: scored otherwise", "has other thresholds"):
         assert reason in told, reason
-    elsewhere = tmp_path / "letters.jsonl"
-    elsewhere.write_text(
-        '{"id": "a", "input": "What is 1", "expected": "The answer is 1"}\n', encoding="utf-8"
-    )
-    with pytest.raises(UsageError, match=r"is over letters, .* over numbers"):
-        odd.merge(run(elsewhere))
+    even = run(data, "even")
+    for setting, value in (("system_version", "agent-v2"), ("dataset", {"id": "letters"})):
+        head = replace(even.head, configuration={**even.head.configuration, setting: value})
+        with pytest.raises(UsageError, match=f"{setting}: set otherwise in {even.head.run_id} than"):
+            odd.merge(replace(even, head=head))
+    named = [replace(each, parts={f"{n}": each.runs[0]}) for n, each in enumerate((odd, even))]
+    with pytest.raises(UsageError, match=r"is over 1, .* over 0"):
+        named[0].merge(replace(named[1], parts_are="splits"))
     with pytest.raises(UsageError, match="expected two shards or more"):
         odd.merge()
 
@@ -176,3 +199,18 @@ def test_a_large_run_is_exported_in_shards_that_merge_to_it(
     assert again.columns.ids == whole.columns.ids
     with pytest.raises(UsageError, match="expected a folder that is not there yet"):
         whole.export("shards", folder)
+
+
+def test_rankings_of_other_queries_are_the_ranking_of_all_to_the_last_digit(tmp_path: Path) -> None:
+    kept = [tmp_path / f"{name}.json" for name in ("one", "two", "all", "merged")]
+    for path, places in zip(kept, (range(20), range(20, 45), range(45)), strict=False):
+        (tmp_path / "qrels").write_text("".join(f"q{n} 0 d{n % 4} 1\n" for n in places))
+        for name, turn in (("a", 3), ("b", 5)):
+            found = ((n, (n * turn + rank) % 6, 9 - rank) for n in places if n % 7 for rank in range(4))
+            (tmp_path / f"{name}.run").write_text("".join(f"q{n} Q0 d{d} 1 {s} t\n" for n, d, s in found))
+        files = (tmp_path / name for name in ("qrels", "a.run", "b.run"))
+        rag_eval("rank", *files, "--interval", "bootstrap", "--seed", "5", "--out", path)
+    assert rag_eval("merge", *kept[:2], "--out", kept[3]).exit_code == 0
+    whole, merged = (json.loads(path.read_text()) for path in kept[2:])
+    assert {**merged, "head": None} == {**whole, "head": None}
+    assert "20 samples are in two of them" in str(rag_eval("merge", kept[0], kept[2], "--out", "x").exception)

@@ -29,7 +29,7 @@ Examples:
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
-    """Join the shards of a run: runs or results files over different samples of the same datasets.
+    """Join shards: runs, results files or rankings over different samples or parts of datasets.
 
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
     methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides

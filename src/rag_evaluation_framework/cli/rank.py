@@ -15,7 +15,6 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
     DETAILS,
-    EXISTING_FILE,
     FILE,
     PAIRED_TEST,
     RESAMPLES,
@@ -38,26 +37,21 @@ Examples:
   rag-eval rank qrels.trec bm25.run -m map -m set_F -m gm_map -l 2 -M 100 \\
     -c -q --rules trec_eval"""
 
+_GIVEN = click.Path(exists=True, path_type=Path)
+
 TOTALS = ("num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map")
 """Names of trec_eval that are no means over queries."""
 
 
 _COMMON = (
-    "metrics",
-    "baseline",
-    "rules",
-    "relevance_level",
-    "complete",
-    "format",
-    "per_query",
-    "details",
+    *("metrics", "baseline", "rules", "relevance_level", "complete", "format", "per_query", "details"),
     "as_json",
 )
 
 
 @click.command("rank", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("qrels", type=EXISTING_FILE)
-@click.argument("runs", type=EXISTING_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
+@click.argument("qrels", type=_GIVEN)
+@click.argument("runs", type=_GIVEN, nargs=-1, required=True, metavar="RUN [RUN2 …]")
 @metrics_option(
     help="Metric to compute, e.g. ndcg@10; may be repeated.  "
     "[default: ndcg@10, map@100, mrr, recall@10, hit@1]"
@@ -100,7 +94,7 @@ _COMMON = (
     "--out",
     type=FILE,
     metavar="FILE",
-    help="Also write the scores of every query to this .parquet or .arrow file, or the figures to .json.",
+    help="Also write the scores of every query to this .parquet or .arrow file, or all to .json, to merge.",
 )
 @click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
 @DETAILS
@@ -123,16 +117,17 @@ def command(
     Shows each metric's mean with its interval and, for several runs, whether the others differ from the
     baseline: paired test, corrected for the number of tests, effect size, wins and losses. A difference is
     significant at 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON, plain or compressed
-    with gzip or Zstandard, and Parquet or Arrow with the columns query_id, doc_id and relevance or score.
+    with gzip or Zstandard, and Parquet, in one file or in parts in a folder, or Arrow with the columns
+    query_id, doc_id and relevance or score.
     """
     # What is imported and read stays: looking for garbage in it would take a tenth of the start.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.evaluate import evaluate
-    from rag_evaluation_framework.evaluation.systems import named
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.system_tables import ranking_screen
+    from rag_evaluation_framework.results.rankings import named, with_queries
 
     with Steps(f"reading and scoring {counted(len(runs), 'run')}", silent=as_json):
         ranking = evaluate(
@@ -151,10 +146,5 @@ def command(
         ranking_screen(screen, ranking, rows=per_query, details=details, again=again)
         show(screen)
         return
-    document = ranking.to_dict()
-    if per_query:
-        document["systems"] = [
-            {**system, "per_query": {metric: part.columns.scored(metric) for metric in part.metrics}}
-            for system, part in zip(document["systems"], ranking.parts.values(), strict=True)
-        ]
-    print_json({"qrels": str(qrels), **document})
+    document = with_queries(ranking) if per_query else ranking.to_dict()
+    print_json({"qrels": str(qrels), **{name: document[name] for name in document if name != "head"}})

@@ -101,7 +101,9 @@ def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
 
     if run is None:
         return load_run(latest_run(runs_dir))
-    return find_evaluation(run, runs_directory=runs_dir)
+    if (found := find_evaluation(run, runs_directory=runs_dir)).is_ranking:
+        raise UsageError(f"expected a run with answers, got ranked runs: rag-eval report {run} shows them")
+    return found
 
 
 def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:

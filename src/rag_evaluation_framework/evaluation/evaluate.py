@@ -186,7 +186,7 @@ def _ranked(
     options: Options,
     seed: int,
 ) -> Evaluation:
-    from rag_evaluation_framework.evaluation.systems import evaluate_run_files
+    from rag_evaluation_framework.results.rankings import evaluate_run_files
 
     if isinstance(baseline, Evaluation):
         raise UsageError("baseline: expected the name of one of the ranked runs, got an evaluation")

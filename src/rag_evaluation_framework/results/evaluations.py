@@ -438,7 +438,7 @@ class Evaluation:
         return found
 
     def merge(self, *others: Evaluation) -> Evaluation:
-        """Join the shards of a run: other samples of the same datasets, asked of the same system."""
+        """Join the shards of a run: other samples of a dataset, or its parts, asked of the same system."""
         found: Evaluation = TOGETHER.get("merge")(self, *others)
         return found
 

@@ -40,6 +40,7 @@ import msgspec
 from rag_evaluation_framework.datasets.ranking_tables import TABLE_ENDINGS, write_query_scores
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, invalid
+from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import Aside, atomic_writer, write_bytes_atomically
@@ -273,6 +274,8 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
             Path(path), {name: (columns.ids, columns.values) for name, columns in scores.items()}
         )
         return ""
+    if evaluation.is_ranking:
+        evaluation = replace(evaluation, document=TOGETHER.get("with_queries")(evaluation))
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
         write_results(results_document(evaluation), path)
         return ""

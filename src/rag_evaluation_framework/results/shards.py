@@ -1,15 +1,15 @@
-"""Shards of a run: the same datasets, other samples, asked of the same system apart; joined, and divided."""
+"""Shards of a run: other samples of a dataset, or its parts, asked of the same system; joined, divided."""
 
 from __future__ import annotations
 
 import heapq
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_of_all, blame_summary
@@ -22,44 +22,56 @@ from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
 def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     """Join shards of a run; the figures are those of one run over all samples, to the last digit.
 
-    Whatever keeps them from being one run is a :class:`UsageError`: another dataset, system, method or
-    threshold, a sample in two of them, a shard that is not complete. Where the shards had a gate it decides
-    the whole anew; where it cannot, a warning says why there is no verdict.
+    Files of other names are parts of one dataset, which is called by all of them. Whatever keeps shards from
+    being one run is a :class:`UsageError`: another system, setting, method or threshold, a sample in two of
+    them, a shard that is not complete. Where the shards had a gate it decides the whole anew; where it
+    cannot, a warning says why there is no verdict.
     """
     shards = (first, *others)
     if not others:
         raise UsageError("merge: expected two shards or more, got one")
-    names = dict.fromkeys(part.name for shard in shards for part in shard.runs)
-    by_name = {name: [part for shard in shards for part in shard.runs if part.name == name] for name in names}
-    reasons = [reason for shard in shards for reason in _unlike(first, shard)]
-    reasons += [reason for parts in by_name.values() for reason in _reasons_against(parts)]
+    called, by_name = _told_apart(shards), _by_name(shards)
+    reasons = [*_unlike(shards, called)]
+    reasons += [reason for parts in by_name.values() for reason in _reasons_against(parts, called)]
     if reasons:
         raise UsageError(
             f"cannot merge: {'; '.join(dict.fromkeys(reasons))}.\n  Give the shards of one run, each once."
         )
-    parts = {name: _joined(parts, shards) for name, parts in by_name.items()}
+    if first.is_ranking:
+        head = _head(first.head, shards, name=_joint_name([shard.name for shard in shards]))
+        documents = map(TOGETHER.get("with_queries"), shards)
+        merged: Evaluation = TOGETHER.get("merge_rankings")([*documents], head=head)
+        return merged
+    parts = {name: _joined(name, parts) for name, parts in by_name.items()}
     if not first.parts:
         return _decided(next(iter(parts.values())), shards)
-    only = next(iter(parts.values())) if len(parts) == 1 else None
-    counts = [part.counts for part in parts.values()]
-    summed = {name: sum(getattr(each, name) for each in counts) for name in _SUMMED}
-    blames = [part.blame for part in parts.values() if part.blame is not None]
     left_out = [each for each in first.left_out if all(each in shard.left_out for shard in others)]
-    whole = Evaluation(
+    whole = suite(
+        _head(first.head, shards, name=next(iter(parts)) if len(parts) == 1 else first.name),
+        parts,
         kind=first.kind,
-        head=_head(first.head, shards),
-        metrics={} if only is None else only.metrics,
-        counts=Counts(**summed) if only is None else only.counts,
-        outcome=next(iter(parts.values())).outcome,
-        columns=NO_COLUMNS if only is None else only.columns,
-        parts=parts,
         parts_are=first.parts_are,
-        blame=blame_of_all(blames),
         warnings=tuple(dict.fromkeys(warning for shard in shards for warning in shard.warnings)),
         target=first.target,
         left_out=tuple(left_out),
     )
     return _decided(whole, shards)
+
+
+def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
+    """Return runs as one evaluation; of a single one its figures are those of the whole."""
+    first, several = next(iter(parts.values())), len(parts) > 1
+    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in _SUMMED}
+    return Evaluation(
+        head=head,
+        metrics={} if several else first.metrics,
+        counts=Counts(**summed) if several else first.counts,
+        outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
+        columns=NO_COLUMNS if several else first.columns,
+        parts=parts,
+        blame=blame_of_all(part.blame for part in parts.values() if part.blame is not None),
+        **more,
+    )
 
 
 def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
@@ -85,24 +97,62 @@ def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
 
 
 _SUMMED = ("total", "finished", "failed", "errors")
+# What the configuration of a shard may have of its own; methods and thresholds are looked at elsewhere.
+_OWN = (
+    *("annotations", "blame", "branch", "commit", "dataset_path", "datasets", "evaluation", "golden"),
+    *("judge_card", "manifest", "merged_from", "metrics", "reading", "selection", "splits", "support"),
+    *("thresholds", "traces"),
+)
 
 
-def _unlike(first: Evaluation, shard: Evaluation) -> Iterator[str]:
-    names = [part.name for part in shard.runs]
-    if shard.kind == "systems":
-        yield f"{shard.head.run_id} is of several systems"
-    elif sorted(names) != sorted(part.name for part in first.runs):
-        known = ", ".join(part.name for part in first.runs)
-        yield f"{shard.head.run_id} is over {', '.join(names)}, {first.head.run_id} over {known}"
-    if not shard.outcome.completed:
-        yield f"{shard.head.run_id} is incomplete"
-    if any(part.columns.draws for part in shard.runs):
-        yield f"{shard.head.run_id} was judged in part, by a draw of its own: judge the merged run instead"
+def _told_apart(shards: Sequence[Evaluation]) -> list[str]:
+    """Return what to call shards: machines that run apart give the same ids."""
+    ids = [shard.head.run_id for shard in shards]
+    if len(set(ids)) == len(ids):
+        return ids
+    return [str(shard.folder or f"{shard.head.run_id} ({n})") for n, shard in enumerate(shards, start=1)]
 
 
-def _reasons_against(parts: Sequence[Evaluation]) -> Iterator[str]:
+def _is_of_a_file(shard: Evaluation) -> bool:
+    return len(shard.runs) == 1 and shard.parts_are not in ("splits", "systems")
+
+
+def _by_name(shards: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
+    """Return the runs that belong together; the parts of a dataset are called by the names of their files."""
+    named = [shard.named_runs for shard in shards]
+    if all(map(_is_of_a_file, shards)):
+        return {_joint_name([name for each in named for name in each]): [shard.runs[0] for shard in shards]}
+    return {name: [each[name] for each in named] for name in named[0] if all(name in each for each in named)}
+
+
+def _joint_name(several: Sequence[str]) -> str:
+    names = list(dict.fromkeys(several))
+    names[1:-1] = names[1:-1] if len(names) < 4 else ["…"]
+    return "+".join(names)
+
+
+def _unlike(shards: Sequence[Evaluation], called: Sequence[str]) -> Iterator[str]:
+    """Yield what keeps shards from being of the same run as the first."""
+    first, one = shards[0], called[0]
+    for other, shard in zip(called, shards, strict=True):
+        names = [", ".join(sorted(each.named_runs)) for each in (first, shard)]
+        if shard.kind == "systems" and not (first.is_ranking and shard.is_ranking):
+            yield f"{other} is of several systems"
+        elif names[0] != names[1] and not all(map(_is_of_a_file, (first, shard))):
+            word = "of" if first.is_ranking else "over"
+            yield f"{other} is {word} {names[1]}, {one} {word} {names[0]}"
+        if not shard.outcome.completed:
+            yield f"{other} is incomplete"
+        if any(part.columns.draws for part in shard.runs):
+            yield f"{other} was judged in part, by a draw of its own: judge the merged run instead"
+        settings = [{"repeats": each.head.repeats, **each.head.configuration} for each in (first, shard)]
+        if differing := _differing(settings, {*settings[0], *settings[1]} - {*_OWN}):
+            yield f"{differing}: set otherwise in {other} than in {one}"
+
+
+def _reasons_against(parts: Sequence[Evaluation], called: Sequence[str]) -> Iterator[str]:
     """Yield what keeps runs of a dataset from being one."""
-    first, *others = parts
+    first = parts[0]
     places: dict[str, int] = {}
     again: dict[str, tuple[int, int]] = {}
     for number, part in enumerate(parts):
@@ -112,44 +162,42 @@ def _reasons_against(parts: Sequence[Evaluation]) -> Iterator[str]:
                 again[sample] = (owner, number)
     if again:
         sample, both = next(iter(again.items()))
-        one, other = (parts[number].head.run_id for number in both)
+        one, other = (called[number] for number in both)
         twice = counted(len(again), "sample is", "samples are")
         yield f"{twice} in two of them, such as {sample} in {one} and {other}"
-    for part in others:
-        one, other = first.head.run_id, part.head.run_id
+    for one, other, part in zip([called[0]] * len(parts), called, parts, strict=True):
         if part.head.target != first.head.target:
             yield f"{one} asked {first.head.target}, {other} {part.head.target}"
         methods = [{name: each.method for name, each in run.metrics.items()} for run in (first, part)]
-        if differing := sorted(
-            name for name in methods[0].keys() | methods[1].keys() if _differ(name, methods)
-        ):
-            yield f"{', '.join(differing)}: scored otherwise in {other} than in {one}"
+        if differing := _differing(methods, {*methods[0], *methods[1]}):
+            yield f"{differing}: scored otherwise in {other} than in {one}"
         if set(map(str, part.thresholds)) != set(map(str, first.thresholds)):
             yield f"{other} has other thresholds than {one}"
         versions = (first.head.metric_versions, part.head.metric_versions)
-        if changed := sorted(
-            name for name in versions[0].keys() & versions[1].keys() if _differ(name, versions)
-        ):
-            yield f"{', '.join(changed)}: of another version in {other} than in {one}"
+        if changed := _differing(versions, versions[0].keys() & versions[1].keys()):
+            yield f"{changed}: of another version in {other} than in {one}"
 
 
-def _differ(name: str, sides: Sequence[Mapping[str, Any]]) -> bool:
-    return sides[0].get(name) != sides[1].get(name)
+def _differing(sides: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:
+    return ", ".join(sorted(name for name in names if sides[0].get(name) != sides[1].get(name)))
 
 
-def _joined(parts: Sequence[Evaluation], shards: Sequence[Evaluation]) -> Evaluation:
-    """Return the runs of one dataset as one, in the order of its file where that is known."""
+def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
+    """Return the runs of one dataset as one: shards of a file in its order, files one after another."""
     first = parts[0]
-
-    is_in_order = all(map(_is_in_order, parts))
+    lines = [[_line(row) for row in part.rows] for part in parts]
+    every = list(chain.from_iterable(lines))
+    # A line that stands twice is of two files, whatever they are called.
+    is_one_file = name == first.name and None not in every and len(set(every)) == len(every)
+    is_one_file = is_one_file and all(each == sorted(each) for each in lines)
 
     def rows() -> Iterator[Row]:
         several = [part.rows for part in parts]
-        ordered = heapq.merge(*several, key=_line) if is_in_order else chain.from_iterable(several)
+        ordered = heapq.merge(*several, key=_line) if is_one_file else chain.from_iterable(several)
         return (replace(row, index=index) for index, row in enumerate(ordered))
 
     blames = [part.blame for part in parts if part.blame is not None]
-    head = _head(first.head, parts)
+    head = _head(first.head, parts, name=name)
     # A results file does not tell all of its samples.
     if all(part.document is None for part in parts) and all(row.sample is not None for row in rows()):
         head = replace(head, dataset_hash=content_hash(lambda: (row.sample for row in rows() if row.sample)))
@@ -213,14 +261,10 @@ def divided(evaluation: Evaluation, samples: int) -> Iterator[Evaluation]:
         )
 
 
-def _line(row: Row) -> float:
+def _line(row: Row) -> Any:
+    """Return where in its file a sample stands; ``None`` if that is not known."""
     origin = None if row.sample is None else row.sample.origin
-    return math.inf if origin is None or origin.line is None else origin.line
-
-
-def _is_in_order(part: Evaluation) -> bool:
-    lines = [_line(row) for row in part.rows]
-    return math.inf not in lines and lines == sorted(lines)
+    return None if origin is None or origin.line is None else (origin.line, origin.number or 0)
 
 
 def _outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
@@ -228,7 +272,11 @@ def _outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
     return RunOutcome(completed=True, interrupted=False, done=done, failed=failed, remaining=0)
 
 
-def _head(head: RunHead, shards: Sequence[Evaluation]) -> RunHead:
-    names = [shard.head.run_id for shard in shards]
-    configuration = {**head.configuration, "merged_from": names}
-    return replace(head, run_id=f"merged_{names[0]}", configuration=configuration, dataset_hash=None)
+def _head(head: RunHead, shards: Sequence[Evaluation], *, name: str) -> RunHead:
+    ids = [shard.head.run_id for shard in shards]
+    of_a_file = () if name == head.dataset_id else ("dataset_path", "reading")
+    configuration = {each: told for each, told in head.configuration.items() if each not in of_a_file}
+    configuration |= {"merged_from": ids} | ({"datasets": [name]} if of_a_file else {})
+    return replace(
+        head, run_id=f"merged_{ids[0]}", dataset_id=name, configuration=configuration, dataset_hash=None
+    )

@@ -398,6 +398,9 @@ def readable_results(path: Path) -> dict[str, Any]:
 def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     """Return the head and the rows of a results document; the rows have no samples."""
     metadata = document.get("metadata") or {}
+    told = metadata.get("evaluation_parameters")
+    parameters = dict(told) if isinstance(told, Mapping) else {}
+    seed = parameters.pop("random_seed", 0)
     head = RunHead(
         run_id=str(document.get("evaluation_id") or "results"),
         dataset_id=evaluated_dataset(document) or "unknown",
@@ -405,7 +408,9 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
         target=metadata.get("target"),
         configuration=document.get("configuration") or {},
         metric_versions=metadata.get("metric_versions") or {},
+        seed=seed if isinstance(seed, int) else 0,
         started_at=document.get("timestamp"),
+        parameters=parameters,
     )
     figures = _figures_of(document)
     queries = enumerate(document.get("query_results") or ())

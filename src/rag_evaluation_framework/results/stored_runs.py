@@ -16,11 +16,14 @@ import msgspec
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import is_there, read_bytes
+from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.breakdowns import RefusalTable, blame_of_all
+from rag_evaluation_framework.results.breakdowns import RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import kept_samples
@@ -28,8 +31,9 @@ from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_evaluations import evaluation_of_run
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
 from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.shards import suite
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
-from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
+from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
 PERFORMANCE_FILE = "performance.json"
@@ -52,6 +56,8 @@ def load(
     path = Path(place)
     if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
         return load_run(RunFolder.open(place, runs_directory), dataset)
+    if path.is_file() and plain_name(path).endswith(".json") and (ranking := _ranking(path)):
+        return ranking
     if path.name.endswith(SUFFIXES) or path.name == "results.json":
         return evaluation_of_document(readable_results(path))
     if path.exists():
@@ -59,6 +65,20 @@ def load(
     raise UsageError(
         f"expected a run, a results file or a dataset, got {shown(str(place))}, which is not there"
     )
+
+
+def _ranking(path: Path) -> Evaluation | None:
+    """Load what ``rank --out`` wrote, if a file begins like that."""
+    with open_reading(path) as stream:
+        if not b"".join(stream.read(64).split()).startswith(b'{"rules":'):
+            return None
+    document = read_results(path)
+    try:
+        merged: Evaluation = TOGETHER.get("merge_rankings")([document], head=RunHead(**document["head"]))
+        return merged
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
+        expected = "ranked runs with the scores of every query, as rank --out writes them"
+        raise invalid("", expected, list(document)).located(str(path)) from None
 
 
 def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation:
@@ -113,10 +133,6 @@ def _decided(leader: RunFolder) -> Mapping[str, Any]:
 
 def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[str, Any]) -> Evaluation:
     """Return the runs of an evaluation as one; of a single dataset its figures are those of the whole."""
-    first = next(iter(parts.values()))
-    only = first if len(parts) == 1 else None
-    stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
-    blames = [part.blame for part in parts.values() if part.blame is not None]
     try:
         verdict = msgspec.convert(decided.get("verdict"), Verdict | None)
         moved = _regressions(decided.get("regressions"))
@@ -126,17 +142,13 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
         raise invalid("", "what an evaluation decided", str(error)).located(
             str(group.leader.path / VERDICT_FILE)
         ) from None
-    return Evaluation(
+    is_whole = all(part.outcome.completed for part in parts.values())
+    return suite(
+        group.leader.head,
+        parts,
         kind=decided.get("kind", "suite"),
-        head=group.leader.head,
-        metrics={} if only is None else only.metrics,
-        counts=_counts(parts) if only is None else only.counts,
-        outcome=stopped or first.outcome,
-        columns=NO_COLUMNS if only is None else only.columns,
-        parts=parts,
         parts_are=decided.get("parts_are", "datasets"),
-        blame=blame_of_all(blames) if blames else None,
-        verdict=None if verdict is None or stopped else replace(verdict, regressions=moved),
+        verdict=replace(verdict, regressions=moved) if verdict is not None and is_whole else None,
         refusals=refusals,
         regressions=moved,
         warnings=tuple(decided.get("warnings", ())),
@@ -145,12 +157,6 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
         missing=tuple(decided.get("missing", ())),
         folder=group.leader.path,
     )
-
-
-def _counts(parts: Mapping[str, Evaluation]) -> Counts:
-    counts = [part.counts for part in parts.values()]
-    names = ("total", "finished", "failed", "errors")
-    return Counts(**{name: sum(getattr(each, name) for each in counts) for name in names})
 
 
 def _regressions(written: Any) -> Regressions | None:

@@ -1,4 +1,4 @@
-"""Several systems side by side over the same judgements: ranked runs, scored in blocks and compared.
+"""Ranked systems side by side: run files scored in blocks and compared; kept with every query, and merged.
 
 What is recorded and scored in blocks is never asked, so there is no journal: a run of 100,000 queries stays a
 few arrays.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from rag_evaluation_framework.datasets.ranking_tables import TableRun, table_qrels
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
@@ -29,17 +30,28 @@ from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metr
 from rag_evaluation_framework.metrics.judged_columns import NotPlain, QrelColumns, RunColumns
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.qrels import Qrels, Run
-from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking, ranking_totals
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking, ranking_totals
 from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.results.comparison import RULES, Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
+from rag_evaluation_framework.results.summaries import Columns, Counts, summarise
 from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_intervals
 
+_RANKED_BY = ("confidence", "interval", "max_depth", "resamples", "test")
 DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
-
 _LISTED_QUERIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSystem:
+    """One run scored: values by metric of its queries, why others are skipped, which it lacks, and totals."""
+
+    queries: tuple[str, ...]
+    values: Mapping[str, npt.NDArray[np.float64]]
+    skipped: Mapping[str, str]
+    missing: tuple[str, ...]
+    totals: Mapping[str, float]
 
 
 def named(runs: Sequence[Path]) -> dict[str, Path]:
@@ -114,23 +126,14 @@ def rank_systems(
     return _side_by_side(ranked, metrics, name=name, baseline=baseline, options=options, seed=seed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """One run scored: its figures, the queries it lacks, and the totals where they are asked for."""
-
-    report: RankingReport
-    missing: tuple[str, ...]
-    totals: Mapping[str, float]
-
-
 def _ranked_in_blocks(
     qrels: Path, runs: Mapping[str, Path], metrics: Sequence[BoundMetric], options: Options
-) -> dict[str, _Ranked]:
+) -> dict[str, RankedSystem]:
     """Score the runs that can be read in blocks, all against the same judgements.
 
     Whatever is not plain, or wrong, is left to the careful way, which tells everything that is wrong at once.
     """
-    ranked: dict[str, _Ranked] = {}
+    ranked: dict[str, RankedSystem] = {}
     format_: Any = options.format
     with suppress(NotPlain, RagEvalError):
         judgements = table_qrels(qrels) if is_table(qrels) else read_qrel_columns(qrels, format=format_)
@@ -143,17 +146,18 @@ def _ranked_in_blocks(
 
 def _ranked(
     qrels: Qrels | QrelColumns, run: Run | RunColumns, metrics: Sequence[BoundMetric], options: Options
-) -> _Ranked:
+) -> RankedSystem:
     rules, depth = _rules(options), options.max_depth
     report = evaluate_ranking(qrels, run, metrics, rules=rules, max_depth=depth)
     totals = ranking_totals(qrels, run, rules=rules, max_depth=depth) if options.totals else {}
     retrieved = run.keys() if isinstance(run, Mapping) else run.queries
     missing = tuple(str(query) for query in report.query_ids if query not in retrieved)
-    return _Ranked(report, missing, totals)
+    skipped = {str(query): reason for query, reason in report.skipped.items()}
+    return RankedSystem(tuple(map(str, report.query_ids)), report.per_query, skipped, missing, totals)
 
 
 def _side_by_side(
-    runs: Mapping[str, _Ranked | Callable[[], _Ranked]],
+    runs: Mapping[str, RankedSystem | Callable[[], RankedSystem]],
     metrics: Sequence[BoundMetric],
     *,
     name: str,
@@ -164,133 +168,29 @@ def _side_by_side(
     """Return the runs, those that are not yet scored too, as one evaluation."""
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
+    wish = {each: getattr(options, each) for each in _RANKED_BY}
+    wish |= {RULES: asdict(_rules(options)), "baseline": baseline or next(iter(runs)), "seed": seed}
     head = RunHead(
         run_id="ranking",
         dataset_id=name,
-        configuration={RULES: asdict(_rules(options)), "confidence": options.confidence},
+        configuration=wish,
         metric_versions={str(metric): metric.metric.version for metric in metrics},
         seed=seed,
         packages=package_versions(),
     )
-    parts: dict[str, Evaluation] = {}
+    ranked: dict[str, RankedSystem] = {}
     for system, run in runs.items():
         try:
-            ranked = run if isinstance(run, _Ranked) else run()
+            ranked[system] = run if isinstance(run, RankedSystem) else run()
         except InputError as error:
             raise _in_run(error, system) from None
-        parts[system] = _part(system, head, ranked, metrics, options=options)
-    comparison = _comparison(parts, metrics, baseline or next(iter(parts)), options, seed=seed)
-    first = next(iter(parts.values()))
-    return Evaluation(
-        kind="systems",
-        head=head,
-        metrics=first.metrics,
-        counts=first.counts,
-        outcome=first.outcome,
-        parts=parts,
-        parts_are="systems",
-        comparison=comparison,
-        document=_document(head, parts, comparison),
-    )
+    return _compared(ranked, metrics, head=head)
 
 
 def _rules(options: Options) -> RankingRules:
     rules = RankingRules.trec_eval() if options.rules == "trec_eval" else RankingRules()
     missing = "zero" if options.complete else rules.missing_queries
     return replace(rules, relevance_level=options.relevance_level, missing_queries=missing)
-
-
-def _comparison(
-    parts: Mapping[str, Evaluation],
-    metrics: Sequence[BoundMetric],
-    baseline: str,
-    options: Options,
-    *,
-    seed: int,
-) -> Comparison:
-    compared = []
-    if len(parts) > 1:
-        scores = {
-            name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
-            for name, part in parts.items()
-        }
-        compared = compare_systems(
-            scores,
-            metrics,
-            baseline=baseline,
-            test=options.test,
-            alpha=round(1 - options.confidence, 12),  # 0.05, not 0.050000000000000044
-            resamples=options.resamples,
-            seed=seed,
-        )
-    contenders = tuple(dict.fromkeys(each.contender for each in compared))
-    return Comparison(baseline=baseline, contenders=contenders, metrics=tuple(compared))
-
-
-def _part(
-    name: str, head: RunHead, ranked: _Ranked, metrics: Sequence[BoundMetric], *, options: Options
-) -> Evaluation:
-    report, missing = ranked.report, ranked.missing
-    values = [report.per_query[str(metric)] for metric in metrics]
-    intervals: dict[str, Any] = {
-        "confidence": options.confidence,
-        "resamples": options.resamples,
-        "seed": head.seed,
-    }
-    made = (
-        mean_intervals(values, method=options.interval, **intervals)
-        if report.query_ids
-        else [None] * len(values)
-    )
-    figures = {
-        str(metric): summarise(
-            metric,
-            each,
-            n_skipped=len(report.skipped),
-            interval=interval,
-            interval_method=options.interval,
-            **intervals,
-        )
-        for metric, each, interval in zip(metrics, values, made, strict=True)
-    }
-    skipped = {str(query): reason for query, reason in report.skipped.items()}
-    scored = len(report.query_ids)
-    columns = Columns(
-        (*map(str, report.query_ids), *skipped),
-        {
-            metric: np.concatenate([values, np.full(len(skipped), np.nan)]) if skipped else values
-            for metric, values in report.per_query.items()
-        },
-        dict.fromkeys(report.per_query, np.repeat(np.array([0, 1], np.uint8), [scored, len(skipped)])),
-    )
-    counts = Counts(total=scored + len(skipped), finished=scored + len(skipped))
-    return Evaluation(
-        kind="ranking",
-        head=RunHead(run_id=name, dataset_id=head.dataset_id, target=name, seed=head.seed),
-        metrics=figures,
-        counts=counts,
-        outcome=RunOutcome(completed=True, interrupted=False, done=counts.total, failed=0, remaining=0),
-        columns=columns,
-        warnings=tuple(_notes(skipped, missing if report.rules.missing_queries == "zero" else ())),
-        document=_system(name, figures, skipped, missing, totals=ranked.totals),
-    )
-
-
-def _notes(skipped: Mapping[str, str], missing: Sequence[str]) -> Iterator[str]:
-    """Say which queries were treated separately."""
-    reasons: dict[str, list[str]] = {}
-    for query, reason in skipped.items():
-        reasons.setdefault(reason, []).append(query)
-    for reason, queries in reasons.items():
-        yield f"skipped {_listed(queries)}: {reason}"
-    if missing:
-        yield f"counted as 0, not in the run: {_listed(missing)}"
-
-
-def _listed(queries: Sequence[str]) -> str:
-    names = ", ".join(queries[:_LISTED_QUERIES])
-    more = len(queries) - _LISTED_QUERIES
-    return f"{counted(len(queries), 'query', 'queries')} ({names}{f' and {more} more' if more > 0 else ''})"
 
 
 def _in_run(error: InputError, name: str) -> InputError:
@@ -300,29 +200,125 @@ def _in_run(error: InputError, name: str) -> InputError:
     )
 
 
-def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Comparison) -> dict[str, Any]:
-    tests = comparison.significance_tests()
-    return {
-        **head.configuration,
-        "seed": head.seed,
-        "systems": [part.document for part in parts.values()],
-        "comparisons": [each.to_dict() for each in comparison.metrics],
-        **({"statistical_analysis": {"significance_tests": tests}} if tests else {}),
-    }
+def _compared(
+    systems: Mapping[str, RankedSystem], metrics: Sequence[BoundMetric], *, head: RunHead
+) -> Evaluation:
+    """Return ranked systems as one evaluation; the head says how intervals and tests are made."""
+    wish = head.configuration
+    drawn = {"resamples": wish["resamples"], "seed": head.seed}
+    words = {"method": wish["interval"], "confidence": wish["confidence"], **drawn}
+    parts = {name: _part(name, each, metrics, head=head, **words) for name, each in systems.items()}
+    tests = []
+    if len(parts) > 1:
+        tests = compare_systems(
+            {name: {m: part.columns.scored(m) for m in part.metrics} for name, part in parts.items()},
+            metrics,
+            baseline=wish["baseline"],
+            test=wish["test"],
+            alpha=round(1 - wish["confidence"], 12),  # 0.05, not 0.050000000000000044
+            **drawn,
+        )
+    contenders = tuple(dict.fromkeys(each.contender for each in tests))
+    comparison = Comparison(baseline=wish["baseline"], contenders=contenders, metrics=tuple(tests))
+    first, told = next(iter(parts.values())), {"significance_tests": comparison.significance_tests()}
+    return Evaluation(
+        kind="systems",
+        head=head,
+        metrics=first.metrics,
+        counts=first.counts,
+        outcome=first.outcome,
+        parts=parts,
+        parts_are="systems",
+        comparison=comparison,
+        document={
+            **{name: wish[name] for name in (RULES, "confidence", "seed")},
+            "systems": [part.document for part in parts.values()],
+            "comparisons": [each.to_dict() for each in tests],
+            **({"statistical_analysis": told} if tests else {}),
+        },
+    )
 
 
-def _system(
-    name: str,
-    figures: Mapping[str, Figure],
-    skipped: Mapping[str, str],
-    missing: Sequence[str],
-    *,
-    totals: Mapping[str, float],
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "metrics": {metric: figure.to_dict() for metric, figure in figures.items()},
-        "skipped_queries": dict(skipped),
-        "missing_queries": list(missing),
-        **({"totals": dict(totals)} if totals else {}),
+def _part(
+    name: str, system: RankedSystem, metrics: Sequence[BoundMetric], *, head: RunHead, **intervals: Any
+) -> Evaluation:
+    values, skipped = [system.values[str(metric)] for metric in metrics], system.skipped
+    made = mean_intervals(values, **intervals) if system.queries else [None] * len(values)
+    figures = {
+        str(metric): summarise(metric, each, n_skipped=len(skipped), interval=interval)
+        for metric, each, interval in zip(metrics, values, made, strict=True)
     }
+    scored, blanks = len(system.queries), np.full(len(skipped), np.nan)
+    columns = Columns(
+        (*system.queries, *skipped),
+        {m: np.concatenate([each, blanks]) if skipped else each for m, each in system.values.items()},
+        dict.fromkeys(system.values, np.repeat(np.array([0, 1], np.uint8), [scored, len(skipped)])),
+    )
+    return Evaluation(
+        kind="ranking",
+        head=replace(head, run_id=name, target=name, configuration={}, packages={}),
+        metrics=figures,
+        counts=Counts(total=len(columns), finished=len(columns)),
+        outcome=RunOutcome(completed=True, interrupted=False, done=len(columns), failed=0, remaining=0),
+        columns=columns,
+        warnings=tuple(_notes(system, counts_zero=head.configuration[RULES]["missing_queries"] == "zero")),
+        document={
+            "name": name,
+            "metrics": {metric: figure.to_dict() for metric, figure in figures.items()},
+            "skipped_queries": dict(skipped),
+            "missing_queries": list(system.missing),
+            **({"totals": dict(system.totals)} if system.totals else {}),
+        },
+    )
+
+
+def _notes(system: RankedSystem, *, counts_zero: bool) -> Iterator[str]:
+    """Say which queries were treated separately."""
+    reasons: dict[str, list[str]] = {}
+    for query, reason in system.skipped.items():
+        reasons.setdefault(reason, []).append(query)
+    for reason, queries in reasons.items():
+        yield f"skipped {_listed(queries)}: {reason}"
+    if system.missing and counts_zero:
+        yield f"counted as 0, not in the run: {_listed(system.missing)}"
+
+
+def _listed(queries: Sequence[str]) -> str:
+    names = ", ".join(queries[:_LISTED_QUERIES])
+    more = len(queries) - _LISTED_QUERIES
+    return f"{counted(len(queries), 'query', 'queries')} ({names}{f' and {more} more' if more > 0 else ''})"
+
+
+# Kept with the scores of every query, from which rankings are loaded and merged.
+
+
+def with_queries(ranking: Evaluation) -> dict[str, Any]:
+    """Return the document of ranked systems with the scores of every query, and how they were made."""
+    systems = [
+        {**(part.document or {}), "per_query": {m: part.columns.scored(m) for m in part.metrics}}
+        for part in ranking.parts.values()
+    ]
+    return {**(ranking.document or {}), "systems": systems, "head": asdict(ranking.head)}
+
+
+def merge_rankings(documents: Sequence[Mapping[str, Any]], *, head: RunHead) -> Evaluation:
+    """Return the queries of rankings by the same systems one after another, with figures and tests of all."""
+    told = [{each["name"]: each for each in document["systems"]} for document in documents]
+    systems = {name: _together([each[name] for each in told]) for name in told[0]}
+    return _compared(systems, parse_metrics(next(iter(systems.values())).values), head=head)
+
+
+def _together(shards: Sequence[Mapping[str, Any]]) -> RankedSystem:
+    """Return the queries of one system that several documents tell."""
+    counts = [each.get("totals", {}) for each in shards]
+    # The geometric mean of a whole cannot be told from those of its parts.
+    names = [name for name in counts[0] if len(shards) == 1 or name != "gm_map"]
+    queries = [list(next(iter(each["per_query"].values()))) for each in shards]
+    placed = [(each["per_query"], query) for each, own in zip(shards, queries, strict=True) for query in own]
+    return RankedSystem(
+        tuple(query for _, query in placed),
+        {m: np.array([each[m][query] for each, query in placed], float) for m in shards[0]["per_query"]},
+        {query: why for each in shards for query, why in each["skipped_queries"].items()},
+        tuple(query for each in shards for query in each["missing_queries"]),
+        {name: sum(each[name] for each in counts) for name in names},
+    )
