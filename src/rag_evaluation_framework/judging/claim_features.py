@@ -57,7 +57,7 @@ class Record(NamedTuple):
 class EvidenceText:
     """One evidence text: its units, the keys of each, the forms of all its words."""
 
-    __slots__ = ("_all_keys", "_numbers", "_numbers_in", "forms", "keys", "record", "text", "units")
+    __slots__ = ("_numbers", "_numbers_in", "forms", "keys", "record", "text", "units")
 
     def __init__(
         self,
@@ -72,15 +72,7 @@ class EvidenceText:
         self.keys = [frozenset(keys_of(each)) for each in words]
         self.forms = frozenset(forms_of(chain.from_iterable(words)))
         self._numbers: frozenset[Number] | None = None
-        self._all_keys: frozenset[str] | None = None
         self._numbers_in = numbers_in
-
-    @property
-    def all_keys(self) -> frozenset[str]:
-        """The keys of all its units."""
-        if self._all_keys is None:
-            self._all_keys = _NONE.union(*self.keys)
-        return self._all_keys
 
     @property
     def numbers(self) -> frozenset[Number]:
@@ -261,25 +253,6 @@ def _asked(question: str) -> _Asked:
     return _Asked(frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question))
 
 
-Lacking = tuple[float, float, float, int]
-"""The shares of forms, of pairs and of keys that lack at least, and how many keys there are."""
-
-
-def lacking_in(text: EvidenceText, claim: str, question: str) -> Lacking | None:
-    """Return what a claim lacks in one text at least, by the words of it alone, wherever they stand.
-
-    ``None`` where that does not tell: of records, of Chinese.
-    """
-    said, asked = _said(claim), _asked(question)
-    if text.record is not None or said.has_han or not said.distinct:
-        return None
-    absent, keys = said.distinct - text.all_keys, len(said.keys)
-    new_forms = len(said.distinct_forms - asked.forms - text.forms)
-    parted = min(len(absent), keys - 1)  # a word that is not there parts the pair that it begins, or ends
-    unknown = len(absent - asked.keys)
-    return new_forms / (len(said.forms) + 3), parted / (keys + 1), unknown / len(said.distinct), keys
-
-
 class EvidenceBody:
     """The evidence texts of one answer taken together, with the words of the question.
 
@@ -315,10 +288,11 @@ class EvidenceBody:
             found = self._found[claim] = self._features(claim)
         return found
 
-    def least_lacking(self, claim: str) -> Lacking | None:
-        """Return what lacks at least, at a fraction of the cost of features.
+    def least_lacking(self, claim: str) -> tuple[float, float, float, int] | None:
+        """Return what lacks at least, at a fraction of the cost of features, and how many keys there are.
 
-        ``None`` where features are known already, or are no more than that: of records, of Chinese.
+        These are the shares of forms, of pairs and of keys. ``None`` where features are known already, or
+        are no more than that: of records, of Chinese.
         """
         said = _said(claim)
         if self._records or said.has_han or not said.distinct or claim in self._found:

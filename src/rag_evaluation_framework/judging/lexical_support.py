@@ -9,12 +9,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from operator import mul
 
-from rag_evaluation_framework.judging.claim_features import (
-    ClaimFeatures,
-    EvidenceBody,
-    evidence_text,
-    lacking_in,
-)
+from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
@@ -173,9 +168,7 @@ class LexicalSupport:
     def are_useful(self, texts: Sequence[str], claims: Sequence[Claim], *, question: str = "") -> list[bool]:
         """Tell of each text whether it supports one of the claims at least; the others are not looked at."""
         told = list(map(_told, claims))
-        return [
-            any(self._each_supported(self._likely(told, text, question), (text,), question)) for text in texts
-        ]
+        return [any(self._each_supported(told, (text,), question)) for text in texts]
 
     def are_supported(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
@@ -188,20 +181,10 @@ class LexicalSupport:
         found = _body(tuple(evidence), question).closest(_told(claim))
         return None if found is None else found.text
 
-    def _likely(self, told: Sequence[str], text: str, question: str) -> Sequence[str]:
-        """Leave out the claims that lack too much in a text by the words of it alone: they are most."""
-        if not self._is_bounded:
-            return told
-        evidence, lacks_too_much = evidence_text(text), self._lacks_too_much
-        found = ((each, lacking_in(evidence, each, question)) for each in told)
-        return [each for each, lacking in found if lacking is None or not lacks_too_much(*lacking)]
-
     def _each_supported(
         self, told: Sequence[str], evidence: tuple[str, ...], question: str
     ) -> Iterator[bool]:
         """Decide by bounds where they tell: most claims are far from the threshold."""
-        if not told:
-            return
         body, least = _body(evidence, question), self._model.threshold
         body.look_up(told)
         for text in told:
