@@ -20,6 +20,8 @@ ASK_SECONDS = 0.48e-3
 """Client time of an answer that an agent is asked for (benchmarks.agent)."""
 IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.91
 """Answers that are asked for at once, and how near that comes to the ideal (benchmarks.agent)."""
+ASKED_BYTES = 290
+"""Memory for each answer of a run that is asked for (between 30,000 and 100,000 answers, benchmarks.agent)."""
 RUN_BYTES = 13_500
 """What a run keeps of an answer: journal, results, blame, samples."""
 ROW_BYTES = 1_220
@@ -96,7 +98,7 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             f"{answers:,} answers from an agent that takes 1 s each",
             ask,
             f"{asking:.1f} h with {IN_FLIGHT} requests at once",
-            f"{disk:,.0f} GB of disk, 52 MB of memory (measured up to 100,000 answers, where it is flat)",
+            f"{disk:,.0f} GB of disk, {answers * ASKED_BYTES / 1e9:.0f} GB of memory",
             ask * CORE_HOUR + disk * DISK_MONTH,
             "the agent",
         ),
@@ -123,7 +125,7 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             f"{gpu:.1f} h, or {gpu / 8:.1f} h on 8 with Ray",
             f"{chunks * VECTOR_BYTES / 1e9:,.0f} GB of vectors",
             gpu * GPU_HOUR,
-            "memory, if searched exactly: keep them in pgvector or another store",
+            "memory, if searched exactly: search an index that stands elsewhere (`--index`)",
             gpu_hours=gpu,
         ),
         Cost(

@@ -1,4 +1,4 @@
-"""How often intervals cover the truth; bootstrap and randomisation test of many values beside scipy's."""
+"""How often intervals cover the truth; bootstrap and randomisation test beside scipy's; a million values."""
 
 # ruff: noqa: A005 (run as a module of this package, it hides nothing)
 
@@ -16,10 +16,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
+from rag_evaluation_framework.statistics.agreement import (
+    Estimate,
+    Resampling,
+    alpha_of_moments,
+    cohens_kappa,
+    kappa_of_tables,
+    krippendorff_alpha,
+)
+from rag_evaluation_framework.statistics.classification import auroc, confusion, kappa, pearson, spearman
 from rag_evaluation_framework.statistics.intervals import mean_interval
-from rag_evaluation_framework.statistics.paired import paired_randomisation_test
+from rag_evaluation_framework.statistics.paired import (
+    flips_p_value,
+    paired_randomisation_test,
+    repeated_flips_p_value,
+    wilcoxon_test,
+)
 
 VALUES = 10_000
+MANY = 1_000_000
 # Of 1,000 and more nothing is drawn.
 DRAWN_FROM = 900
 RESAMPLES = 10_000
@@ -113,6 +128,100 @@ def print_coverage() -> None:
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Two measurements of the same items: how n of them are drawn, what is told of them, and the truth."""
+
+    draw: Callable[[np.random.Generator, int], tuple[Array, Array]]
+    figure: Callable[..., Estimate]
+    truth: float
+
+
+def apart(positives: float) -> Callable[[np.random.Generator, int], tuple[Array, Array]]:
+    """Return normal scores, those of positives one standard deviation higher, and which are positive."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        positive = (np.arange(n) < positives * n).astype(np.float64)
+        return rng.normal(positive, 1.0), positive
+
+    return draw
+
+
+def normal_pairs(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Return pairs of normal values that correlate by a half."""
+    first = rng.normal(size=n)
+    return first, 0.5 * first + np.sqrt(0.75) * rng.normal(size=n)
+
+
+RELATED: Mapping[str, Related] = {
+    "AUROC, 30 % positive": Related(apart(0.3), auroc, float(scipy.stats.norm.cdf(np.sqrt(0.5)))),
+    "AUROC, 1 % positive": Related(apart(0.01), auroc, float(scipy.stats.norm.cdf(np.sqrt(0.5)))),
+    "Pearson": Related(normal_pairs, pearson, 0.5),
+    "Spearman": Related(normal_pairs, spearman, float(6 / np.pi * np.arcsin(0.25))),
+}
+# Drawn item by item, as sums over items, and as groups of items.
+RELATED_SIZES = (1_999, 2_000, 40_000)
+RELATED_SAMPLES = 1_000
+
+
+def print_related_coverage() -> None:
+    """Print how often the intervals of AUROC and correlations hold the truth on either side of each leap."""
+    print("| items | " + " | ".join(f"{size:,}" for size in RELATED_SIZES) + " |")
+    print("| --- |" + " ---: |" * len(RELATED_SIZES))
+    for name, related in RELATED.items():
+        cells = []
+        for size in RELATED_SIZES:
+            rng, held = np.random.default_rng([1, size]), 0
+            for number in range(RELATED_SAMPLES):
+                settings = Resampling(resamples=RESAMPLES_OF_ONE, seed=number)
+                found = related.figure(*related.draw(rng, size), resampling=settings).interval
+                held += found is not None and found.low <= related.truth <= found.high
+            cells.append(f"{held / RELATED_SAMPLES:.3f}")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_many() -> None:
+    """Print what a million values take, of every family."""
+    rng = np.random.default_rng(0)
+    x, y = normal_pairs(rng, MANY)
+    scores, truths = apart(0.3)(rng, MANY)
+    shares, others = rng.random(MANY), rng.random(MANY)
+    tails = rng.standard_cauchy(MANY)
+    labels = rng.integers(0, 3, size=(2, MANY // 2))
+    words = np.array(["yes", "no", "partly"])[labels].tolist()
+    grades = rng.random((2, MANY // 2))
+    squares, gaps = (grades**2).sum(axis=0), 2.0 * (grades[0] - grades[1]) ** 2
+    moments = list(np.column_stack([np.full(MANY // 2, 2.0), grades.sum(axis=0), squares, gaps]))
+    tables = list(np.eye(9)[3 * labels[0] + labels[1]].reshape(-1, 3, 3))
+    asked = list(zip(*rng.integers(0, 4, size=(2, MANY)).tolist(), strict=True))
+    calls: dict[str, Callable[[], object]] = {
+        "mean interval": lambda: mean_interval(shares),
+        "mean interval, long tails": lambda: mean_interval(tails),
+        "clustered interval, clusters of 5": lambda: mean_interval(
+            shares, clusters=np.repeat(np.arange(MANY // 5), 5)
+        ),
+        "clustered interval, clusters of 1": lambda: mean_interval(shares, clusters=np.arange(MANY)),
+        "paired randomisation": lambda: paired_randomisation_test(shares, others),
+        "paired randomisation, long tails": lambda: paired_randomisation_test(tails, np.zeros(MANY)),
+        "Wilcoxon": lambda: wilcoxon_test(shares, others),
+        "flips": lambda: flips_p_value(MANY // 2 + 500, MANY // 2 - 500),
+        "repeated flips": lambda: repeated_flips_p_value([(a, 3, b, 3) for a, b in asked]),
+        "AUROC with interval": lambda: auroc(scores, truths),
+        "AUROC with interval, 20 positive": lambda: auroc(scores, np.arange(MANY) < 20),
+        "Pearson with interval": lambda: pearson(x, y),
+        "Spearman with interval": lambda: spearman(x, y),
+        "kappa with interval, from counts": lambda: kappa(confusion(scores > 0.5, truths)),
+        "kappa with interval, from clusters": lambda: kappa_of_tables(tables, Resampling()),
+        "kappa of two raters": lambda: cohens_kappa(*words),
+        "alpha of two raters, nominal": lambda: krippendorff_alpha(words),
+        "alpha of two raters, interval": lambda: krippendorff_alpha(grades.tolist(), level="interval"),
+        "alpha with interval, from clusters": lambda: alpha_of_moments(moments, Resampling()),
+    }
+    print(f"\n{MANY:,} values; CPU time, peak memory beyond the values")
+    for name, call in calls.items():
+        print(f"  {name:<36}{cpu_seconds(call, 1):>9.3f} s{peak_megabytes(call):>10.1f} MB", flush=True)
+
+
 def cpu_seconds(call: Callable[[], object], repeats: int) -> float:
     """Return the least CPU time of several calls, which other work on the machine disturbs least."""
     taken = []
@@ -162,6 +271,10 @@ def compare(
 def main() -> None:
     if "coverage" in sys.argv[1:]:
         print_coverage()
+        print_related_coverage()
+        return
+    if "million" in sys.argv[1:]:
+        print_many()
         return
     rng = np.random.default_rng(0)
     continuous, graded = rng.random(VALUES), rng.integers(0, 11, size=DRAWN_FROM) / 10
@@ -187,6 +300,7 @@ def main() -> None:
         {f"scipy, batches of {BATCH}": lambda: scipy_randomisation(continuous, other)},
         repeats=1,
     )
+    print_many()
 
 
 if __name__ == "__main__":

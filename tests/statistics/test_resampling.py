@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.typing import NDArray
 
+from rag_evaluation_framework.statistics.agreement import Resampling, alpha_of_moments
+from rag_evaluation_framework.statistics.classification import auroc, pearson, spearman
+from rag_evaluation_framework.statistics.intervals import bootstrap_interval
 from rag_evaluation_framework.statistics.resampling import (
     PoissonCounts,
     all_sign_sums,
@@ -17,6 +22,7 @@ from rag_evaluation_framework.statistics.resampling import (
 )
 
 RESAMPLES = 20_000
+FEW = Resampling(resamples=1_000)
 
 # 20 units are drawn one by one, 400 as Poisson counts, 5,000 so by pieces.
 SIZES = pytest.mark.parametrize("n", [20, 400, 5_000])
@@ -25,16 +31,6 @@ SIZES = pytest.mark.parametrize("n", [20, 400, 5_000])
 def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
     """Put the units' numbers beside the column, so that all the units are distinct."""
     return np.column_stack([column, np.arange(len(column), dtype=np.float64)])
-
-
-def binomial(n: int, p: float, counts: range) -> NDArray[np.float64]:
-    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in counts]
-    return np.array(
-        [
-            math.exp(log + k * math.log(p) + (n - k) * math.log1p(-p))
-            for log, k in zip(logs, counts, strict=True)
-        ]
-    )
 
 
 @pytest.mark.parametrize("mean", [0.6, 0.85, 0.97])
@@ -49,7 +45,7 @@ def test_counts_from_bytes_are_poisson(mean: float) -> None:
 
 @SIZES
 def test_every_resample_has_exactly_n_units(n: int) -> None:
-    sums = resampled_sums(indexed(np.ones(n)), resamples=RESAMPLES, rng=generator(1))
+    sums = resampled_sums([indexed(np.ones(n))], resamples=RESAMPLES, seed=1)[0]
     assert (sums[:, 0] == n).all()
 
 
@@ -58,18 +54,18 @@ def test_every_resample_has_exactly_n_units(n: int) -> None:
 def test_how_often_a_unit_is_drawn_is_binomial(n: int, position: int) -> None:
     only = np.zeros(n)
     only[position] = 1.0
-    times = resampled_sums(indexed(only), resamples=RESAMPLES, rng=generator(2))[:, 0].astype(int)
+    times = resampled_sums([indexed(only)], resamples=RESAMPLES, seed=2)[0][:, 0].astype(int)
     observed = np.bincount(times, minlength=7)[:6] / RESAMPLES
     # Five standard errors of a share are at most 5 * 0.5 / sqrt(20,000) = 0.018.
-    assert observed == pytest.approx(binomial(n, 1 / n, range(6)), abs=0.018)
+    assert observed == pytest.approx(scipy.stats.binom.pmf(range(6), n, 1 / n), abs=0.018)
 
 
 @SIZES
 def test_how_often_one_half_of_the_units_is_drawn_is_binomial(n: int) -> None:
     half = np.tile([0.0, 1.0], n // 2)
-    times = resampled_sums(indexed(half), resamples=RESAMPLES, rng=generator(3))[:, 0].astype(int)
+    times = resampled_sums([indexed(half)], resamples=RESAMPLES, seed=3)[0][:, 0].astype(int)
     share_at_most = np.cumsum(np.bincount(times, minlength=n + 1)) / RESAMPLES
-    expected = np.cumsum(binomial(n, 0.5, range(n + 1)))
+    expected = scipy.stats.binom.cdf(range(n + 1), n, 0.5)
     # Kolmogorov's distance is above 1.95 / sqrt(resamples) once in a thousand.
     assert np.abs(share_at_most - expected).max() < 1.95 / math.sqrt(RESAMPLES)
 
@@ -79,7 +75,7 @@ def test_the_sum_has_the_moments_of_n_independent_draws(n: int) -> None:
     # 2,000 units of four kinds are drawn as a multinomial.
     few, many = np.tile([0.0, 0.25, 0.5, 4.0], n // 4), np.random.default_rng(4).exponential(size=n)
     values = few if n == 2_000 else many
-    sums = resampled_sums(values[:, None], resamples=RESAMPLES, rng=generator(5))[:, 0]
+    sums = resampled_sums([values[:, None]], resamples=RESAMPLES, seed=5)[0][:, 0]
     centred = values - values.mean()
     # The sum of n independent draws has n times the variance and n times the third moment of one.
     variance, third = n * np.mean(centred**2), n * np.mean(centred**3)
@@ -111,3 +107,26 @@ def test_sums_of_random_signs_have_the_variance_of_the_squares(n: int) -> None:
 def test_all_signs_are_all_the_sums() -> None:
     # ±1 ±2 is -3, -1, 1, 3.
     assert sorted(all_sign_sums(np.array([1.0, 2.0])).tolist()) == [-3.0, -1.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("n", "interval"),
+    [
+        (2_000, lambda x, y: auroc(x, y > 2.5, resampling=FEW).interval),
+        (2_000, lambda x, y: pearson(np.exp(x), y, resampling=FEW).interval),
+        (2_000, lambda x, y: spearman(x, y, resampling=FEW).interval),
+        (40_000, lambda x, y: alpha_of_moments([*np.array([x**0 * 2, x, x * x, y * y]).T], FEW).interval),
+        (40_000, lambda x, y: bootstrap_interval(y, clusters=np.arange(40_000) // 1.2, resamples=1_000)),
+    ],
+)
+def test_many_drawn_as_sums_or_groups_have_the_interval_of_each_drawn_alone(
+    n: int, interval: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.random.default_rng(11).normal(size=(2, n))
+    found = interval(x, x + y)
+    monkeypatch.setattr("rag_evaluation_framework.statistics.classification._FEWEST_FOR_SUMS", 10**6)
+    monkeypatch.setattr("rag_evaluation_framework.statistics.resampling._MOST_ALONE", 10**6)
+    alone = interval(x, x + y)
+    # 1,000 resamples tell an end to about 0.09 standard errors: the ends of both may differ by 0.25.
+    off = max(abs(found.low - alone.low), abs(found.high - alone.high))
+    assert 0 < off < 0.25 * (alone.high - alone.low) / 3.92

@@ -22,10 +22,9 @@ from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.resampling import (
     Floats,
     finite_array,
-    generator,
     require_count,
     require_share,
-    resampled_sums,
+    resampled_figures,
 )
 
 Level = Literal["nominal", "interval"]
@@ -137,10 +136,13 @@ def coincidence_table(counts: Iterable[Mapping[Any, int]], labels: Sequence[Hash
     than two ratings adds nothing.
     """
     table = np.zeros((len(labels), len(labels)))
+    added: dict[frozenset[tuple[Any, int]], Floats] = {}
     for unit in counts:
-        given = np.array([float(unit.get(label, 0)) for label in labels])
-        if given.sum() >= 2:
-            table += (np.outer(given, given) - np.diag(given)) / (given.sum() - 1.0)
+        alike = frozenset(unit.items())
+        if alike not in added:
+            given = np.array([float(unit.get(label, 0)) for label in labels])
+            added[alike] = (np.outer(given, given) - np.diag(given)) / max(given.sum() - 1.0, 1.0)
+        table += added[alike]
     return table
 
 
@@ -150,14 +152,15 @@ def moments(units: Iterable[Sequence[float]], *, centre: float = 0.0) -> Floats:
     ``centre`` is taken from every rating, which changes nothing but the rounding; units with fewer than two
     ratings add nothing.
     """
-    totals = np.zeros(4)
+    count, sums, squares, apart = 0.0, 0.0, 0.0, 0.0
     for unit in units:
         ratings = np.asarray(unit, dtype=np.float64) - centre
         n = len(ratings)
         if n >= 2:
             square, total = float(ratings @ ratings), float(ratings.sum())
-            totals += (n, total, square, 2.0 * max(n * square - total * total, 0.0) / (n - 1))
-    return totals
+            count, sums, squares = count + n, sums + total, squares + square
+            apart += 2.0 * max(n * square - total * total, 0.0) / (n - 1)
+    return np.array([count, sums, squares, apart])
 
 
 def kappa_of_tables(tables: Sequence[Floats], resampling: Resampling) -> Estimate:
@@ -183,7 +186,7 @@ def _of_tables(tables: Sequence[Floats], without: float, resampling: Resampling)
         observed = total - np.trace(table, axis1=1, axis2=2)
         return (total - without) * observed, total * total - (first * second).sum(axis=1)
 
-    return _estimate(np.array([table.ravel() for table in tables]), parts, resampling)
+    return _estimate(np.array(tables).reshape(len(tables), size * size), parts, resampling)
 
 
 def alpha_of_moments(totals: Sequence[Floats], resampling: Resampling) -> Estimate:
@@ -201,19 +204,15 @@ def _estimate(totals: Floats, parts: Parts, resampling: Resampling) -> Estimate:
     rated = totals[totals.any(axis=1)] if len(totals) else totals
     if not len(rated):
         return Estimate(None, None)
-    (value,), (defined,) = _agreements(rated.sum(axis=0, keepdims=True), parts)
-    if not defined:
-        return Estimate(None, None)
-    if len(rated) < 2:
-        return Estimate(float(value), None)
-    rng = generator(resampling.seed)
-    values, kept = _agreements(resampled_sums(rated, resamples=resampling.resamples, rng=rng), parts)
-    # A resample in which chance could not disagree says nothing.
-    return Estimate(float(value), resampling.interval(values[kept]))
 
+    def agreement(sums: Floats) -> Floats:
+        observed, expected = parts(sums)
+        # Where chance could not disagree it is not defined: NaN, which stays here.
+        defined = expected > _ROUNDING * np.abs(sums).max(axis=1) ** 2
+        return np.where(defined, 1.0 - observed / np.where(defined, expected, 1.0), np.nan)
 
-def _agreements(sums: Floats, parts: Parts) -> tuple[Floats, Flags]:
-    """Return each row's agreement, and whether it is defined: whether chance could have disagreed."""
-    observed, expected = parts(sums)
-    defined = expected > _ROUNDING * np.abs(sums).max(axis=1) ** 2
-    return 1.0 - observed / np.where(defined, expected, 1.0), defined
+    value = float(agreement(rated.sum(axis=0, keepdims=True))[0])
+    if np.isnan(value) or len(rated) < 2:
+        return Estimate(None if np.isnan(value) else value, None)
+    drawn = resampled_figures(rated, agreement, resamples=resampling.resamples, seed=resampling.seed)
+    return Estimate(value, resampling.interval(drawn[~np.isnan(drawn)]))

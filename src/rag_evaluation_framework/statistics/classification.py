@@ -7,7 +7,7 @@ as the precision of a flag that was never raised, is ``None``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from rag_evaluation_framework.statistics.resampling import (
     finite_array,
     generator,
     require_equal_lengths,
+    resampled_figures,
 )
 
 
@@ -103,8 +104,8 @@ def classification_figures(counts: Confusion, *, confidence: float = 0.95) -> Cl
 def kappa(counts: Confusion, *, resampling: Resampling | None = None) -> Estimate:
     """Return Cohen's kappa of flag and truth, with a bootstrap interval over items."""
     cells = (counts.true_negatives, counts.false_positives, counts.false_negatives, counts.true_positives)
-    tables = [np.eye(4)[cell].reshape(2, 2) for cell, count in enumerate(cells) for _ in range(count)]
-    return kappa_of_tables(tables, resampling or Resampling())
+    tables = np.repeat(np.eye(4), cells, axis=0).reshape(-1, 2, 2)
+    return kappa_of_tables(list(tables), resampling or Resampling())
 
 
 def zero_one(values: Numbers, name: str) -> Flags:
@@ -113,8 +114,7 @@ def zero_one(values: Numbers, name: str) -> Flags:
     wrong = np.flatnonzero((array != 0.0) & (array != 1.0))
     if len(wrong):
         raise invalid(f"{name}[{wrong[0]}]", "0 or 1", float(array[wrong[0]]))
-    ones: Flags = array == 1.0
-    return ones
+    return np.equal(array, 1.0)
 
 
 def _in_order(scores: Numbers, truths: Numbers) -> tuple[Floats, Flags]:
@@ -241,8 +241,11 @@ def _dealt(positive: Flags, *, seed: int) -> npt.NDArray[np.int64]:
 Counts = Floats
 """How often each item is drawn, a row for each resample."""
 
+Groups = Sequence[npt.NDArray[np.int64]]
+
 # Counts held at a time: 2 MB stay in the processor's cache.
 _CELLS = 1 << 18
+_FEWEST_FOR_SUMS = 2_000
 # A variance below this share of the squares it is the difference of is rounding alone.
 _ROUNDING = 1e-12
 
@@ -251,7 +254,8 @@ def auroc(scores: Numbers, truths: Numbers, *, resampling: Resampling | None = N
     """Return the probability that a positive item scores above a negative one; a tie counts half.
 
     Formula: ``(pairs ordered rightly + ties / 2) / pairs`` over all pairs of a positive (truth 1) and a
-    negative item. 1 is perfect, 0.5 is chance.
+    negative item. 1 is perfect, 0.5 is chance. From 2,000 items on, resamples are drawn as sums over items,
+    ranks moving to first order.
 
     Source: Hanley and McNeil, The meaning and use of the area under a ROC curve, 1982.
     """
@@ -265,7 +269,8 @@ def auroc(scores: Numbers, truths: Numbers, *, resampling: Resampling | None = N
         pairs = hits.sum(axis=1) * misses.sum(axis=1)
         return _ratio((hits * below).sum(axis=1), pairs, pairs > 0.0)
 
-    return _bootstrapped(area, len(array), resampling or Resampling())
+    groups = [np.unique(array, return_inverse=True)[1]]
+    return _bootstrapped(area, (array, positive.astype(np.float64)), groups, resampling)
 
 
 def pearson(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) -> Estimate:
@@ -276,13 +281,14 @@ def pearson(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) -> 
     def correlation(counts: Counts) -> Floats:
         return _correlation(counts, first, second)
 
-    return _bootstrapped(correlation, len(first), resampling or Resampling())
+    return _bootstrapped(correlation, (first, second), (), resampling)
 
 
 def spearman(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) -> Estimate:
     """Return how far two measurements put the same items in the same order, from -1 to 1.
 
-    Formula: Pearson's correlation of the ranks, equal values sharing the middle of theirs.
+    Formula: Pearson's correlation of the ranks, equal values sharing the middle of theirs. From 2,000 items
+    on, resamples are drawn as for :func:`auroc`.
     """
     first, second = _ordered_pairs(x, y)
     groups = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
@@ -290,7 +296,7 @@ def spearman(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) ->
     def correlation(counts: Counts) -> Floats:
         return _correlation(counts, *(_middle_ranks(counts, group) for group in groups))
 
-    return _bootstrapped(correlation, len(first), resampling or Resampling())
+    return _bootstrapped(correlation, (first, second), groups, resampling)
 
 
 def _ordered_pairs(x: Numbers, y: Numbers) -> tuple[Floats, Floats]:
@@ -325,12 +331,49 @@ def _ratio(part: Floats, whole: Floats, defined: npt.NDArray[np.bool_]) -> Float
     return np.where(defined, part / np.where(defined, whole, 1.0), np.nan)
 
 
-def _bootstrapped(figure: Callable[[Counts], Floats], n: int, resampling: Resampling) -> Estimate:
+def _bootstrapped(
+    figure: Callable[[Counts], Floats], given: Sequence[Floats], ranked: Groups, resampling: Resampling | None
+) -> Estimate:
+    """Return a figure of two measurements, the first ``len(ranked)`` of which count by their ranks."""
+    n, settings = len(given[0]), resampling or Resampling()
     value = float(figure(np.ones((1, n)))[0])
     if np.isnan(value):
         return Estimate(None, None)
-    drawn = np.concatenate([figure(counts) for counts in _resample_counts(n, resampling)])
-    return Estimate(value, resampling.interval(drawn[~np.isnan(drawn)]))
+    if n >= _FEWEST_FOR_SUMS:
+        drawn = _drawn_from_sums(given, ranked, settings)
+    else:
+        drawn = np.concatenate([figure(counts) for counts in _resample_counts(n, settings)])
+    return Estimate(value, settings.interval(drawn[~np.isnan(drawn)]))
+
+
+def _drawn_from_sums(given: Sequence[Floats], ranked: Groups, settings: Resampling) -> Floats:
+    """Return the correlations of resamples, or the areas where only the first is ranked.
+
+    Ranks are those among all items; how an item that is drawn moves those of others is added to first order.
+    """
+    n, is_area = len(given[0]), len(ranked) == 1
+    if is_area:  # the share of negatives below a positive, and less that of positives above a negative
+        hits, misses = _middle_ranks(np.array([given[1], 1.0 - given[1]]), ranked[0])
+        found = given[1].sum()
+        given, ranked = (np.where(given[1], misses / (n - found), hits / found - 1.0), given[1]), ()
+    first, second = [_middle_ranks(np.ones((1, n)), group)[0] for group in ranked] or given
+    spreads = (second.std() if is_area else first.std(), second.std())
+    x, y = (first - first.mean()) / spreads[0], (second - second.mean()) / spreads[1]
+    r, moved = (x * y).mean(), np.zeros(n)
+    for group, slopes, spread in zip(ranked, (y - r * x, x - r * y), spreads, strict=False):
+        totals = np.bincount(group, slopes)
+        moved += (totals / 2.0 - np.cumsum(totals))[group] / spread
+
+    def figure(sums: Floats) -> Floats:
+        a, b, aa, ab, bb, more = sums.T / n
+        across, along = aa - a * a, bb - b * b
+        defined = (is_area | (across > _ROUNDING * aa)) & (along > _ROUNDING * bb)
+        whole = along if is_area else np.sqrt(np.abs(across * along))
+        found: Floats = _ratio(ab - a * b, whole, defined) + more - is_area * r / 2.0
+        return np.clip(found, is_area - 1.0, 1.0)
+
+    columns = np.column_stack([x, y, x * x, x * y, y * y, moved - moved.mean()])
+    return resampled_figures(columns, figure, resamples=settings.resamples, seed=settings.seed)
 
 
 def _resample_counts(n: int, resampling: Resampling) -> Iterator[Counts]:

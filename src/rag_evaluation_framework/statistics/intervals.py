@@ -25,10 +25,8 @@ from rag_evaluation_framework.statistics.resampling import (
     cluster_totals,
     exact_mean,
     finite_array,
-    generator,
     require_count,
     require_share,
-    resampled_columns,
     resampled_sums,
     standard_deviation,
     whole_multiples,
@@ -70,7 +68,7 @@ def t_two_sided(t: float, degrees: int) -> float:
     return 1.0 - front * _beta_fraction(b, a, rest) / b
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def t_quantile(probability: float, degrees: int) -> float:
     """Return the t below which Student's t lies with this probability, by bisection of its tail."""
     tail = 2.0 * min(probability, 1.0 - probability)
@@ -224,7 +222,8 @@ def bootstrap_interval(
     sizes, and its error that of such a ratio.
 
     Of 1,000 values and more, the quantiles are what ever more resamples come to, by their expansion in
-    skewness and kurtosis; nothing is drawn then, unless the values are so skewed that it would be off.
+    skewness and kurtosis; nothing is drawn then, unless the values are so skewed that it would be off. Of
+    more than 32,768 clusters, or values so skewed, neighbours are drawn as groups.
 
     Where resamples cannot tell the tails (fewer than five different values, or many resamples whose values
     are all alike), it is Student's interval, ``mean ± t se``. The same seed gives the same bits, in whatever
@@ -247,24 +246,13 @@ def _bootstrap_intervals(
     drawn: Sequence[_Units], *, confidence: float, resamples: int, seed: int
 ) -> list[Interval | None]:
     """Return the studentised interval of each, ``None`` where resamples cannot tell it."""
-    expanded = {place: _expanded(units, confidence) for place, units in enumerate(drawn)}
-    made = {place: interval for place, interval in expanded.items() if interval is not None}
-    tables = {
-        place: _moments(units)
-        for place, units in enumerate(drawn)
-        if place not in made and not units.is_coarse
-    }
-    if all(units.sizes is None for units in drawn):
-        sums = resampled_columns([table for table, _ in tables.values()], resamples=resamples, seed=seed)
-    else:
-        sums = [
-            resampled_sums(table, resamples=resamples, rng=generator(seed)) for table, _ in tables.values()
-        ]
+    made = {place: _expanded(units, confidence) for place, units in enumerate(drawn)}
+    left = [place for place, units in enumerate(drawn) if made[place] is None and not units.is_coarse]
+    tables = {place: _moments(drawn[place]) for place in left}
+    sums = resampled_sums([table for table, _ in tables.values()], resamples=resamples, seed=seed)
     for (place, (_, shifts)), of_one in zip(tables.items(), sums, strict=True):
-        interval = _studentised(drawn[place], np.ldexp(of_one, shifts), confidence)
-        if interval is not None:
-            made[place] = interval
-    return [made.get(place) for place in range(len(drawn))]
+        made[place] = _studentised(drawn[place], np.ldexp(of_one, shifts), confidence)
+    return list(made.values())
 
 
 def _expanded(units: _Units, confidence: float) -> Interval | None:
@@ -426,22 +414,10 @@ def mean_interval(
     A single value tells no interval unless it lies between 0 and 1, nor do other values that are all equal,
     of whose spread nothing is known.
     """
-    _require_method(method)
-    if clusters is None:
-        (interval,) = mean_intervals(
-            [values], method=method, confidence=confidence, resamples=resamples, seed=seed
-        )
-        return interval
-    if method == "normal":
-        raise UsageError("a normal interval knows no clusters; ask for the bootstrap")
-    _require_settings(confidence, resamples, seed)
-    units = _units(values, clusters)
-    if len(units.deviations) < 2:
-        return None
-    chosen, drawn = _method_for(units, method), None
-    if chosen != "wilson":
-        (drawn,) = _bootstrap_intervals([units], confidence=confidence, resamples=resamples, seed=seed)
-    return _mean_interval(units, chosen, drawn, confidence)
+    (interval,) = mean_intervals(
+        [values], method=method, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+    )
+    return interval
 
 
 def mean_intervals(
@@ -451,16 +427,20 @@ def mean_intervals(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    clusters: Labels | None = None,
 ) -> list[Interval | None]:
     """Return :func:`mean_interval` of each column, to the last bit; those of one length share resamples."""
-    _require_method(method)
+    if method not in _METHODS:
+        raise UnknownNameError("interval method", str(method), _METHODS)
+    if method == "normal" and clusters is not None:
+        raise UsageError("a normal interval knows no clusters; ask for the bootstrap")
     _require_settings(confidence, resamples, seed)
-    every = [_units(values, None) for values in columns]
+    every = [_units(values, clusters) for values in columns]
     methods = [_method_for(units, method) for units in every]
     wanted = [
         place
         for place, units in enumerate(every)
-        if methods[place] in ("bootstrap", "capped") and len(units.values) > 1
+        if methods[place] in ("bootstrap", "capped") and len(units.deviations) > 1
     ]
     made = _bootstrap_intervals(
         [every[place] for place in wanted], confidence=confidence, resamples=resamples, seed=seed
@@ -470,11 +450,6 @@ def mean_intervals(
         _mean_interval(units, methods[place], drawn.get(place), confidence)
         for place, units in enumerate(every)
     ]
-
-
-def _require_method(method: str) -> None:
-    if method not in _METHODS:
-        raise UnknownNameError("interval method", str(method), _METHODS)
 
 
 def _require_settings(confidence: float, resamples: int, seed: int) -> None:
@@ -503,6 +478,8 @@ def _mean_interval(
     units: _Units, method: _Chosen, drawn: Interval | None, confidence: float
 ) -> Interval | None:
     """Return the interval by the method chosen; ``drawn`` is that of the bootstrap, if there is one."""
+    if units.sizes is not None and len(units.sizes) < 2:
+        return None
     if method == "wilson" or (method == "capped" and drawn is None):
         return _wilson_of_mean(units, confidence)
     if len(units.values) < 2:

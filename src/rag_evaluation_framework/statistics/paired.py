@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 from numbers import Real
 from typing import Literal
 
@@ -47,8 +46,14 @@ _COUNTED_SIGNS = 2**14
 
 # Of more differences, none of which outweighs the others, the sum of random signs is normal to more digits
 # than drawing tells: the error of the limit is about a thousandth, that of 10,000 draws up to five times it.
+# Where some do outweigh them, the signs of the largest are drawn: each of the others is less than that share.
 _MOST_DRAWN = 250_000
 _LARGEST_SHARE = 1e-4
+_DRAWN_OF_MANY = 1 << 14
+
+# Up to so many flips, or samples asked repeatedly, all outcomes are counted.
+_MOST_FLIPS_COUNTED = 500
+_MOST_SAMPLES_COUNTED = 20_000
 
 # Up to this many differences the table of rank sums is small and its counts fit 64 bits.
 _MOST_FOR_EXACT_RANKS = 50
@@ -76,8 +81,8 @@ def paired_randomisation_test(
 
     Formula: ``p = (1 + swaps at least as far from 0) / (1 + resamples)``. Where all signs of the differences
     that are not 0 are at most 2^14, or ``resamples`` if that is more, they are counted one by one and p is
-    their share. Of more than 250,000 pairs, p is that of the normal limit, for which nothing is drawn. One
-    that looks ``down`` counts the swaps whose sum is as low or lower.
+    their share. Of more than 250,000 pairs, p is that of the normal limit, for which at most the largest are
+    swapped. One that looks ``down`` counts the swaps whose sum is as low or lower.
 
     The same seed gives the same p in whatever order the pairs come. If no pair differs, p is 1.
 
@@ -92,37 +97,39 @@ def paired_randomisation_test(
     # A swap that gives the observed sum again must count, whatever the rounding of its order of addition.
     total = math.fsum(differences)
     threshold = (abs(total) if looks == "both ways" else -total) - ROUNDING * scale
-    if 2 ** min(len(magnitudes), 64) <= max(_COUNTED_SIGNS, resamples):
-        sums = _distances(all_sign_sums(magnitudes), looks)
-        p_value = float(np.mean(sums >= threshold))
-        method = "paired randomisation, exact"
-    elif len(magnitudes) > _MOST_DRAWN and magnitudes[-1] ** 2 <= _LARGEST_SHARE * (magnitudes @ magnitudes):
-        p_value = normal_two_sided(total / math.sqrt(magnitudes @ magnitudes))
+    is_exact = 2 ** min(len(magnitudes), 64) <= max(_COUNTED_SIGNS, resamples)
+    is_many, squares = len(magnitudes) > _MOST_DRAWN and not is_exact, magnitudes @ magnitudes
+    if is_many and magnitudes[-1] ** 2 <= _LARGEST_SHARE * squares:
+        p_value = normal_two_sided(total / math.sqrt(squares))
         if looks == "down":
             p_value = p_value / 2 if total < 0 else 1 - p_value / 2
-        p_value = max(p_value, 1 / (1 + resamples))  # as where signs are drawn: never 0
-        method = "paired randomisation, normal limit"
+        p_value, method = max(p_value, 1 / (1 + resamples)), "normal limit"  # as where drawn: never 0
     else:
-        sums = _distances(sign_flipped_sums(magnitudes, resamples=resamples, rng=generator(seed)), looks)
-        p_value = (1 + int(np.count_nonzero(sums >= threshold))) / (1 + resamples)
-        method = f"paired randomisation, {resamples:,} resamples"
-    if looks == "down":
-        method += ", one-sided"
+        if is_exact:
+            sums, own, method = all_sign_sums(magnitudes), 0, "exact"
+        else:
+            rng, apart = generator(seed), len(magnitudes) - _DRAWN_OF_MANY if is_many else 0
+            sums = sign_flipped_sums(magnitudes[apart:], resamples=resamples, rng=rng)
+            sums += rng.normal(scale=math.sqrt(magnitudes[:apart] @ magnitudes[:apart]), size=resamples)
+            own, method = 1, f"{resamples:,} resamples"
+        reached = np.count_nonzero((np.abs(sums) if looks == "both ways" else -sums) >= threshold)
+        p_value = (own + int(reached)) / (own + len(sums))
+    method = f"paired randomisation, {method}" + (", one-sided" if looks == "down" else "")
     return PairedTestResult(mean, mean, p_value, method, len(differences))
-
-
-def _distances(sums: Floats, looks: Looks) -> Floats:
-    return np.abs(sums) if looks == "both ways" else -sums
 
 
 def flips_p_value(worse: int, better: int) -> float:
     """Return how likely it is that so many of the samples that flipped got worse, if both ways are alike.
 
-    Formula: ``P(X > worse) + P(X = worse) / 2`` for X binomial over all flips with share 1/2 (mid-p).
+    Formula: ``P(X > worse) + P(X = worse) / 2`` for X binomial over all flips with share 1/2 (mid-p). Of more
+    than 500 flips it is computed directly, by the normal distribution and its next term.
 
     Source: McNemar, 1947; for mid-p, Fagerland, Lydersen and Laake, 2013.
     """
     flips = worse + better
+    if flips > _MOST_FLIPS_COUNTED:
+        z = (worse - better) / math.sqrt(flips)
+        return math.erfc((z + (z**3 - 7.0 * z) / (12.0 * flips)) / math.sqrt(2.0)) / 2.0
     above = sum(math.comb(flips, count) for count in range(worse + 1, flips + 1))
     return float((2 * above + math.comb(flips, worse)) / 2 ** (flips + 1))
 
@@ -132,11 +139,18 @@ def repeated_flips_p_value(answers: Sequence[tuple[int, int, int, int]]) -> floa
 
     A sample is ``(passed before, asked before, passed now, asked now)``. Formula: ``P(S < s) + P(S = s) / 2``
     for S the sum of hypergeometric numbers, one a sample: of all its answers that pass, how many are of now.
-    Where each was asked once in either run, it is that of :func:`flips_p_value`.
+    Where each was asked once in either run, it is that of :func:`flips_p_value`. Of more than 20,000 samples
+    it is that of the normal limit.
 
     Source: Mantel and Haenszel, Statistical aspects of the analysis of data from retrospective studies of
     disease, 1959; exact, by convolution.
     """
+    if len(answers) > _MOST_SAMPLES_COUNTED:
+        passed_before, before, passed_now, now = np.array(answers, dtype=np.float64).T
+        passing, asked = passed_before + passed_now, np.maximum(before + now, 2.0)
+        spread = (now * before * passing * (before + now - passing) / (asked**2 * (asked - 1.0))).sum()
+        off = (now * passing / asked - passed_now)[asked == before + now].sum()
+        return math.erfc(off / math.sqrt(2.0 * spread)) / 2.0 if spread else 0.5
     distribution, low, now_passing = np.ones(1), 0, 0
     for passed_before, before, passed_now, now in answers:
         passing = passed_before + passed_now
@@ -218,7 +232,9 @@ def wilcoxon_test(a: Numbers, b: Numbers) -> PairedTestResult:
     if exact:
         p_value = min(1.0, 2.0 * signed_rank_tail(doubled, smaller))
     else:
-        p_value = _normal_rank_p(len(unequal), tied, smaller / 2.0)
+        n, sizes = len(unequal), tied.astype(np.float64)
+        variance = n * (n + 1) * (2 * n + 1) / 24 - float((sizes**3 - sizes).sum()) / 48
+        p_value = normal_two_sided((smaller / 2.0 - n * (n + 1) / 4) / math.sqrt(variance))
     name = "Wilcoxon signed-rank, " + ("exact" if exact else "normal approximation")
     return PairedTestResult(exact_mean(differences), smaller / 2.0, p_value, name, len(differences))
 
@@ -232,12 +248,6 @@ def _doubled_ranks(magnitudes: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArr
     doubled = np.empty(len(magnitudes), dtype=np.int64)
     doubled[order] = np.repeat(2 * starts + sizes + 1, sizes)
     return doubled, sizes
-
-
-def _normal_rank_p(n: int, tied: npt.NDArray[np.int64], statistic: float) -> float:
-    sizes = tied.astype(np.float64)
-    variance = n * (n + 1) * (2 * n + 1) / 24 - float((sizes**3 - sizes).sum()) / 48
-    return normal_two_sided((statistic - n * (n + 1) / 4) / math.sqrt(variance))
 
 
 # How large a difference is: Cohen's d, and how many pairs each system wins.
@@ -290,14 +300,12 @@ def holm(p_values: Numbers) -> list[float]:
     """
     if len(p_values) == 0:
         return []
-    given = finite_array(p_values, "p_values").tolist()
-    for position, p_value in enumerate(given):
-        if not 0.0 <= p_value <= 1.0:
-            raise invalid(f"p_values[{position}]", "a number from 0 to 1", p_value)
-    order = sorted(range(len(given)), key=given.__getitem__)
-    scaled = (min(1.0, (len(given) - i) * given[position]) for i, position in enumerate(order))
-    adjusted = dict(zip(order, accumulate(scaled, max), strict=True))
-    return [adjusted[position] for position in range(len(given))]
+    given = finite_array(p_values, "p_values")
+    for position in np.flatnonzero((given < 0.0) | (given > 1.0)):
+        raise invalid(f"p_values[{position}]", "a number from 0 to 1", float(given[position]))
+    order = np.argsort(given, kind="stable")
+    scaled = np.minimum(1.0, np.arange(len(given), 0, -1) * given[order])
+    return list(np.maximum.accumulate(scaled)[np.argsort(order)].tolist())
 
 
 # What a number of queries can show, and how many queries a difference needs to show.

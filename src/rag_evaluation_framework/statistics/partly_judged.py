@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -56,8 +55,6 @@ _DRAWN_TOGETHER = 0.7
 _FEWEST_PAIRS = 10
 _GROWTH = 1.3
 _FIRST_LOOK = 100
-
-_t_quantile = lru_cache(maxsize=512)(t_quantile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +126,8 @@ class Draw:
         if self._counts.any():
             drawn = [order[:count] for order, count in zip(self._order, self._counts, strict=True)]
             rows = np.atleast_2d(verdicts)
-            wanted = [_wanted(plain, [_known(row[each]) for each in drawn]) for row in rows]
+            known = [[row[each][~np.isnan(row[each])] for each in drawn] for row in rows]
+            wanted = [_wanted(plain, each) for each in known]
             shares = np.mean(wanted, axis=0)
         counts = _allocated(shares, self._counts, self.sizes, min(total, int(self.sizes.sum())))
         ends = zip(self._order, self._counts, counts, strict=True)
@@ -193,7 +191,7 @@ class Judging:
         if self.spread and self.variance:
             told = self.spread / self.variance
         interval: Interval | None = None
-        student = _t_quantile(level, self.degrees)
+        student = t_quantile(level, self.degrees)
         if not unseen:
             interval = Interval(value, value, confidence, "all judged")
         elif n >= FEWEST_TO_TELL and is_share:
@@ -234,7 +232,7 @@ def mean_difference(
     if min(first.n_judged, second.n_judged) < FEWEST_TO_TELL or variance <= 0.0:
         return PartlyJudgedDifference(value=value, interval=None, p_value=None, n_both=pairs)
     error, degrees = math.sqrt(variance), min(first.degrees, second.degrees)
-    half = _t_quantile(level, degrees) * error
+    half = t_quantile(level, degrees) * error
     interval = Interval(value - half, value + half, confidence, "Student's t, stratified and paired")
     p_value = t_two_sided(value / error, degrees)
     return PartlyJudgedDifference(value=value, interval=interval, p_value=p_value, n_both=pairs)
@@ -278,8 +276,7 @@ def _groups_of_pairs(first: Ints, second: Ints, both: npt.NDArray[np.bool_]) -> 
     least = max(_FEWEST_PAIRS, int(both.sum()) // 10)
     before = np.cumsum(counts) - counts
     groups = np.minimum(before // least, max(int(both.sum()) // least - 1, 0))
-    found: Ints = np.unique(groups[numbers], return_inverse=True)[1].astype(np.int64)
-    return found
+    return np.unique(groups[numbers], return_inverse=True)[1].astype(np.int64)
 
 
 def pair_difference(
@@ -327,14 +324,13 @@ def strata_of_pairs(first: Sequence[float] | Floats, second: Sequence[float] | F
     high, verdicts seldom differ. Small strata join one that is like them in one of the runs.
     """
     numbers = _to_and_fro(*(strata_of(each, most=_CUTS_OF_PAIRS) for each in (first, second)))
-    return _merged(numbers, least=_fewest(len(numbers)))
+    return _merged(numbers)
 
 
 def _to_and_fro(first: Ints, second: Ints) -> Ints:
     """Return a number for each stratum of both, such that neighbours differ in one of them only."""
     columns = int(second.max(initial=0)) + 1
-    found: Ints = first * columns + np.where(first % 2, columns - 1 - second, second)
-    return found
+    return first * columns + np.where(first % 2, columns - 1 - second, second)
 
 
 def strata_of(cheap: Sequence[float] | Floats, *, most: int = _MOST_STRATA) -> Ints:
@@ -355,14 +351,11 @@ def strata_of(cheap: Sequence[float] | Floats, *, most: int = _MOST_STRATA) -> I
         middles = (np.cumsum(roots) - roots / 2.0) / roots.sum()
         found[known] = np.minimum((middles * most).astype(np.int64), most - 1)[cells]
     found[~known] = most
-    return _merged(found, least=_fewest(len(scores)))
+    return _merged(found)
 
 
-def _fewest(samples: int) -> int:
-    return max(2, math.ceil(_FEWEST_SAMPLES * samples))
-
-
-def _merged(strata: Ints, *, least: int) -> Ints:
+def _merged(strata: Ints) -> Ints:
+    least = max(2, math.ceil(_FEWEST_SAMPLES * len(strata)))
     while True:
         strata = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes = np.bincount(strata) if len(strata) else np.zeros(1, dtype=np.int64)
@@ -408,8 +401,7 @@ def _allocated(shares: Floats, least: Ints, most: Ints, total: int) -> Ints:
     found = np.floor(wanted + 1e-9)
     open_ = np.argsort(-np.where(found < high, wanted - found, -1.0), kind="stable")
     found[open_[: max(round(total - float(found.sum())), 0)]] += 1.0
-    counts: Ints = np.minimum(found, high).astype(np.int64)
-    return counts
+    return np.minimum(found, high).astype(np.int64)
 
 
 def _pooled(verdicts: list[Floats], shares: Floats) -> tuple[float, float]:
@@ -435,11 +427,6 @@ def _spreads(verdicts: list[Floats], mean: float, variance: float, *, extra: flo
         apart = n * extra / (n + extra) * (own - mean) ** 2
         found.append((float(((each - own) ** 2).sum()) + extra * variance + apart) / (n + extra))
     return np.array(found)
-
-
-def _known(values: Floats) -> Floats:
-    found: Floats = values[~np.isnan(values)]
-    return found
 
 
 def _number(seed: int, name: str) -> int:

@@ -11,7 +11,6 @@ either: the labelled items show how far the predictions are off, and the others 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -39,9 +38,6 @@ from rag_evaluation_framework.statistics.resampling import (
 # add four to a proportion: with 30 to 300 labels, rates of 5 to 50 % and predictions of any quality, 95 %
 # intervals then cover the truth in at least 93 % of draws.
 _PSEUDO_LABELS = 4
-
-# Found by bisection, and the same for every metric of a run.
-_t_quantile = lru_cache(maxsize=64)(t_quantile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,5 +212,5 @@ def _student(
         return None
     mean = math.fsum(labels) / len(labels)
     variance = math.fsum((labels - mean) ** 2) / (len(labels) - 1) * variance_ratio
-    half = _t_quantile((1.0 + confidence) / 2.0, degrees) * math.sqrt(variance / len(labels))
+    half = t_quantile((1.0 + confidence) / 2.0, degrees) * math.sqrt(variance / len(labels))
     return Interval(value - half, value + half, confidence, "Student's t")

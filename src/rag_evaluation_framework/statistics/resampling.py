@@ -13,7 +13,7 @@ values is a matrix product, so what costs is drawing the counts. Two ways, both 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def cluster_totals(values: Floats, clusters: Labels) -> tuple[Floats, Floats]:
         raise invalid("clusters", f"one label for each of the {len(values)} values", len(labels))
     members: dict[Hashable, list[float]] = {}
     for position, (label, value) in enumerate(zip(labels, values.tolist(), strict=True)):
-        if label is None or not isinstance(label, Hashable):
+        if label is None or label.__hash__ is None:
             raise invalid(f"clusters[{position}]", "a label", label)
         members.setdefault(label, []).append(value)
     sums = np.array([math.fsum(group) for group in members.values()])
@@ -129,60 +129,68 @@ def generator(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(require_count(seed, "seed", least=0)))
 
 
-def resampled_sums(units: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
-    """Draw n of the n units (rows) with replacement, ``resamples`` times; return each draw's sum, a row each.
+def resampled_sums(
+    tables: Sequence[Floats], *, resamples: int, seed: int, is_whole: bool = True
+) -> list[Floats]:
+    """Draw n of the n units (rows) of each table with replacement, ``resamples`` times; return their sums.
 
-    The result does not depend on the order of the units. If the units are whole numbers with sums below
-    2^53, it is exact, and then neither the processor nor the number of threads can change a bit of it.
-    """
-    distinct, multiplicity = np.unique(units, axis=0, return_counts=True)
-    if len(distinct) * _UNITS_PER_CATEGORY <= len(units):
-        return _multinomial_sums(distinct, multiplicity, resamples=resamples, rng=rng)
-    ordered = np.repeat(distinct, multiplicity, axis=0)
-    if len(units) >= _FEWEST_FOR_POISSON:
-        return _poisson_sums(ordered, resamples=resamples, rng=rng)
-    return _drawn_sums(ordered, resamples=resamples, rng=rng)
-
-
-def resampled_columns(columns: Sequence[Floats], *, resamples: int, seed: int) -> list[Floats]:
-    """Return the resampled sums of each column, to the last bit those that are drawn for it alone.
-
-    A column has a row for each unit, of whole numbers, and equal rows where the first numbers are equal. How
-    often a unit is drawn depends on the seed and on how many units there are, not on their values: one draw
-    of counts serves all columns of a length.
+    A table's sums, a row for each draw, depend neither on the order of its units nor on the other tables: one
+    draw of counts, by the seed, serves all tables of a length. If units are whole numbers with sums below
+    2^53, they are exact, and neither the processor nor the number of threads can change a bit of them. Of
+    more than 32,768 units, those that are alike in the first column are drawn as groups.
     """
     sums: dict[int, Floats] = {}
     by_length: dict[int, list[int]] = {}
-    ordered = [column[np.argsort(column[:, 0], kind="stable")] for column in columns]
-    for place, column in enumerate(ordered):
-        starts = np.flatnonzero(np.diff(column[:, 0], prepend=-np.inf))
-        if len(column) > _MOST_ALONE:
-            starts = min(starts, _neighbourhoods(len(column)), key=len)
-        if len(column) > _MOST_ALONE or len(starts) * _UNITS_PER_CATEGORY <= len(column):
-            sizes = np.diff(starts, append=len(column))
-            means = np.rint(np.add.reduceat(column, starts, axis=0) / sizes[:, None])
-            sums[place] = _multinomial_sums(means, sizes, resamples=resamples, rng=generator(seed))
-        elif len(column) < _FEWEST_FOR_POISSON:
-            sums[place] = _drawn_sums(column, resamples=resamples, rng=generator(seed))
+    grouped = [_grouped(table, is_whole=is_whole) for table in tables]
+    for place, (units, sizes) in enumerate(grouped):
+        if sizes is not None:
+            sums[place] = _multinomial_sums(units, sizes, resamples=resamples, rng=generator(seed))
+        elif len(units) < _FEWEST_FOR_POISSON:
+            sums[place] = _drawn_sums(units, resamples=resamples, rng=generator(seed))
         else:
-            by_length.setdefault(len(column), []).append(place)
+            by_length.setdefault(len(units), []).append(place)
     for places in by_length.values():
-        units = np.column_stack([ordered[place] for place in places])
-        drawn = _poisson_sums(units, resamples=resamples, rng=generator(seed))
-        widths = np.cumsum([ordered[place].shape[1] for place in places])[:-1]
+        together = np.column_stack([grouped[place][0] for place in places])
+        drawn = _poisson_sums(together, resamples=resamples, rng=generator(seed))
+        widths = np.cumsum([tables[place].shape[1] for place in places])[:-1]
         sums.update(zip(places, np.split(drawn, widths, axis=1), strict=True))
-    return [sums[place] for place in range(len(columns))]
+    return [sums[place] for place in range(len(tables))]
 
 
-def _neighbourhoods(n: int) -> npt.NDArray[np.int64]:
-    """Return where each group of n units in ascending order begins; those at either end are by themselves.
+def resampled_figures(
+    units: Floats, figure: Callable[[Floats], Floats], *, resamples: int, seed: int
+) -> Floats:
+    """Return a figure of the sums of each resample; of many units, those that change it alike are one."""
+    table = units
+    if len(units) > _MOST_ALONE:
+        steps = 1e-6 * np.maximum(np.abs(units).sum(axis=0), 1.0)
+        changes = figure(units.sum(axis=0) + np.diag(steps)) - figure(units.sum(axis=0, keepdims=True))
+        table = np.column_stack([units @ (changes / steps), units])
+    (sums,) = resampled_sums([table], resamples=resamples, seed=seed, is_whole=False)
+    return figure(sums[:, -units.shape[1] :])
 
-    Neighbours among so many are so much alike that each may stand for its group: what the groups' means
-    lose is below a thousandth of the variance, however long the tails.
+
+def _grouped(units: Floats, *, is_whole: bool) -> tuple[Floats, npt.NDArray[np.int64] | None]:
+    """Return the units in ascending order; where few differ, those that do and how many are like each.
+
+    Neighbours among many units are so much alike that each may stand for its group: what the groups' means
+    lose is below a thousandth of the variance, however long the tails. Those at either end are alone.
     """
-    inner = np.linspace(_ALONE_AT_ENDS, n - _ALONE_AT_ENDS, _GROUPS, endpoint=False).astype(np.int64)
-    ends = np.arange(_ALONE_AT_ENDS)
-    return np.concatenate([ends, inner, n - _ALONE_AT_ENDS + ends])
+    n, order = len(units), np.argsort(units[:, 0], kind="stable")
+    is_equal = np.diff(units[order, 0]) == 0.0
+    tied = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))
+    order[tied] = order[tied][np.lexsort(units[order[tied]].T[::-1])]
+    ordered = units[order]
+    starts = np.flatnonzero(np.append(True, np.diff(ordered, axis=0).any(axis=1)))
+    if n > _MOST_ALONE and len(starts) > _GROUPS + 2 * _ALONE_AT_ENDS:
+        inner = np.linspace(_ALONE_AT_ENDS, n - _ALONE_AT_ENDS, _GROUPS, endpoint=False).astype(np.int64)
+        starts = np.r_[:_ALONE_AT_ENDS, inner, n - _ALONE_AT_ENDS : n]
+        sizes = np.diff(starts, append=n)
+        means = np.add.reduceat(ordered, starts, axis=0) / sizes[:, None]
+        return np.rint(means) if is_whole else means, sizes
+    if n > _MOST_ALONE or len(starts) * _UNITS_PER_CATEGORY <= n:
+        return ordered[starts], np.diff(starts, append=n)
+    return ordered, None
 
 
 def sign_flipped_sums(values: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
@@ -285,7 +293,9 @@ def _multinomial_sums(
     n = int(multiplicity.sum())
     sums = np.empty((resamples, distinct.shape[1]))
     for block in _blocks(sums, len(distinct)):
-        block[:] = rng.multinomial(n, multiplicity / n, size=len(block)) @ distinct
+        counts = rng.multinomial(n, multiplicity / n, size=len(block)).astype(np.float64)
+        for column, values in enumerate(np.ascontiguousarray(distinct.T)):
+            block[:, column] = counts @ values
     return sums
 
 
