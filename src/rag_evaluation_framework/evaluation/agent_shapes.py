@@ -244,6 +244,7 @@ _INPUT_TOKENS = ("prompt_tokens", "input_tokens")
 _OUTPUT_TOKENS = ("completion_tokens", "output_tokens")
 _COSTS = ("cost_usd", "cost", "total_cost")
 _NAMED_FIELDS = 8
+_KEPT_NAMES = 64
 _TOO_MANY = 1 << 53  # whole numbers that every JSON reader keeps exact
 
 
@@ -331,6 +332,22 @@ class AnswerReader:
         self._citations = given.get("citations") or _parsed(_CITATIONS)
         self._usages = given.get("usage") or _parsed(_USAGES)
         self._names_are_contexts = "contexts" in given
+        self._likely: dict[tuple[str, tuple[str, ...]], tuple[JsonPath, ...]] = {}
+
+    def _tried(self, part: str, value: Any) -> tuple[JsonPath, ...]:
+        """Return the paths of a part whose first name a reply has: of a hundred, most replies have a few."""
+        paths: tuple[JsonPath, ...] = getattr(self, part)
+        if not isinstance(value, dict):
+            return paths
+        key = part, tuple(value)
+        if key not in self._likely:
+            if len(self._likely) >= _KEPT_NAMES:
+                self._likely.clear()
+            firsts = ((path, path.steps[0]) for path in paths)
+            self._likely[key] = tuple(
+                path for path, first in firsts if not isinstance(first, str) or first in value
+            )
+        return self._likely[key]
 
     def read(self, value: Any) -> ReadAnswer:
         """Read one reply; a reply without an answer raises a :class:`TargetError`."""
@@ -360,7 +377,7 @@ class AnswerReader:
             return value
         empty: str | None = None
         is_stream = isinstance(value, Events)
-        for path in self._streamed if is_stream else self._answers:
+        for path in self._streamed if is_stream else self._tried("_answers", value):
             text = value.text(path) if is_stream else _text_of(path.find(value))
             if text or (text is not None and empty is None):
                 found["answer"] = str(path)
@@ -383,7 +400,7 @@ class AnswerReader:
     def _contexts_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[str, ...], tuple[Hit, ...], int]:
         """Return the texts, the hits, and how many items have no text, whether others have one or none."""
         unread = 0
-        for path in self._contexts:
+        for path in self._tried("_contexts", value):
             items = _found(value, path)
             if isinstance(items, str | dict):
                 items = [items]
@@ -401,7 +418,7 @@ class AnswerReader:
         """Tell whether the reply has an empty list where contexts would be, and contexts nowhere else."""
         if "contexts" in found:
             return False
-        told = [(str(path), _found(value, path)) for path in self._contexts]
+        told = [(str(path), _found(value, path)) for path in self._tried("_contexts", value)]
         empty = [path for path, items in told if items == []]
         if not empty or any(items for _, items in told):
             return False
@@ -409,7 +426,7 @@ class AnswerReader:
         return True
 
     def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
-        for path in self._citations:
+        for path in self._tried("_citations", value):
             items = _found(value, path)
             if isinstance(items, list) and items:
                 found["citations"] = str(path)
@@ -417,7 +434,7 @@ class AnswerReader:
         return (), 0
 
     def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
-        for path in self._usages:
+        for path in self._tried("_usages", value):
             told = _found(value, path)
             totals = UsageTotals()
             for record in told if isinstance(told, list) else [told]:

@@ -293,17 +293,20 @@ class AsTheyCome(Generic[Item, T]):
 
     async def done(self, item: Item) -> T:
         """Return what is made of an item."""
+        if not self._pool.in_flight:  # there is nobody to wait for yet
+            making = await self._call(partial(self._pool.submit, [item]))
+            (found,) = making.result() if making.done() else await asyncio.wrap_future(making)
+            return found
         made: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, made))
-        if len(self._busy) < max(1, self._pool.in_flight):
+        if len(self._busy) < self._pool.in_flight:
             self._busy.add(asyncio.ensure_future(self._work()))
         return await made
 
     async def _work(self) -> None:
         try:
             while self._waiting:
-                size = self._size() if self._pool.in_flight else 1
-                batch = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]
+                batch = [self._waiting.popleft() for _ in range(min(self._size(), len(self._waiting)))]
                 await self._do(batch)
         finally:  # at once: what comes in after the last look needs another
             self._busy.discard(asyncio.current_task())
