@@ -16,9 +16,9 @@ SCORE_SECONDS = 1.75e-3
 """faithfulness and blame of an answer by ``rag-eval score``, all of it (benchmarks.workers)."""
 DRIVER_SECONDS = 0.2e-3
 """What the first process does for an answer that workers score: reads, sends, writes (benchmarks.workers)."""
-ASK_SECONDS = 0.48e-3
+ASK_SECONDS = 0.40e-3
 """Client time of an answer that an agent is asked for (benchmarks.agent)."""
-IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.91
+IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.88
 """Answers that are asked for at once, and how near that comes to the ideal (benchmarks.agent)."""
 ASKED_BYTES = 290
 """Memory for each answer of a run that is asked for (between 30,000 and 100,000 answers, benchmarks.agent)."""
