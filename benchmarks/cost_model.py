@@ -21,7 +21,7 @@ ASK_SECONDS = 0.40e-3
 IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.88
 """Answers that are asked for at once, and how near that comes to the ideal (benchmarks.agent)."""
 ASKED_BYTES = 290
-"""Memory for each answer of a run that is asked for (between 30,000 and 100,000 answers, benchmarks.agent)."""
+"""Memory for each answer of a run that is asked for (from 30,000 to 100,000 answers, benchmarks.agent)."""
 RUN_BYTES = 13_500
 """What a run keeps of an answer: journal, results, blame, samples."""
 ROW_BYTES = 1_220

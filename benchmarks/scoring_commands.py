@@ -1,4 +1,4 @@
-"""``rag-eval score`` and ``evaluate`` over real answers with five contexts each: samples a CPU second.
+"""``rag-eval score`` over real answers with five contexts each: samples a CPU second.
 
 The answers are those of six models to RAGTruth's questions and articles; an answer with fewer contexts has
 those of another source besides, and a long article is cut into five. As recorded, six answers share their
