@@ -8,7 +8,7 @@ The collection is the store's own and goes with it. A server's key is read from 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,9 @@ def existing_collection(
         client = _FOLDERS.get(folder or url or "") or _connected(url, folder)
         _FOLDERS[folder or url or ""] = client
         known = [each.name for each in client.get_collections().collections]
+        has_index = url is not None and collection in known  # local mode has none
+        # What a search takes that is not told otherwise, as none is here.
+        effort = client.get_collection(collection).config.hnsw_config.ef_construct if has_index else None
     except _raised() as error:
         raise UsageError(f"qdrant at {where}: {error}") from error
     if collection not in known:
@@ -149,15 +152,9 @@ def existing_collection(
         models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
         # Local mode knows no other search than the exact one and warns when it is asked for.
         exact = {} if url is None else {"search_params": models.SearchParams(exact=True)}
-        found = true = 0
-        for query in embedded(embedder, questions, role="query").tolist():
-            truth = points(query, k, **exact)
-            ids = {each.id for each in truth}
-            found += sum(each.id in ids or each.score == truth[-1].score for each in points(query, k))
-            true += len(truth)
-        return found / true if true else None
+        queries = embedded(embedder, questions, role="query").tolist()
+        return _share_found((points(query, k), points(query, k, **exact)) for query in queries)
 
-    effort = None if url is None else client.get_collection(collection).config.hnsw_config.ef_construct
     return MeasuredIndex(
         recall,
         kind="Qdrant",
@@ -167,3 +164,13 @@ def existing_collection(
         effort=None if effort is None else f"hnsw_ef={effort}",
         opened=partial(existing_collection, **{**given, "path": folder}),
     )
+
+
+def _share_found(searches: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> float | None:
+    """Return which share of the true points searches found; one as near as the last of them is one too."""
+    found = true = 0
+    for points, truth in searches:
+        ids = {each.id for each in truth}
+        found += sum(each.id in ids or each.score == truth[-1].score for each in points)
+        true += len(truth)
+    return found / true if true else None
