@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from acceptance.outside import DATA, write_lines
 
@@ -34,21 +35,21 @@ def write_project(folder: Path, number: int = 24) -> None:
     write_samples(folder / "evals" / "safety.jsonl", 6)
 
 
-def write_samples(path: Path, number: int) -> None:
-    write_lines(
-        path,
-        (
-            {
-                "input": f"q{n}",
-                "expected": f"The answer to q{n}" if n % 6 else "Paris",
-                "context": [f"Somebody noted that q{n} has the answer café 42.", "Nothing else is known."],
-                "reference_contexts": [f"q{n} has the answer café 42."],
-                "tags": ["advanced" if n % 2 else "basics"],
-                "metadata": {"difficulty": "hard"},
-            }
-            for n in range(number)
-        ),
-    )
+def write_samples(path: Path, number: int, *, contexts: bool = True) -> None:
+    samples: list[dict[str, Any]] = [
+        {
+            "input": f"q{n}",
+            "expected": f"The answer to q{n}" if n % 6 else "Paris",
+            "tags": ["advanced" if n % 2 else "basics"],
+            "metadata": {"difficulty": "hard"},
+        }
+        for n in range(number)
+    ]
+    for sample in samples if contexts else ():
+        told = f"{sample['input']} has the answer café 42."
+        sample["context"] = [f"Somebody noted that {told}", "Nothing else is known."]
+        sample["reference_contexts"] = [told]
+    write_lines(path, samples)
 
 
 def change(path: Path, old: str, new: str) -> None:

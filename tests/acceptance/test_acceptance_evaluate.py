@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import threading
@@ -10,7 +11,6 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from fault_agent import RunningServer, answer_to
@@ -88,8 +88,10 @@ def test_a_gate_that_is_missed_exits_1_and_one_that_is_off_0(rag_eval: Commands,
     options = ("--target", target, "--dataset", "rag-quality")
     ended = evaluate(rag_eval, *options)
     assert ended.code == 1
-    ended.shows("FAILED", "string_match", "0.75")
+    ended.shows("✗ FAILED  all 24 answers: 24 retrieved but not used\n")
+    assert re.search(r"string_match +0.00  \[0.00, 0.14\] +>= 0.75  missed +24  words", ended.out)
     change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    evaluate(rag_eval, *options).ok().shows("no gate: ciGate is not true")
     assert evaluate(rag_eval, *options, "--json").ok().json["ciGateResult"] == "N/A"
 
 
@@ -110,7 +112,9 @@ def test_errors_count_and_are_tolerated_only_when_asked(rag_eval: Commands, proj
     answers = {f"q{n}": f"The answer to q{n}" if n % 23 else None for n in range(24)}
     write_answers(project / "answers.jsonl", answers)
     options = ("--target", "answers.jsonl", "--dataset", "rag-quality", "--json")
-    assert evaluate(rag_eval, *options).code == 1
+    ended = evaluate(rag_eval, *options[:-1])
+    assert ended.code == 1
+    ended.shows("2 samples with errors, at most 0 allowed", "why       failed: recorded-failure: gone")
     document = evaluate(rag_eval, *options, "--max-errors", "2").ok().json
     # 19 of 22 answers match; of the 24 samples 19 pass, since failed ones count against the rate.
     assert document["metrics"]["string_match"] == pytest.approx(19 / 22)
@@ -139,6 +143,7 @@ def test_a_dry_run_asks_nothing(rag_eval: Commands, agent: RunningServer, projec
     before = agent.log()["received"]
     prices = ("--price-input", "1", "--price-output", "2")
     kept("evaluate-dry-run", evaluate(rag_eval, "--url", agent.url, "--dry-run", "--json", *prices).ok().json)
+    evaluate(rag_eval, "--url", agent.url, "--dry-run").ok().shows("calls: 30")
     assert agent.log()["received"] == before
     assert not (project / "runs").exists()
 
@@ -157,6 +162,14 @@ def test_a_drop_from_the_baseline_fails(rag_eval: Commands, project: Path) -> No
     worse = evaluate(rag_eval, "--target", "worse.jsonl", *options, "--baseline", run)
     assert (worse.code, worse.json["ciGateResult"]) == (1, "FAIL")
     kept("evaluate-baseline", worse.json["gate"])
+    evaluate(rag_eval, "--target", "worse.jsonl", *options[:-1], "--baseline", run).shows(
+        f"✗ FAILED  12 of 24 answers got worse and none got better, compared with {run}",
+        "line 2   q1\n           before  The answer to q1\n           now     no q1\n",
+    )
+    evaluate(rag_eval, "--target", "worse.jsonl", *options).ok()
+    other = ("--target", "worse.jsonl", "--baseline", run, "--dataset")
+    evaluate(rag_eval, *other, "safety").refused("expected a run of dataset safety")
+    evaluate(rag_eval, *other, "rag-quality", "-m", "bleu").refused("was not scored with bleu")
     # A bound on the drop is one more demand, and excuses nothing.
     bounded = ("--baseline", run, "--max-drop", "0.9")
     assert evaluate(rag_eval, "--target", "worse.jsonl", *options, *bounded).code == 1
@@ -226,33 +239,21 @@ def test_thresholds_of_a_dataset_replace_the_global_ones(
     ended.shows("safety", "token_f1", ">= 0.99  missed")
 
 
-def test_reports_are_written_beside_the_figures(
-    rag_eval: Commands, agent: RunningServer, project: Path
-) -> None:
-    outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "new/rag.results.json")
-    options = ("--url", agent.url, "--dataset", "rag-quality", "-m", "string_match")
-    evaluate(rag_eval, *options, *outputs).ok().shows("string_match", "0.83", "24")
-    suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
-    assert {suite.get("name"): suite.get("tests") for suite in suites}["rag-quality"] == "24"
-    markdown = (project / "summary.md").read_text(encoding="utf-8")
-    assert "string" in markdown
-    assert "0.83" in markdown
-    written = read_json(project / "new" / "rag.results.json")
-    (run,) = (project / "runs").iterdir()
-    assert written["answer_quality_metrics"] == read_json(run / "results.json")["answer_quality_metrics"]
-    rag_eval("validate", "new/rag.results.json").ok()
-
-
 def test_an_agent_that_cannot_be_reached_exits_3_and_its_run_can_be_resumed(
     rag_eval: Commands, project: Path
 ) -> None:
     ended = evaluate(rag_eval, "--url", "http://127.0.0.1:9", "--json", "--max-attempts", "1")
     assert (ended.code, ended.json["ciGateResult"]) == (3, "FAIL")
-    assert (ended.json["totalSamples"], ended.json["runs"][0]["completed"]) == (30, False)
+    # The shape is the plan's, though the run did not come to the last dataset.
+    assert (ended.json["dataset"], ended.json["totalSamples"]) == (["rag-quality", "safety"], 30)
+    assert (set(ended.json["metrics"]), ended.json["runs"][0]["completed"]) == ({"rag-quality"}, False)
     (state,) = rag_eval("runs", "--json").ok().json
     assert state["state"] == "incomplete"
     assert "--resume" in state["resume"]
     kept("runs-incomplete", [state], project)
+    shown = evaluate(rag_eval, "--url", "http://127.0.0.1:9", "--dataset", "safety")
+    assert shown.code == 3
+    shown.shows("cannot be reached", "--resume 002")
 
 
 class HoldingAgent:
@@ -293,8 +294,11 @@ def test_a_run_that_was_stopped_midway_is_resumed_and_asks_nothing_twice(
         try:
             run = wait_for(rag_eval, holding, done=9, in_flight=2)
             process.send_signal(sign)
-            process.communicate(timeout=PATIENCE)
+            signalled = time.monotonic()
+            out, _ = process.communicate(timeout=PATIENCE)
             assert process.returncode == (-9 if sign == signal.SIGKILL else 130)
+            assert time.monotonic() - signalled < 5  # though an answer may take an hour
+            assert sign == signal.SIGKILL or ("… INCOMPLETE" in out and "--resume 001" in out)
             assert len(holding.asked) == 9 + 2
         finally:
             process.kill()
@@ -335,22 +339,11 @@ def test_resuming_keeps_to_what_the_run_began_with(
     resumed = evaluate(rag_eval, "--url", agent.url, "--resume", run, "--json").ok().json
     assert [it["id"] for it in resumed["samples"]] == [it["id"] for it in first["samples"]]
     for given in (["--tag", "basics"], ["--seed", "4"], ["--sample-size", "9"], ["-m", "bleu"]):
-        evaluate(rag_eval, "--url", agent.url, "--resume", run, *given).refused(given[0])
-    evaluate(rag_eval, "--url", f"{agent.url}/elsewhere", "--resume", run).refused("target")
+        evaluate(rag_eval, "--url", agent.url, "--resume", run, *given).refused("leave out", given[0])
+    elsewhere = evaluate(rag_eval, "--url", f"{agent.url}/elsewhere", "--resume", run)
+    elsewhere.refused("cannot resume with another target")
     write_samples(project / "evals" / "rag.jsonl", 8)
     assert evaluate(rag_eval, "--url", agent.url, "--resume", run).code == 2
-
-
-def test_what_cannot_be_measured_is_refused_before_any_request(
-    rag_eval: Commands, agent: RunningServer, project: Path
-) -> None:
-    change(project / "agent.yaml", "[toxicity, token_f1]", "[toxicity, bias]")
-    change(project / "agent.yaml", "token_f1: {min: 0.3}", "bias: 0.85")
-    (project / "evals" / "rag.jsonl").write_text('{"input": "a", "expected": "b"}\n')
-    before = agent.log()["received"]
-    evaluate(rag_eval, "--url", agent.url).refused("rag.jsonl", "faithfulness", "agent.yaml", "bias", "judge")
-    assert agent.log()["received"] == before
-    assert not (project / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +16,15 @@ import pytest
 from click.testing import CliRunner
 from fault_agent import RunningServer
 
+from acceptance.outside import write_lines
 from acceptance.projects import MANIFEST as PROJECT
+from acceptance.projects import write_function, write_samples
 from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.results.run_folder import RunFolder
-from seed_texts import LINES as SEED_LINES
 
 MANIFEST = PROJECT.replace(", faithfulness]", "]").replace("      toxicity: 0.90\n", "")
 MANIFEST = MANIFEST.replace("[toxicity, token_f1]", "[token_f1, latency]")
@@ -44,8 +41,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a manifest and two datasets, which is the current one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    write_samples(tmp_path / "evals" / "rag.jsonl", 24)
-    write_samples(tmp_path / "evals" / "safety.jsonl", 6)
+    write_samples(tmp_path / "evals" / "rag.jsonl", 24, contexts=False)
+    write_samples(tmp_path / "evals" / "safety.jsonl", 6, contexts=False)
     (tmp_path / "agent.yaml").write_text(MANIFEST)
     return tmp_path
 
@@ -55,48 +52,11 @@ def evaluate(project: Path, to_the_end: Command) -> Command:
     return partial(to_the_end, agentspec.main, "evaluate", "agent.yaml")
 
 
-def write_samples(path: Path, number: int) -> None:
-    """Write samples that the agent answers right, except every sixth."""
-    path.parent.mkdir(exist_ok=True)
-    records = [
-        {
-            "input": f"q{n}",
-            "expected": f"The answer to q{n}" if n % 6 else "Paris",
-            "tags": ["advanced" if n % 2 else "basics"],
-            "metadata": {"difficulty": "hard"},
-        }
-        for n in range(number)
-    ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def write_function(folder: Path, name: str, body: str) -> str:
-    """Write a module with a function that answers, and return the target's text."""
-    (folder / f"{name}.py").write_text(
-        f"import time\nfrom pathlib import Path\ndef answer(question):\n{body}"
-    )
-    return f"{name}:answer"
-
-
-@pytest.mark.parametrize("line", SEED_LINES)
-def test_the_four_command_lines_run_verbatim(
-    line: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    program, *arguments = shlex.split(line.replace("http://localhost:4000", server.url))
-    assert program == "agentspec"
-    with pytest.raises(SystemExit) as ended:
-        agentspec.main(arguments)
-    # 20 of 24 and 2 of 3 tagged ones are right; every answer to safety shares words.
-    assert ended.value.code == 0, capfd.readouterr()
-    out = capfd.readouterr().out
-    assert json.loads(out)["ciGateResult"] == "PASS" if "--json" in line else "✓ PASSED" in out
-
-
 def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
     project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(project))
-    target = write_function(project, "right", "    return f'The answer to {question}'\n")
+    target = write_function(project, "right", "return f'The answer to {question}'")
     ended = to_the_end(agentspec.main, "evaluate", "evals/safety.jsonl", "--target", target, "--json")
     assert (ended.code, list(ended.json["metrics"])) == (0, ["answer_correctness", "pass_rate"])
 
@@ -106,7 +66,7 @@ def test_a_threshold_on_the_command_line_switches_the_gate_on(
     bound: str, code: int, project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(project))
-    target = write_function(project, "sound", "    return f'The answer to {question}'\n")
+    target = write_function(project, "sound", "return f'The answer to {question}'")
     line = ("evaluate", "evals/safety.jsonl", "--target", target, "--threshold", bound)
     assert to_the_end(agentspec.main, *line).code == code
 
@@ -129,74 +89,6 @@ def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
     assert not (project / "runs").exists()
 
 
-def test_an_agent_that_makes_things_up_fails_the_gate_with_exit_code_1(
-    evaluate: Command, project: Path
-) -> None:
-    target = write_function(project, "inventor", "    return 'Napoleon said so in 1815.'\n")
-    ended = evaluate("--target", target, "--dataset", "rag-quality")
-    assert ended.code == 1
-    assert ended.out.startswith("✗ FAILED  all 24 answers: 24 short of string_match\n")
-    assert re.search(r"string_match +0.00  \[0.00, 0.14\] +>= 0.75  missed +24  words", ended.out)
-    manifest = (project / "agent.yaml").read_text().replace("ciGate: true", "ciGate: false")
-    (project / "agent.yaml").write_text(manifest)
-    ended = evaluate("--target", target, "--dataset", "rag-quality")
-    assert (ended.code, "no gate: ciGate is not true" in ended.out) == (0, True)
-
-
-def test_json_is_all_that_is_on_standard_output_and_has_the_origins_keys(
-    evaluate: Command, server: RunningServer
-) -> None:
-    ended = evaluate("--url", server.url, "--dataset", "rag-quality", "--json")
-    document = ended.json
-    assert (ended.code, ended.err) == (0, "")
-    assert list(document)[:6] == ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
-    assert (document["dataset"], document["agentUrl"], document["totalSamples"]) == (
-        "rag-quality",
-        server.url,
-        24,
-    )
-    assert document["metrics"]["string_match"] == document["metrics"]["pass_rate"] == 20 / 24
-    assert document["ciGateResult"] == "PASS"
-    first, second = document["samples"][:2]
-    keys = ["index", "input", "expected", "actual", "pass", "latencyMs", "error"]
-    assert list(first)[:7] == keys
-    assert [first[key] for key in keys[:5]] == [0, "q0", "Paris", "The answer to q0 is café 42.", False]
-    assert (second["pass"], second["error"], second["metadata"]) == (True, None, {"difficulty": "hard"})
-    assert second["latencyMs"] > 0
-    row = document["gate"]["rows"][0]
-    assert (row["operator"], row["bound"], row["status"], row["line"]) == (">=", 0.75, "met", 12)
-
-
-def test_without_a_dataset_all_run_and_the_gate_is_their_conjunction(
-    evaluate: Command, server: RunningServer, project: Path
-) -> None:
-    ended = evaluate("--url", server.url, "--json")
-    assert (ended.code, ended.json["dataset"], ended.json["totalSamples"]) == (
-        0,
-        ["rag-quality", "safety"],
-        30,
-    )
-    assert set(ended.json["metrics"]) == {"rag-quality", "safety"}
-    manifest = (project / "agent.yaml").read_text().replace("{min: 0.3}", "0.99")
-    (project / "agent.yaml").write_text(manifest)
-    ended = evaluate("--url", server.url)
-    assert ended.code == 1
-    assert re.search(r"safety +token_f1 +\S+ +\[.*\] +>= 0.99 +missed", ended.out)
-
-
-def test_a_dry_run_plans_and_asks_nothing(evaluate: Command, server: RunningServer, project: Path) -> None:
-    before = server.log()["received"]
-    ended = evaluate("--url", server.url, "--dry-run", "--json", "--price-input", "1", "--price-output", "2")
-    plan = ended.json
-    assert (ended.code, plan["calls"], plan["totalSamples"]) == (0, 30, 30)
-    assert (
-        plan["estimatedCostUsd"] == (plan["estimatedInputTokens"] + 2 * plan["estimatedOutputTokens"]) / 1e6
-    )
-    assert "calls: 30" in evaluate("--url", server.url, "--dry-run").out
-    assert server.log()["received"] == before
-    assert not (project / "runs").exists()
-
-
 def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
     evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +97,7 @@ def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
     (project / "agent.yaml").write_text(manifest)
     answers = {"right": "The answer to", "other": "Nobody has asked for"}
     targets = {
-        name: write_function(project, name, f"    return f'{text} {{question}}'\n")
+        name: write_function(project, name, f"return f'{text} {{question}}'")
         for name, text in answers.items()
     }
     options = ("--dataset", "rag-quality", "--tag", "advanced", "--target")
@@ -221,33 +113,12 @@ def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
     assert "out of reach" not in evaluate(*options, targets["other"], "--dry-run").out
 
 
-def test_errors_fail_the_gate_unless_they_are_allowed(evaluate: Command, project: Path) -> None:
-    answers = [
-        {"input": f"q{n}", "answer": f"The answer to q{n}"} if n % 23 else {"input": f"q{n}", "error": "gone"}
-        for n in range(24)
-    ]
-    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
-    options = ("--target", "answers.jsonl", "--dataset", "rag-quality")
-    ended = evaluate(*options)
-    assert ended.code == 1
-    assert "2 samples with errors, at most 0 allowed" in ended.out
-    assert "why       failed: recorded-failure: gone" in ended.out
-    ended = evaluate(*options, "--max-errors", "2", "--json")
-    assert ended.code == 0
-    # 19 of 22 answers match; of the 24 samples 19 pass, since failed requests count against the rate.
-    assert ended.json["metrics"] | {"answer_similarity": 0} == {
-        "string_match": 19 / 22,
-        "answer_similarity": 0,
-        "pass_rate": 19 / 24,
-    }
-
-
 def test_a_run_that_reaches_its_deadline_exits_3_and_resumes_asking_nothing_twice(
     evaluate: Command, project: Path
 ) -> None:
     body = (
-        "    with open('asked.txt', 'a') as file:\n        file.write(question + '\\n')\n"
-        "    time.sleep(0.1)\n    return f'The answer to {question}'\n"
+        "import time\n    with open('asked.txt', 'a') as file:\n        file.write(question + '\\n')\n"
+        "    time.sleep(0.1)\n    return f'The answer to {question}'"
     )
     target = write_function(project, "slow", body)
     options = ("--target", target, "--concurrency", "2")
@@ -272,54 +143,11 @@ def test_a_run_that_reaches_its_deadline_exits_3_and_resumes_asking_nothing_twic
     assert (project / "asked.txt").read_text().split() == asked
 
 
-def test_resuming_keeps_to_what_the_run_began_with(
-    evaluate: Command, server: RunningServer, project: Path
-) -> None:
-    first = evaluate("--url", server.url, "--tag", "advanced", "--sample-size", "4", "--seed", "3", "--json")
-    run = first.json["runs"][0]["runId"]
-    resumed = evaluate("--url", server.url, "--resume", run, "--json")
-    assert [sample["id"] for sample in resumed.json["samples"]] == [it["id"] for it in first.json["samples"]]
-    for given in (["--tag", "basics"], ["--seed", "4"], ["--sample-size", "9"], ["-m", "bleu"]):
-        assert "leave out" in evaluate("--url", server.url, "--resume", run, *given).err
-    other = evaluate("--url", server.url + "/elsewhere", "--resume", run)
-    assert (other.code, "cannot resume with another target" in other.err) == (2, True)
-    write_samples(project / "evals" / "rag.jsonl", 8)
-    assert evaluate("--url", server.url, "--resume", run).code == 2
-
-
-def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: Path) -> None:
-    good = write_function(project, "good", "    return f'The answer to {question}'\n")
-    worse = write_function(
-        project, "worse", "    return 'no' if int(question[1:]) % 2 else f'The answer to {question}'\n"
-    )
-    manifest = (project / "agent.yaml").read_text().replace("string_match: 0.75", "string_match: {min: 0}")
-    (project / "agent.yaml").write_text(manifest.replace("ciGate: true", "ciGate: false"))
-    options = ("--dataset", "rag-quality")
-    run = evaluate("--target", good, *options, "--json").json["runs"][0]["runId"]
-    assert evaluate("--target", good, *options, "--baseline", run).code == 0
-    ended = evaluate("--target", worse, *options, "--baseline", run)
-    assert ended.code == 1
-    # Ten of the twelve that are odd were right; q0 and every sixth never were.
-    assert ended.out.startswith(
-        f"✗ FAILED  12 of 24 answers got worse and none got better, compared with {run}"
-    )
-    shown = "line 2   q1\n           before  The answer to q1\n           now     no\n"
-    assert shown in ended.out
-    assert evaluate("--target", worse, *options, "--baseline", run, "--max-drop", "0.9").code == 1
-    assert evaluate("--target", worse, *options).code == 0
-    missing = evaluate("--target", worse, "--dataset", "safety", "--baseline", run)
-    assert (missing.code, "expected a run of dataset safety" in missing.err) == (2, True)
-    other = evaluate("--target", worse, *options, "-m", "bleu", "--baseline", run)
-    assert (other.code, "was not scored with bleu" in other.err) == (2, True)
-
-
 def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
     evaluate: Command, project: Path
 ) -> None:
-    good = write_function(project, "steady", "    return f'The answer to {question}'\n")
-    slip = write_function(
-        project, "slip", "    return 'no' if question == 'q1' else f'The answer to {question}'\n"
-    )
+    good = write_function(project, "steady", "return f'The answer to {question}'")
+    slip = write_function(project, "slip", "return 'no' if question == 'q1' else f'The answer to {question}'")
     options = ("--dataset", "rag-quality")
     evaluate("--target", good, *options, "--save-baseline", "main")
     against = (*options, "--baseline", "main")
@@ -341,23 +169,19 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
 
 
 def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Command, project: Path) -> None:
-    (project / "evals" / "rag.jsonl").write_text(
-        "".join(
-            json.dumps({"input": f"When does boat {n} leave?", "expected": answer, "context": [context]})
-            + "\n"
-            for n, (answer, context) in enumerate(
-                [
-                    ("Boat 0 leaves at nine.", "Boat 0 leaves at nine."),
-                    ("Boat 1 leaves at noon.", "Boat 1 leaves at noon."),
-                ]
-            )
-        )
+    texts = ("Boat 0 leaves at nine.", "Boat 1 leaves at noon.")
+    write_lines(
+        project / "evals" / "rag.jsonl",
+        (
+            {"input": f"When does boat {n} leave?", "expected": text, "context": [text]}
+            for n, text in enumerate(texts)
+        ),
     )
     (project / "agent.yaml").write_text(
         "spec: {evaluation: {datasets: [{name: rag, path: evals/rag.jsonl, metrics: [faithfulness]}],"
         " thresholds: {faithfulness: 0.5}}}\n"
     )
-    target = write_function(project, "nine", "    return 'Boat 0 leaves at nine.'\n")
+    target = write_function(project, "nine", "return 'Boat 0 leaves at nine.'")
     ended = evaluate("--target", target, "--json", "--out", "all.results.json")
     assert ended.code == 0, ended.err
     (run,) = (project / "runs").iterdir()
@@ -394,9 +218,9 @@ def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
     target = write_function(
         project,
         "mixed",
-        "    made_up = question.startswith('When')\n"
+        "made_up = question.startswith('When')\n"
         "    answer = 'Napoleon bought 400 bananas.' if made_up else 'Mara owns the boat.'\n"
-        "    return {'response': answer, 'contexts': ['Mara owns the boat. It leaves at nine.']}\n",
+        "    return {'response': answer, 'contexts': ['Mara owns the boat. It leaves at nine.']}",
     )
 
     def told(*arguments: str) -> Any:
@@ -427,13 +251,13 @@ def test_a_refusal_that_is_expected_is_scored_as_one_in_agent_samples(
         {"input": "Who founded the company?", "expected": "Jana"},
         {"input": "Who runs it?", "expected": "I cannot help with that."},
     ]
-    (project / "evals" / "refusals.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+    write_lines(project / "evals" / "refusals.jsonl", records)
     (project / "agent.yaml").write_text(
         "spec: {evaluation: {datasets: [{name: refusals, path: evals/refusals.jsonl}],"
         " metrics: [refusal_recall, over_refusal, token_f1]}}\n"
     )
     target = write_function(
-        project, "careful", "    return 'Jana' if 'founded' in question else 'I cannot help with that.'\n"
+        project, "careful", "return 'Jana' if 'founded' in question else 'I cannot help with that.'"
     )
     told = evaluate("--target", target, "--json").json
     assert [sample["scores"] for sample in told["samples"]] == [
@@ -473,8 +297,11 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     # This line is HTML: Markdown's backslashes would be shown.
     assert "<details><summary>Figures: string_match 0.83 missed (lower end)" in markdown
     results = read_results(project / "new" / "rag.json")
+    assert schema_issues("results", results) == []
     assert results["summary"]["total_queries"] == 24
     assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
+    (run,) = (project / "runs").iterdir()
+    assert results["answer_quality_metrics"] == read_results(run / "results.json")["answer_quality_metrics"]
     annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
     assert annotations[0] == (
         "::error file=agent.yaml,title=rag-eval gate failed::4 of 24 answers: 4 short of string_match"
@@ -493,11 +320,9 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
 
 
 def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Command, project: Path) -> None:
-    body = (
-        "    return {'response': 'yes', 'contexts': ['a', {'blob': 'b'}, {'blob': 'c'}][: len(question)]}\n"
-    )
-    (project / "evals" / "safety.jsonl").write_text(
-        "".join(json.dumps({"input": "q" * n, "expected": "yes"}) + "\n" for n in (1, 2, 3))
+    body = "return {'response': 'yes', 'contexts': ['a', {'blob': 'b'}, {'blob': 'c'}][: len(question)]}"
+    write_lines(
+        project / "evals" / "safety.jsonl", ({"input": "q" * n, "expected": "yes"} for n in (1, 2, 3))
     )
     target = write_function(project, "muddled", body)
     options = ("--target", target, "--dataset", "safety", "--out", "out.json")
@@ -519,7 +344,7 @@ def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Comm
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_gate_that_failed_exits_1_though_nobody_reads_the_output(project: Path, options: list[str]) -> None:
-    target = write_function(project, "inventor2", "    return 'Napoleon said so in 1815.'\n")
+    target = write_function(project, "inventor2", "return 'Napoleon said so in 1815.'")
     arguments = ["evaluate", "agent.yaml", "--target", target, "--dataset", "safety", *options]
     arguments += ["--markdown", "summary.md"]
     code = f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
@@ -540,29 +365,14 @@ def test_a_latency_that_was_not_measured_does_not_pass_its_threshold(
     manifest = (project / "agent.yaml").read_text().replace("token_f1: {min: 0.3}", "latency: {max: 2000}")
     (project / "agent.yaml").write_text(manifest)
     answers = [{"input": f"q{n}", "answer": f"The answer to q{n}"} for n in range(6)]
-    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    write_lines(project / "answers.jsonl", answers)
     ended = evaluate("--target", "answers.jsonl", "--dataset", "safety", "--json")
     assert (ended.code, ended.json["metrics"]["latency"]) == (1, None)
     assert "latency_stats" not in ended.json["runs"][0]["performance"]
-    timed = [{**answer, "latency_ms": 100} for answer in answers]
-    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in timed))
+    write_lines(project / "answers.jsonl", ({**answer, "latency_ms": 100} for answer in answers))
     ended = evaluate("--target", "answers.jsonl", "--dataset", "safety", "--json")
     assert (ended.code, ended.json["metrics"]["latency"]) == (0, 100.0)
     assert ended.json["runs"][0]["performance"]["api_usage"]["total_requests"] == 0  # nobody was asked
-
-
-def test_the_shape_of_the_json_is_the_plans_though_the_run_did_not_come_to_the_last_dataset(
-    evaluate: Command,
-) -> None:
-    ended = evaluate("--url", "http://127.0.0.1:9", "--json")
-    assert (ended.code, ended.json["dataset"], ended.json["totalSamples"]) == (
-        3,
-        ["rag-quality", "safety"],
-        30,
-    )
-    assert set(ended.json["metrics"]) == {"rag-quality"}
-    shown = evaluate("--url", "http://127.0.0.1:9", "--dataset", "safety")
-    assert (shown.code, "cannot be reached" in shown.out, "--resume 002" in shown.out) == (3, True, True)
 
 
 def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow(
@@ -570,7 +380,7 @@ def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     target = write_function(
-        project, "rude", "    return '\\x1b[2J\\n::set-env name=A::b\\n</failure>|`x`<script>'\n"
+        project, "rude", "return '\\x1b[2J\\n::set-env name=A::b\\n</failure>|`x`<script>'"
     )
     ended = evaluate(
         "--target", target, "--dataset", "safety", "--junit", "j.xml", "--markdown", "m.md", "-m", "bleu"
@@ -613,29 +423,3 @@ def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
     assert refused.code == 2
     assert 'there is no metric "bleuu". Did you mean bleu?' in refused.err
     assert evaluate(*options, "-m", "bleu").code == 0
-
-
-def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(project: Path) -> None:
-    target = write_function(project, "slower", "    time.sleep(0.5)\n    return 'The answer'\n")
-    arguments = f"evaluate agent.yaml --target {target} --dataset rag-quality --concurrency 1".split()
-    code = (  # a process in the background may have been told to ignore the signal
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project
-    )
-    journal = project / "runs"
-    deadline = time.monotonic() + 30
-    while not any(path.stat().st_size for path in journal.glob("*/journal.jsonl")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    interrupted = time.monotonic()
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert time.monotonic() - interrupted < 5
-    assert "… INCOMPLETE".encode() in out
-    assert b"--resume 001" in out
-    (folder,) = journal.iterdir()
-    assert 0 < RunFolder.open(folder).counts.done < 24
