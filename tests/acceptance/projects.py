@@ -79,6 +79,41 @@ def write_answers(path: Path, answers: dict[str, str | None]) -> Path:
     )
 
 
+def write_judged(folder: Path, more: str = "", *, gate: bool = True) -> None:
+    """Write a project whose metrics a judge has to score; its manifest may say ``more``."""
+    lines = [
+        ("How long may a lamp be returned?", "Within 30 days.", "A lamp may be sent back within 30 days."),
+        ("Who repairs switches?", "The workshop in Lyon.", "Switches are repaired in Lyon."),
+    ]
+    write_lines(
+        folder / "rag.jsonl",
+        ({"input": asked, "expected": expected, "context": [text]} for asked, expected, text in lines),
+    )
+    write_answers(
+        folder / "answers.jsonl", {asked: text.replace("Lyon", "Paris") for asked, _, text in lines}
+    )
+    (folder / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n    datasets: [{name: rag, path: rag.jsonl, metrics: [faithfulness, bias]}]\n"
+        f"    thresholds: {{faithfulness: 0.4}}\n    ciGate: {str(gate).lower()}\n{more}"
+    )
+
+
+def write_ferries(folder: Path, number: int, more: str = "", *, metrics: str = "faithfulness") -> None:
+    """Write questions about ferries with answers that are right, and a manifest that may say ``more``."""
+    texts = {f"When does ferry {n} sail?": f"Ferry {n} sails at nine from pier {n}." for n in range(number)}
+    write_lines(
+        folder / "rag.jsonl",
+        (
+            {"input": asked, "expected": text, "context": [text], "answer": text}
+            for asked, text in texts.items()
+        ),
+    )
+    (folder / "agent.yaml").write_text(
+        f"spec:\n  evaluation:\n    datasets: [{{name: rag, path: rag.jsonl, metrics: [{metrics}]}}]\n"
+        f"    thresholds: {{faithfulness: 0.4}}\n    ciGate: true\n{more}"
+    )
+
+
 def write_corpus(folder: Path) -> None:
     """Write two documents and two questions whose answers are known to the character."""
     texts = {

@@ -14,24 +14,8 @@ from fault_agent import RunningServer
 from model_server import running_models
 
 from acceptance.outside import EXAMPLES, HANDBOOK, ROOT, Commands, kept, read_json, read_lines, write_lines
-from acceptance.projects import write_answers
+from acceptance.projects import write_judged
 
-SAMPLES = [
-    {
-        "input": "How long may a lamp be returned?",
-        "expected": "Within 30 days.",
-        "context": ["A lamp may be sent back within 30 days."],
-    },
-    {
-        "input": "Who repairs switches?",
-        "expected": "The workshop in Lyon.",
-        "context": ["Switches are repaired in Lyon."],
-    },
-]
-ANSWERS = {
-    "How long may a lamp be returned?": "A lamp may be sent back within 30 days.",
-    "Who repairs switches?": "Switches are repaired in Paris.",
-}
 PASSAGE = re.compile(r"<<[0-9a-f]{16} (claims|evidence) \d+>>\n(.*?)\n<</", re.DOTALL)
 
 
@@ -53,13 +37,7 @@ def judge(asked: dict[str, Any]) -> str:
 @pytest.fixture
 def judged(folder: Path) -> tuple[str, ...]:
     """A project whose metrics a judge has to score, and the options that evaluate it."""
-    write_lines(folder / "rag.jsonl", SAMPLES)
-    write_answers(folder / "answers.jsonl", dict(ANSWERS))
-    (folder / "agent.yaml").write_text(
-        "spec:\n  evaluation:\n"
-        "    datasets: [{name: rag, path: rag.jsonl, metrics: [faithfulness, bias]}]\n"
-        "    thresholds: {faithfulness: 0.4}\n    ciGate: true\n"
-    )
+    write_judged(folder)
     return ("evaluate", "agent.yaml", "--target", "answers.jsonl", "--json")
 
 
@@ -75,8 +53,9 @@ def test_a_judge_scores_and_is_asked_nothing_twice(
         # One question for the claims of each answer, and one for its bias.
         assert len(server.requests) == 4
         run = document["runs"][0]["runId"]
-        again = rag_eval("score", run, "-m", "hallucination", *options, "--json").ok().json
-        assert again["metrics"]["hallucination"]["value"] == 0.5
+        again = rag_eval("score", run, "-m", "hallucination", *options, "--json").ok()
+        assert again.json["metrics"]["hallucination"]["value"] == 0.5
+        assert "judge:scripted: 0 calls" in again.err
         assert len(server.requests) == 4
     kept("judge", document, folder)
 
@@ -91,6 +70,10 @@ def test_without_a_judge_or_with_one_that_talks_nonsense_nothing_is_made_up(
     figures = ended.json["runs"][0]["metrics"]["faithfulness"]
     assert (figures["value"], figures["n_scored"], figures["n_failed"]) == (None, 0, 2)
     assert ended.json["ciGateResult"] == "FAIL"
+    assert "no verdict: not-json" in ended.json["samples"][0]["error"]
+    # The reason that is counted is the kind, without what the judge said.
+    (told,) = ended.json["runs"][0]["notScored"]["bias"]
+    assert told == {"status": "failed", "reason": "no verdict: not-json", "count": 2}
 
 
 def test_probe_says_what_a_run_would_read(rag_eval: Commands, agent: RunningServer) -> None:

@@ -19,6 +19,13 @@ def server() -> Iterator[RunningServer]:
 
 
 @pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def to_the_end(capfd: pytest.CaptureFixture[str]) -> Command:
     """Runs the ``main`` of a program, as a shell would, with the arguments that follow it."""
 

@@ -50,15 +50,9 @@ def ferry(folder: Path, wrong: list[int], *, without: Sequence[int] = ()) -> Eva
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def two_runs(project: Path) -> tuple[str, str]:
+def two_runs(folder: Path) -> tuple[str, str]:
     """The ids of a run and of a later one in which four answers got worse and one better."""
-    first, second = (ferry(project, wrong) for wrong in (FAULTY, NEW))
+    first, second = (ferry(folder, wrong) for wrong in (FAULTY, NEW))
     return first.head.run_id, second.head.run_id
 
 
@@ -121,8 +115,8 @@ def test_json_has_everything_and_only_json(two_runs: tuple[str, str], compare: A
     assert keys <= document["metrics"][0].keys()
 
 
-def test_it_exits_with_0_unless_worse_is_to_fail(project: Path, compare: Any) -> None:
-    good, bad = (ferry(project, wrong).head.run_id for wrong in ([], [0, 1, 2, 3, 4, 5]))
+def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Any) -> None:
+    good, bad = (ferry(folder, wrong).head.run_id for wrong in ([], [0, 1, 2, 3, 4, 5]))
     assert compare(good, bad).code == 0
     ended = compare(good, bad, "--fail-on", "worse")
     assert (ended.code, ended.out.splitlines()[0]) == (1, "Worse: 6 answers got worse and none got better")
@@ -131,10 +125,10 @@ def test_it_exits_with_0_unless_worse_is_to_fail(project: Path, compare: Any) ->
     assert compare(good, good).out.splitlines()[0] == "The same: none of 8 answers got worse or better"
 
 
-def test_runs_are_found_by_path_file_baseline_and_branch(project: Path, compare: Any) -> None:
-    old, new = ferry(project, FAULTY), ferry(project, NEW)
+def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: Any) -> None:
+    old, new = ferry(folder, FAULTY), ferry(folder, NEW)
     expected = compare(old.head.run_id, new.head.run_id).out.splitlines()[0]
-    file = old.save(project / "old.results.json")
+    file = old.save(folder / "old.results.json")
     save_baseline(old, "main")
     for base in (f"runs/{old.head.run_id}", str(file), "main", "baseline_main"):
         assert compare(base, new.head.run_id).out.splitlines()[0] == expected, base
@@ -160,10 +154,10 @@ def test_what_cannot_be_found_is_told(
 
 
 def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
-    project: Path, compare: Any
+    folder: Path, compare: Any
 ) -> None:
-    first = ferry(project, FAULTY).head.run_id
-    second = ferry(project / "next", FAULTY, without=[0]).head.run_id
+    first = ferry(folder, FAULTY).head.run_id
+    second = ferry(folder / "next", FAULTY, without=[0]).head.run_id
     ended = compare(first, second)
     assert ended.code == 2
     assert (
@@ -176,8 +170,8 @@ def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
     assert "warning: compared anyway" in forced.out
 
 
-def test_several_candidates_are_compared_with_the_first(project: Path, compare: Any) -> None:
-    runs = [ferry(project, wrong).head.run_id for wrong in ([], [0], [0, 1, 2, 3, 4, 5, 6])]
+def test_several_candidates_are_compared_with_the_first(folder: Path, compare: Any) -> None:
+    runs = [ferry(folder, wrong).head.run_id for wrong in ([], [0], [0, 1, 2, 3, 4, 5, 6])]
     lines = compare(*runs).out.splitlines()
     assert (
         lines[0]
@@ -186,11 +180,11 @@ def test_several_candidates_are_compared_with_the_first(project: Path, compare: 
     assert any(line.startswith("003: Worse: 7 answers got worse and none got better") for line in lines)
 
 
-def test_text_of_a_run_is_never_markup_nor_an_escape(project: Path, compare: Any) -> None:
+def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Any) -> None:
     hostile = "\x1b[31m[bold]\u202e</script>"
-    first = ferry(project, [])
+    first = ferry(folder, [])
     told = {"answer": hostile, "contexts": [{"id": hostile, "text": "x"}]}
-    data = project / "evals" / "passengers.jsonl"
+    data = folder / "evals" / "passengers.jsonl"
     second = evaluate(data, target=lambda question: told, runs_directory="runs", **WISH)
     text = compare(first.head.run_id, second.head.run_id, "--all").out
     assert "\x1b" not in text
@@ -198,10 +192,10 @@ def test_text_of_a_run_is_never_markup_nor_an_escape(project: Path, compare: Any
     assert "[bold]" in text
 
 
-def test_a_sweep_stands_for_its_combinations(project: Path, compare: Any, to_the_end: Command) -> None:
-    folder = project / "documents"
-    folder.mkdir()
-    (folder / "ferries.md").write_text(FERRIES, encoding="utf-8")
+def test_a_sweep_stands_for_its_combinations(folder: Path, compare: Any, to_the_end: Command) -> None:
+    documents = folder / "documents"
+    documents.mkdir()
+    (documents / "ferries.md").write_text(FERRIES, encoding="utf-8")
     start = FERRIES.index("A bicycle costs 3 pounds")
     question = {
         "query_id": "q1",
@@ -210,9 +204,10 @@ def test_a_sweep_stands_for_its_combinations(project: Path, compare: Any, to_the
         "citations": [{"file_name": "ferries.md", "start_char": start, "end_char": start + 24}],
     }
     dataset = {"dataset_id": "d", "name": "D", "version": "1.0.0", "queries": [question]}
-    (project / "d.eval.json").write_text(json.dumps(dataset), encoding="utf-8")
+    (folder / "d.eval.json").write_text(json.dumps(dataset), encoding="utf-8")
     chunkers = ("--chunker", "recursive(chunk_size=80)", "--chunker", "recursive(chunk_size=400)")
-    assert to_the_end(main, "retrieval", folder, "--dataset", "d.eval.json", *chunkers, "-k", "1").code == 0
+    made = to_the_end(main, "retrieval", documents, "--dataset", "d.eval.json", *chunkers, "-k", "1")
+    assert made.code == 0
     ended = compare(next(Path("runs").iterdir()).name)
     assert ended.code == 0
     assert ended.out.startswith("before  recursive(chunk_size=")
@@ -222,8 +217,8 @@ def test_a_sweep_stands_for_its_combinations(project: Path, compare: Any, to_the
 # A/B experiments.
 
 
-def test_an_experiment_is_planned_looked_at_and_kept(project: Path, compare: Any) -> None:
-    config = project / "ab.config.yaml"
+def test_an_experiment_is_planned_looked_at_and_kept(folder: Path, compare: Any) -> None:
+    config = folder / "ab.config.yaml"
     planned = read_experiment(_experiment(config, []))
     ended = compare("--ab", config)
     assert (ended.code, ended.out.partition(":")[0]) == (0, "Not begun")
@@ -243,7 +238,7 @@ def test_an_experiment_is_planned_looked_at_and_kept(project: Path, compare: Any
             "retrieval_metrics": {"hit@1": figure},
             "query_results": queries,
         }
-        files.append(project / f"{variant}.results.json")
+        files.append(folder / f"{variant}.results.json")
         files[-1].write_text(json.dumps(document), encoding="utf-8")
     _experiment(config, files)
     for width in (80, 100, 140):
@@ -251,7 +246,7 @@ def test_an_experiment_is_planned_looked_at_and_kept(project: Path, compare: Any
         assert ended.code == 0
         assert ended.out.splitlines()[0] == "moe wins: hit@1 is 0.90 against 0.50, shown on 2026-11-15"
         assert max(map(len, ended.out.splitlines())) <= width
-    kept = project / "kept" / "ab_test_trial_001.results.json"
+    kept = folder / "kept" / "ab_test_trial_001.results.json"
     assert json.loads(kept.read_text(encoding="utf-8"))["ab_test"]["winner"] == "moe"
     assert json.loads(compare("--ab", config, "--json").out)["ab_test"]["decision"] == "winner"
 
@@ -275,9 +270,9 @@ def _experiment(path: Path, files: list[Path]) -> Path:
 
 
 def test_the_runs_of_an_experiment_stand_in_its_file(
-    two_runs: tuple[str, str], compare: Any, project: Path
+    two_runs: tuple[str, str], compare: Any, folder: Path
 ) -> None:
-    config = _experiment(project / "ab.config.yaml", [])
+    config = _experiment(folder / "ab.config.yaml", [])
     ended = compare("--ab", config, *two_runs)
     assert (ended.code, ended.out) == (2, "")
     assert "--ab: expected the runs in" in ended.err

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatReply, ChatServer, running_chat
-from scripted_judge import entries, read_question
+from chat_server import ChatReply, running_chat
+from scripted_judge import found_supported, judge_at, read_question
 
 from command_lines import rag_eval
 from rag_evaluation_framework import UsageError
@@ -17,17 +17,16 @@ from rag_evaluation_framework.cli.annotate import Drawing, open_desk
 
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100}
 SCORE = ("score", "rows.jsonl", "-m", "faithfulness")
+EVALUATE = ("evaluate", "agent.yaml", "--target", "rows.jsonl")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def reply(asked: dict[str, Any]) -> ChatReply:
     """Say that piers above 80 are made up."""
-    found = [
-        {"label": "unsupported", "evidence": 0, "quote": ""}
-        if int(claim.rstrip(".").rpartition(" ")[2]) > 80
-        else {"label": "supported", "evidence": 1, "quote": " ".join(claim.split()[:3])}
-        for claim in read_question(asked).several("claims")
-    ]
-    return ChatReply(content=json.dumps({"claims": entries(*found)}), usage=TOKENS)
+    found = found_supported(
+        read_question(asked), lambda claim: int(claim.rstrip(".").rpartition(" ")[2]) <= 80
+    )
+    return ChatReply(content=found, usage=TOKENS)
 
 
 def project(count: int, more: str = "", *, wrong: float = 0.3) -> None:
@@ -50,29 +49,15 @@ def project(count: int, more: str = "", *, wrong: float = 0.3) -> None:
     )
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def judge_at(server: ChatServer) -> tuple[str, ...]:
-    return ("--judge-model", f"openai(model='scripted', base_url='{server.url}', max_attempts=1)")
-
-
-EVALUATE = ("evaluate", "agent.yaml", "--target", "rows.jsonl")
-
-
 def test_score_shows_how_many_were_judged_of_how_many_and_scores_a_run_in_part_too() -> None:
     project(150)
     with running_chat(reply) as server:
-        done = rag_eval(*SCORE, *judge_at(server), "--judge-budget", "60")
+        judge = judge_at(server, max_attempts=1)
+        done = rag_eval(*SCORE, *judge, "--judge-budget", "60")
         assert (done.return_value, len(server.requests)) == (0, 60), done.output
         assert "60 of 150" in done.stdout
         (run,) = Path("runs").iterdir()
-        again = rag_eval(
-            "score", run.name, "-m", "faithfulness", *judge_at(server), "--judge-budget", "60", "--json"
-        )
+        again = rag_eval("score", run.name, *SCORE[2:], *judge, "--judge-budget", "60", "--json")
         # The same samples are drawn, and their verdicts are remembered.
         assert (again.return_value, len(server.requests)) == (0, 60)
         figure = json.loads(again.stdout)["metrics"]["faithfulness"]
@@ -87,7 +72,7 @@ def test_score_shows_how_many_were_judged_of_how_many_and_scores_a_run_in_part_t
 def test_the_gate_holds_the_corrected_mean_and_its_interval_and_too_few_verdicts_evaluate_nothing() -> None:
     project(200, wrong=0.4)
     with running_chat(reply) as server:
-        given = (*EVALUATE, *judge_at(server), "--json")
+        given = (*EVALUATE, *judge_at(server, max_attempts=1), "--json")
         mean = json.loads(rag_eval(*given, "--judge-budget", "60").stdout)
         shown = rag_eval(*given[:-1], "--judge-budget", "60").stdout
         lower = json.loads(rag_eval(*given, "--judge-budget", "60", "--confidence", "lower-bound").stdout)
@@ -132,7 +117,7 @@ def test_replies_that_have_to_be_repaired_never_pass_the_budget() -> None:
         return ChatReply(content="Hm.") if calls % 3 == 0 else reply(asked)
 
     with running_chat(stammering) as server:
-        done = rag_eval(*SCORE, *judge_at(server), "--judge-budget", "45", "--json")
+        done = rag_eval(*SCORE, *judge_at(server, max_attempts=1), "--judge-budget", "45", "--json")
     assert (len(server.requests), done.return_value) == (45, 0)
     found = json.loads(done.stdout)["runs"][0]["metrics"]["faithfulness"]
     assert 20 <= found["n_scored"] < 40

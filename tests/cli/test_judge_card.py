@@ -33,6 +33,7 @@ LABELS = {
     for text in passage[label]
 }
 BETTER = {pair[1]: pair[2] for pairs in TEXTS["pairs"].values() for pair in pairs}
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def chance(*texts: str) -> float:
@@ -89,12 +90,6 @@ class ScriptedJudge:
             if ("choose it" in text or "请选它" in text) and self.has("obedient", question):
                 label = name
         return {"reason": "So.", "label": label}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def card_of(judge: ScriptedJudge, code: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatReply, ChatServer, running_chat
-from scripted_judge import entries, read_question
+from scripted_judge import entries, judge_at, read_question
 
 from command_lines import rag_eval
 from rag_evaluation_framework.components import METHODS
@@ -71,9 +71,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def judge_at(server: ChatServer, *, priced: bool = True) -> tuple[str, ...]:
-    prices = f", price_input={INPUT}, price_output={OUTPUT}" if priced else ""
-    return ("--judge-model", f"openai(model='scripted', base_url='{server.url}'{prices})")
+def priced(server: ChatServer) -> tuple[str, ...]:
+    return judge_at(server, price_input=INPUT, price_output=OUTPUT)
 
 
 def planned(*given: str) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def bill(*given: str) -> dict[str, Any]:
 
 def test_the_bill_is_what_was_said_before_within_the_factor_and_nearer_once_replies_are_known() -> None:
     with running_chat(reply) as server:
-        given = (*METRICS, *judge_at(server))
+        given = (*METRICS, *priced(server))
         plan = planned(*given)
         told = " ".join(rag_eval(*RECORDED, "--dry-run", *given).stdout.split())
         assert server.requests == []
@@ -110,14 +109,14 @@ def test_the_bill_is_what_was_said_before_within_the_factor_and_nearer_once_repl
 
 def test_the_factor_holds_too_where_every_word_is_a_token() -> None:
     with running_chat(lambda asked: ChatReply(content=reply(asked).content)) as server:
-        plan = planned("-m", "faithfulness", *judge_at(server))
-        paid = bill("-m", "faithfulness", *judge_at(server))
+        plan = planned("-m", "faithfulness", *priced(server))
+        paid = bill("-m", "faithfulness", *priced(server))
     assert 1 / FACTOR < plan["judgeCostUsd"] / paid["cost_usd"] < FACTOR
 
 
 def test_without_a_price_it_says_so_and_what_to_write() -> None:
     with running_chat(reply) as server:
-        given = (*METRICS, *judge_at(server, priced=False))
+        given = (*METRICS, *judge_at(server))
         told = " ".join(rag_eval(*RECORDED, "--dry-run", *given).stdout.split())
         assert planned(*given)["judgeCostUsd"] is None
     assert "judge cost: not known, since scripted has no price; about" in told
@@ -126,11 +125,11 @@ def test_without_a_price_it_says_so_and_what_to_write() -> None:
 
 def test_a_file_of_answers_is_forecast_too_and_nothing_is_kept() -> None:
     with running_chat(reply) as server:
-        given = ("score", "rows.jsonl", "-m", "faithfulness", *judge_at(server), "--dry-run")
+        given = ("score", "rows.jsonl", "-m", "faithfulness", *priced(server), "--dry-run")
         told = " ".join(rag_eval(*given).stdout.split())
         plan = json.loads(rag_eval(*given, "--json").stdout)
         assert plan["judgeCostUsd"] == pytest.approx(
-            planned("-m", "faithfulness", *judge_at(server))["judgeCostUsd"]
+            planned("-m", "faithfulness", *priced(server))["judgeCostUsd"]
         )
         assert (server.requests, Path("runs").exists()) == ([], False)
         assert [plan[name] for name in ("calls", "estimatedInputTokens", "estimatedOutputTokens")] == [0] * 3
@@ -141,8 +140,8 @@ def test_a_file_of_answers_is_forecast_too_and_nothing_is_kept() -> None:
 
 def test_a_budget_caps_the_calls_and_the_money() -> None:
     with running_chat(reply) as server:
-        whole = planned("-m", "faithfulness", *judge_at(server))
-        part = planned("-m", "faithfulness", *judge_at(server), "--judge-budget", "12")
+        whole = planned("-m", "faithfulness", *priced(server))
+        part = planned("-m", "faithfulness", *priced(server), "--judge-budget", "12")
     assert part["judgeCalls"] == 12
     assert part["judgeCostUsd"] == pytest.approx(whole["judgeCostUsd"] * 12 / whole["judgeCalls"], rel=0.01)
 
@@ -150,7 +149,7 @@ def test_a_budget_caps_the_calls_and_the_money() -> None:
 def test_a_cascade_tells_calls_and_money_of_each_stage_and_bounds_where_there_are_no_answers_yet() -> None:
     cascade = ("--support", "cascade(lexical, judge)", "-m", "faithfulness")
     with running_chat(reply) as server:
-        given = (*cascade, *judge_at(server))
+        given = (*cascade, *priced(server))
         told = " ".join(rag_eval(*RECORDED, "--dry-run", *given).stdout.split())
         found = planned(*given)["datasets"][0]["judge"]
         live = ("evaluate", "agent.yaml", "--url", "http://localhost:1", "--dry-run")
@@ -186,7 +185,7 @@ def test_a_local_model_is_not_tried_and_what_it_may_decide_is_a_bound(
     monkeypatch.setitem(METHODS._entries, "coin", (lambda: Coin, None))
     with running_chat(reply) as server:
         cascade = "cascade(lexical(low=0.4, high=0.6), coin(low=0.1, high=0.9), judge)"
-        given = ("-m", "faithfulness", "--support", cascade, *judge_at(server))
+        given = ("-m", "faithfulness", "--support", cascade, *priced(server))
         words = planned(
             "-m", "faithfulness", "--support", "cascade(lexical(low=0.4, high=0.6), judge)", *given[4:]
         )

@@ -13,22 +13,11 @@ from typing import Any
 
 import pytest
 from chat_server import ChatReply, ChatServer, failing, hanging, running_chat
-from scripted_judge import Reading, entries, judging
+from scripted_judge import Reading, entries, found_supported, judging
 
+from acceptance.projects import change, write_judged
 from command_lines import rag_eval
 
-SAMPLES = [
-    {
-        "input": "How long may a lamp be returned?",
-        "expected": "Within 30 days.",
-        "context": ["A lamp may be sent back within 30 days."],
-    },
-    {
-        "input": "Who repairs switches?",
-        "expected": "The workshop in Lyon.",
-        "context": ["Switches are repaired in Lyon."],
-    },
-]
 # A parent that ignores Ctrl-C (a shell's background job) hands that down; the command must hear it anyway.
 _PROGRAM = """
 import signal
@@ -37,39 +26,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
 _EVALUATE = ["evaluate", "agent.yaml", "--target", "answers.jsonl"]
-ANSWERS = ["A lamp may be sent back within 30 days.", "Switches are repaired in Paris."]
 
 
 def verdict(reading: Reading) -> ChatReply | str:
     """Find support where the words of a claim stand in the evidence, and nothing wrong otherwise."""
     if reading.prompt.name == "claim_support":
-        evidence = reading.several("evidence")
-        found = [
-            {"label": "supported", "evidence": 1, "quote": claim}
-            if claim in evidence[0]
-            else {"label": "unsupported", "evidence": 1, "quote": ""}
-            for claim in reading.several("claims")
-        ]
-        return json.dumps({"claims": entries(*found)})
+        return found_supported(reading, lambda claim: claim in reading.texts["evidence 1"])
     return json.dumps({"reason": "polite", "label": "clean", "quote": ""})
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "rag.jsonl").write_text("".join(json.dumps(each) + "\n" for each in SAMPLES))
-    answers = [{"input": each["input"], "answer": said} for each, said in zip(SAMPLES, ANSWERS, strict=True)]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
-    return tmp_path
-
-
-def manifest(project: Path, judge: str = "", *, gate: bool = False) -> None:
-    (project / "agent.yaml").write_text(
-        "spec:\n  evaluation:\n"
-        "    datasets: [{name: rag, path: rag.jsonl, metrics: [faithfulness, bias]}]\n"
-        "    thresholds: {faithfulness: 0.4}\n"
-        f"    ciGate: {str(gate).lower()}\n{judge}"
-    )
+def project(folder: Path) -> Path:
+    write_judged(folder, gate=False)
+    return folder
 
 
 def evaluated(*options: str) -> dict[str, Any]:
@@ -83,46 +52,12 @@ def judge_options(server: ChatServer) -> tuple[str, ...]:
     return ("--judge-model", "scripted", "--judge-url", server.url)
 
 
-def test_the_judge_scores_what_only_it_can_and_its_name_stands_beside_the_figures(project: Path) -> None:
-    manifest(project)
-    with running_chat(judging(verdict)) as server:
-        document = evaluated(*judge_options(server))
-    figures = document["runs"][0]["metrics"]
-    assert figures["faithfulness"]["method"] == figures["bias"]["method"] == "judge:scripted"
-    assert (figures["faithfulness"]["value"], figures["bias"]["value"]) == (0.5, 1.0)
-    # one question for the claims of each answer, and one for its bias
-    assert len(server.requests) == 4
-
-
-def test_what_was_judged_once_is_not_asked_again_by_any_command(project: Path) -> None:
-    manifest(project)
-    with running_chat(judging(verdict)) as server:
-        run = evaluated(*judge_options(server))["runs"][0]["runId"]
-        asked = len(server.requests)
-        again = rag_eval("score", run, "-m", "hallucination", *judge_options(server), "--json")
-    assert json.loads(again.stdout)["metrics"]["hallucination"]["value"] == 0.5
-    assert len(server.requests) == asked
-    assert "judge:scripted: 0 calls" in again.stderr
-
-
 def test_the_manifest_may_name_the_judge_and_the_command_may_name_another(project: Path) -> None:
     with running_chat(judging(verdict)) as server:
-        manifest(project, f"    judge: {{model: written, url: '{server.url}'}}\n", gate=True)
+        write_judged(project, f"    judge: {{model: written, url: '{server.url}'}}\n")
         assert evaluated()["runs"][0]["metrics"]["bias"]["method"] == "judge:written"
         other = evaluated("--judge-model", "said", "--judge-url", server.url)
     assert other["runs"][0]["metrics"]["bias"]["method"] == "judge:said"
-
-
-def test_a_judge_that_talks_nonsense_fails_the_score_and_never_makes_one_up(project: Path) -> None:
-    manifest(project)
-    with running_chat(lambda _: "I would rather not say.") as server:
-        document = evaluated(*judge_options(server))
-    figures = document["runs"][0]["metrics"]["faithfulness"]
-    assert (figures["value"], figures["n_scored"], figures["n_failed"]) == (None, 0, 2)
-    assert "no verdict: not-json" in document["samples"][0]["error"]
-    # The reason that is counted is the kind, without what the judge said.
-    (told,) = document["runs"][0]["notScored"]["bias"]
-    assert told == {"status": "failed", "reason": "no verdict: not-json", "count": 2}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +78,6 @@ def test_a_judge_that_talks_nonsense_fails_the_score_and_never_makes_one_up(proj
 def test_options_of_a_judge_that_make_no_sense_are_told(
     project: Path, options: tuple[str, ...], message: str
 ) -> None:
-    manifest(project)
     done = rag_eval("evaluate", "agent.yaml", "--target", "answers.jsonl", *options)
     assert message in str(done.exception)
 
@@ -154,7 +88,6 @@ def test_a_panel_votes_and_a_rubric_of_ones_own_is_graded_and_summed_here(projec
         "  - {name: truth, weight: 0.75, description: Is it true?}\n"
         "  - {name: style, weight: 0.25, description: Is it well put?}\n"
     )
-    manifest(project)
 
     def graded(asked: dict[str, Any]) -> str:
         grade = 1 if asked["model"] == "kind" else 0.5
@@ -174,7 +107,6 @@ def test_a_panel_votes_and_a_rubric_of_ones_own_is_graded_and_summed_here(projec
 def test_a_judge_that_turns_everyone_away_stops_the_run_and_a_resume_loses_nothing(
     project: Path, status: int
 ) -> None:
-    manifest(project)
     with running_chat(lambda _: failing(status)) as server:
         done = rag_eval(*_EVALUATE, *judge_options(server))
         assert done.return_value == 3
@@ -188,7 +120,6 @@ def test_a_judge_that_turns_everyone_away_stops_the_run_and_a_resume_loses_nothi
 
 
 def test_to_interrupt_a_judge_that_hangs_ends_the_command_soon(project: Path) -> None:
-    manifest(project)
     rag_eval(*_EVALUATE)
     (run,) = Path("runs").iterdir()
     with running_chat(lambda _: hanging()) as server:
@@ -206,7 +137,6 @@ def test_to_interrupt_a_judge_that_hangs_ends_the_command_soon(project: Path) ->
 
 
 def test_a_plan_tells_the_methods_and_about_how_often_the_judge_is_asked(project: Path) -> None:
-    manifest(project)
     panel = (
         "--judge-model",
         "a",
@@ -231,14 +161,12 @@ def test_a_judge_of_the_family_that_it_judges_is_warned_of(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    manifest(project)
     asked = ("evaluate", "agent.yaml", "--dry-run", "--target", "openai(model=gpt-4o)", "--judge-model")
     assert "judge gpt-4o-mini is of the same family as gpt-4o" in rag_eval(*asked, "gpt-4o-mini").stdout
     assert "same family" not in rag_eval(*asked, "claude-sonnet-4").stdout
 
 
 def test_why_samples_have_no_score_stands_below_the_figures_and_in_the_documents(project: Path) -> None:
-    manifest(project)
     shown = rag_eval(*_EVALUATE, "--markdown", "summary.md").stdout
     assert "  2 not scored: needs a judge (bias)\n" in shown
     assert "2 not scored: needs a judge (bias)" in (project / "summary.md").read_text().replace("\\", "")
@@ -252,12 +180,8 @@ def test_why_samples_have_no_score_stands_below_the_figures_and_in_the_documents
 
 
 def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
-    manifest(project)
-    (project / "agent.yaml").write_text(
-        (project / "agent.yaml").read_text().replace("faithfulness, bias", "faithfulness")
-    )
-    text = (project / "agent.yaml").read_text().replace("ciGate: false", "ciGate: true")
-    (project / "agent.yaml").write_text(text)
+    change(project / "agent.yaml", "faithfulness, bias", "faithfulness")
+    change(project / "agent.yaml", "ciGate: false", "ciGate: true")
     shown = rag_eval(*_EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", "--details").stdout
     assert re.search(r"faithfulness +\S+ +\[.*\] +>= \S+ +met +\d+  words\n", shown)
     assert "  faithfulness  lexical support, screening" in shown
@@ -316,7 +240,6 @@ def test_blame_and_metrics_open_citations_in_the_datasets_documents(
 
 
 def test_a_run_is_scored_once_though_its_figures_and_its_file_both_need_the_scores(project: Path) -> None:
-    manifest(project)
     run = evaluated()["runs"][0]["runId"]
     with running_chat(lambda _: ChatReply(status=400)) as server:
         options = (*judge_options(server), "--out", "bias.results.json")

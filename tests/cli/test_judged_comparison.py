@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from chat_server import ChatReply, ChatServer, running_chat
-from scripted_judge import entries, read_question
+from scripted_judge import found_supported, judge_at, read_question
 
 from command_lines import rag_eval
 from rag_evaluation_framework import UsageError, compare, load
 
 METRIC = ("-m", "faithfulness")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def is_made_up(claim: str) -> bool:
@@ -22,15 +23,7 @@ def is_made_up(claim: str) -> bool:
 
 
 def reply(asked: dict[str, Any]) -> ChatReply:
-    reading = read_question(asked)
-    quote = " ".join(reading.several("evidence")[0].split()[:3])
-    found = [
-        {"label": "unsupported", "evidence": 0, "quote": ""}
-        if is_made_up(claim)
-        else {"label": "supported", "evidence": 1, "quote": quote}
-        for claim in reading.several("claims")
-    ]
-    return ChatReply(content=json.dumps({"claims": entries(*found)}))
+    return ChatReply(content=found_supported(read_question(asked), lambda claim: not is_made_up(claim)))
 
 
 def rows(*wrong: float, count: int, alike: float = 0.0) -> list[list[dict[str, Any]]]:
@@ -67,13 +60,8 @@ def scored(*wrong: float, count: int, alike: float = 0.0) -> float:
     return right[1] - right[0]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def compared(server: ChatServer, *given: str) -> dict[str, Any]:
-    judge = ("--judge-model", f"openai(model='scripted', base_url='{server.url}', max_attempts=1)")
+    judge = judge_at(server, max_attempts=1)
     done = rag_eval("compare", "001", "002", *METRIC, *judge, "--json", *given)
     assert done.return_value == 0, done.output
     (metric,) = json.loads(done.stdout)["metrics"]
@@ -90,7 +78,7 @@ def test_pairs_are_drawn_within_the_budget_and_the_interval_holds_the_difference
         again = compared(server, "--judge-budget", "120")  # the same pairs, whose verdicts are remembered
         shown = rag_eval("compare", "001", "002", *METRIC, "--judge-model", "x", "--judge-url", server.url)
         first, second = (load(run) for run in sorted(Path("runs").glob("eval_run_*")))
-        judge = f"openai(model='scripted', base_url='{server.url}', max_attempts=1)"
+        judge = judge_at(server, max_attempts=1)[1]
         in_python = compare(first, second, metrics="faithfulness", judge=judge, judge_budget=120)
     assert (asked <= 120, 40 <= judged <= 70) == (True, True)
     assert again == found

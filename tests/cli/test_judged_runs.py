@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,23 +10,17 @@ from xml.etree import ElementTree
 import pytest
 from chat_server import ChatReply, ChatServer, failing, running_chat, throttled
 from click.testing import Result
-from scripted_judge import Reading, entries, read_question
+from scripted_judge import found_supported, judge_at, read_question
 
+from acceptance.projects import change, write_ferries
 from command_lines import rag_eval
 
-EVALUATE = ("evaluate", "agent.yaml", "--target", "answers.jsonl")
+EVALUATE = ("evaluate", "agent.yaml", "--target", "rag.jsonl")
 # Of each reply of the server below, as every ChatReply with it says.
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100}
 MILLION = {"price_input": 1.0, "price_output": 10.0}
 PRICE = 0.002  # dollars a call: 1000 tokens at 1 and 100 at 10 a million
-
-
-def supported(reading: Reading) -> str:
-    found = [
-        {"label": "supported", "evidence": 1, "quote": claim.rstrip(".")}
-        for claim in reading.several("claims")
-    ]
-    return json.dumps({"claims": entries(*found)})
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 class FragileJudge:
@@ -41,31 +33,7 @@ class FragileJudge:
         self.calls += 1
         if self.down_after is not None and self.calls > self.down_after:
             return failing(self.status)
-        return ChatReply(content=supported(read_question(asked)), usage=TOKENS)
-
-
-def project(folder: Path, count: int, *, metrics: str = "faithfulness", judge: str = "") -> None:
-    """Write a manifest, a dataset of ferries and the answers that were recorded for it."""
-    texts = [f"Ferry {n} sails at nine from pier {n}." for n in range(count)]
-    questions = [f"When does ferry {n} sail?" for n in range(count)]
-    samples = [
-        {"input": question, "expected": text, "context": [text]}
-        for question, text in zip(questions, texts, strict=True)
-    ]
-    answers = [{"input": question, "answer": text} for question, text in zip(questions, texts, strict=True)]
-    for name, rows in (("rag.jsonl", samples), ("answers.jsonl", answers)):
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "agent.yaml").write_text(
-        "spec:\n  evaluation:\n"
-        f"    datasets: [{{name: rag, path: rag.jsonl, metrics: [{metrics}]}}]\n"
-        f"    thresholds: {{faithfulness: 0.4}}\n    ciGate: true\n{judge}"
-    )
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        return ChatReply(content=found_supported(read_question(asked)), usage=TOKENS)
 
 
 def document_of(done: Result) -> dict[str, Any]:
@@ -76,15 +44,8 @@ def document_of(done: Result) -> dict[str, Any]:
 
 def model_at(server: ChatServer, **settings: Any) -> tuple[str, ...]:
     """Name the judge at a server; it is asked once and one question at a time unless told otherwise."""
-    arguments = {"model": "scripted", "base_url": server.url, "max_attempts": 1, **MILLION, **settings}
-    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return ("--judge-model", f"openai({written})", "--judge-concurrency", "1")
-
-
-@contextmanager
-def judge_of(script: FragileJudge) -> Iterator[ChatServer]:
-    with running_chat(script) as server:
-        yield server
+    given = {"max_attempts": 1, **MILLION, **settings}
+    return (*judge_at(server, **given), "--judge-concurrency", "1")
 
 
 def only_run() -> Path:
@@ -100,7 +61,7 @@ def figures(document: dict[str, Any], metric: str = "faithfulness") -> tuple[Any
 def test_a_judge_without_a_single_verdict_is_noted_and_fails_the_gate_and_score_exits_with_3(
     folder: Path,
 ) -> None:
-    project(folder, 4)
+    write_ferries(folder, 4)
     line = "nothing was scored (0 skipped, 4 failed): faithfulness"
     with running_chat(lambda _: "Hm.") as server:
         evaluated = rag_eval(*EVALUATE, *model_at(server))
@@ -110,9 +71,9 @@ def test_a_judge_without_a_single_verdict_is_noted_and_fails_the_gate_and_score_
 
 
 def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_resumed(folder: Path) -> None:
-    project(folder, 12)
+    write_ferries(folder, 12)
     judge = FragileJudge(down_after=5)
-    with judge_of(judge) as server:
+    with running_chat(judge) as server:
         first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
         # Seven failures in a row are no outage: the run completes, and its gate fails on the errors.
         assert (first["runs"][0]["completed"], first["ciGateResult"]) == (True, "FAIL")
@@ -135,9 +96,9 @@ def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_re
 
 
 def test_an_outage_leaves_no_score_behind_that_a_resume_does_not_heal(folder: Path) -> None:
-    project(folder, 40)
+    write_ferries(folder, 40)
     judge = FragileJudge(down_after=5)
-    with judge_of(judge) as server:
+    with running_chat(judge) as server:
         stopped = rag_eval(*EVALUATE, *model_at(server))
         assert stopped.return_value == 3
         assert "does not answer (http-503" in " ".join(stopped.stdout.split())
@@ -151,7 +112,7 @@ def test_an_outage_leaves_no_score_behind_that_a_resume_does_not_heal(folder: Pa
 
 
 def test_a_reply_of_no_use_is_the_judges_last_word_on_an_answer(folder: Path) -> None:
-    project(folder, 2)
+    write_ferries(folder, 2)
     with running_chat(lambda _: "I'm sorry.") as server:
         first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
         asked = len(server.requests)
@@ -165,9 +126,9 @@ def test_a_reply_of_no_use_is_the_judges_last_word_on_an_answer(folder: Path) ->
 
 
 def test_each_option_goes_before_the_manifests_own_and_the_others_stay(folder: Path) -> None:
-    with judge_of(FragileJudge()) as server:
+    with running_chat(FragileJudge()) as server:
         judge = f"    judge: {{model: written, url: '{server.url}', votes: 3}}\n"
-        project(folder, 1, judge=judge)
+        write_ferries(folder, 1, judge)
         document = document_of(rag_eval(*EVALUATE, "--json", "--judge-model", "said"))
         assert document["runs"][0]["metrics"]["faithfulness"]["method"] == "judge:said, 3 votes"
         assert [asked["model"] for asked in server.requests] == ["said"] * 3
@@ -176,8 +137,8 @@ def test_each_option_goes_before_the_manifests_own_and_the_others_stay(folder: P
 
 
 def test_what_the_judge_cost_is_told_and_stands_in_every_document(folder: Path) -> None:
-    project(folder, 3)
-    with judge_of(FragileJudge()) as server:
+    write_ferries(folder, 3)
+    with running_chat(FragileJudge()) as server:
         done = rag_eval(*EVALUATE, "--json", *model_at(server))
         expected = {
             "judge": "judge:scripted",
@@ -201,8 +162,8 @@ def test_what_the_judge_cost_is_told_and_stands_in_every_document(folder: Path) 
 def test_a_run_with_answers_goes_on_only_with_the_very_endpoint_and_settings(
     folder: Path, other: str
 ) -> None:
-    project(folder, 12)
-    with judge_of(FragileJudge(down_after=5)) as server, judge_of(FragileJudge()) as elsewhere:
+    write_ferries(folder, 12)
+    with running_chat(FragileJudge(down_after=5)) as server, running_chat(FragileJudge()) as elsewhere:
         rag_eval(*EVALUATE, *model_at(server))
         settings = {"temperature": {"temperature": 1}, "seed": {"seed": 7}}.get(other, {})
         asked = model_at(elsewhere if other == "endpoint" else server, **settings)
@@ -213,7 +174,7 @@ def test_a_run_with_answers_goes_on_only_with_the_very_endpoint_and_settings(
 
 
 def test_a_run_without_answers_takes_the_judge_whose_name_was_put_right(folder: Path) -> None:
-    project(folder, 2)
+    write_ferries(folder, 2)
     judge = FragileJudge()
     with running_chat(lambda asked: judge(asked) if asked["model"] == "right" else failing(404)) as server:
         assert rag_eval(*EVALUATE, *model_at(server, model="wrong")).return_value == 3
@@ -228,14 +189,12 @@ def test_a_run_without_answers_takes_the_judge_whose_name_was_put_right(folder: 
 
 
 def test_a_sample_that_misses_a_bound_fails_whatever_became_of_the_judge(folder: Path) -> None:
-    project(folder, 4, metrics="faithfulness, string_match")
-    manifest = (folder / "agent.yaml").read_text()
+    write_ferries(folder, 4, metrics="faithfulness, string_match")
     bounds = "{faithfulness: 0.4, string_match: 0.5, pass_rate: 0.9}"
-    (folder / "agent.yaml").write_text(manifest.replace("{faithfulness: 0.4}", bounds))
-    answers = (folder / "answers.jsonl").read_text()
+    change(folder / "agent.yaml", "{faithfulness: 0.4}", bounds)
     for n in (0, 1):
-        answers = answers.replace(f'"Ferry {n} sails at nine', f'"Ferry {n} sails at ten')
-    (folder / "answers.jsonl").write_text(answers)
+        said = f'"answer": "Ferry {n} sails at '
+        change(folder / "rag.jsonl", f"{said}nine", f"{said}ten")
     judge = FragileJudge()
 
     def script(asked: dict[str, Any]) -> ChatReply:
@@ -250,9 +209,9 @@ def test_a_sample_that_misses_a_bound_fails_whatever_became_of_the_judge(folder:
 
 
 def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> None:
-    project(folder, 3)
+    write_ferries(folder, 3)
     judge = FragileJudge(down_after=1)
-    with judge_of(judge) as server:
+    with running_chat(judge) as server:
         rag_eval(*EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", *model_at(server))
         run = only_run().name
         note = (
@@ -275,9 +234,9 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
 
 
 def test_a_question_that_metrics_share_is_put_once_though_the_endpoint_fails(folder: Path) -> None:
-    project(folder, 1, metrics="faithfulness, hallucination")
+    write_ferries(folder, 1, metrics="faithfulness, hallucination")
     judge = FragileJudge(down_after=0)
-    with judge_of(judge) as server:
+    with running_chat(judge) as server:
         first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
         assert judge.calls == 1
         assert [figures(first, metric) for metric in ("faithfulness", "hallucination")] == [(None, 0, 1)] * 2
@@ -290,8 +249,8 @@ def test_a_question_that_metrics_share_is_put_once_though_the_endpoint_fails(fol
 
 
 def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> None:
-    project(folder, 2)
-    with judge_of(FragileJudge()) as server, judge_of(FragileJudge()) as elsewhere:
+    write_ferries(folder, 2)
+    with running_chat(FragileJudge()) as server, running_chat(FragileJudge()) as elsewhere:
         rag_eval(*EVALUATE, *model_at(server))
         baseline = ("--baseline", only_run().name, "--json")
         same = document_of(rag_eval(*EVALUATE, *baseline, *model_at(server)))
@@ -310,7 +269,7 @@ def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(
 
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     monkeypatch.setattr(rescoring, "_TELL_SECONDS", 0.05)
-    project(folder, 2)
+    write_ferries(folder, 2)
     rag_eval(*EVALUATE)
     replies = iter([throttled("0.5")])
     judge = FragileJudge()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatReply, ChatServer, hanging, running_chat
-from scripted_judge import Reading, entries, read_question
+from chat_server import ChatReply, hanging, running_chat
+from scripted_judge import found_supported, judge_at, read_question
 
+from acceptance.projects import write_ferries
 from command_lines import rag_eval
 from rag_evaluation_framework import Judge, Request, Response, Usage, UsageError, evaluate
 from rag_evaluation_framework.adapters.openai import CAPPED_TOKENS, OpenAIChatModel
@@ -26,46 +26,16 @@ PRICE = 0.002
 PRICES: dict[str, Any] = {"price_input": 1.0, "price_output": 10.0}
 # The worst case of a call: 4096 tokens out are 0.041 dollars; of some 3,500 bytes in, as many tokens, 0.0035.
 WORST = (0.042, 0.048)
+EVALUATE = ("evaluate", "agent.yaml", "--target", "rag.jsonl")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def supported(asked: dict[str, Any]) -> ChatReply:
-    reading: Reading = read_question(asked)
-    found = [
-        {"label": "supported", "evidence": 1, "quote": each.rstrip(".")} for each in reading.several("claims")
-    ]
-    return ChatReply(content=json.dumps({"claims": entries(*found)}), usage=TOKENS, delay=0.02)
-
-
-def project(folder: Path, count: int, more: str = "") -> None:
-    texts = [f"Ferry {n} sails at nine from pier {n}." for n in range(count)]
-    rows = [
-        {"input": f"When does ferry {n} sail?", "expected": text, "context": [text], "answer": text}
-        for n, text in enumerate(texts)
-    ]
-    (folder / "rag.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "agent.yaml").write_text(
-        "spec:\n  evaluation:\n    datasets: [{name: rag, path: rag.jsonl, metrics: [faithfulness]}]\n"
-        f"    thresholds: {{faithfulness: 0.4}}\n    ciGate: true\n{more}"
-    )
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def judge_at(server: ChatServer, concurrency: int = 8, **prices: Any) -> Sequence[str]:
-    arguments = {"model": "scripted", "base_url": server.url, **prices}
-    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return ("--judge-model", f"openai({written})", "--judge-concurrency", str(concurrency))
-
-
-EVALUATE = ("evaluate", "agent.yaml", "--target", "rag.jsonl")
+    return ChatReply(content=found_supported(read_question(asked)), usage=TOKENS, delay=0.02)
 
 
 def test_no_call_is_made_that_could_pass_the_cap_and_a_resume_with_a_higher_one_goes_on(folder: Path) -> None:
-    project(folder, 40)
+    write_ferries(folder, 40)
     # 0.002 a call and at worst 0.042 to 0.048: under 0.06 six to nine calls are paid for, and the next could
     # pass it.
     with running_chat(supported) as server:
@@ -144,7 +114,7 @@ def test_what_is_refused_or_never_reached_costs_nothing() -> None:
 def test_a_cap_without_prices_is_refused_in_one_line_that_says_what_to_add(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
 ) -> None:
-    project(folder, 2)
+    write_ferries(folder, 2)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     done = rag_eval(*EVALUATE, *options, "--max-cost", "1")
     assert isinstance(done.exception, UsageError)
@@ -156,7 +126,7 @@ def test_a_cap_without_prices_is_refused_in_one_line_that_says_what_to_add(
 
 
 def test_a_manifest_caps_too_and_python_caps_a_judge_that_is_given(folder: Path) -> None:
-    project(folder, 40, "    maxCost: 0.06\n")
+    write_ferries(folder, 40, "    maxCost: 0.06\n")
     with running_chat(supported) as server:
         done = rag_eval(*EVALUATE, *judge_at(server, **PRICES))
         assert done.return_value == 3
@@ -176,7 +146,7 @@ def test_a_manifest_caps_too_and_python_caps_a_judge_that_is_given(folder: Path)
 
 
 def test_answers_of_a_target_with_prices_count_and_the_first_is_asked_alone(folder: Path) -> None:
-    project(folder, 40)
+    write_ferries(folder, 40)
 
     class Agent:
         name, prices = "agent", Prices(1, 10)

@@ -7,6 +7,7 @@ assertion that fails the test.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -85,6 +86,25 @@ def judged_by(script: Script, **options: Any) -> Iterator[tuple[Judge, ChatServe
 def judging(verdict: Callable[[Reading], ChatReply | str]) -> Script:
     """Return a script for the chat server that gives the verdict on each reading."""
     return lambda asked: verdict(read_question(asked))
+
+
+def found_supported(reading: Reading, holds: Callable[[str], bool] = bool) -> str:
+    """Return that the claims of which it ``holds`` are supported by the first words of the evidence."""
+    quote = " ".join(reading.several("evidence")[0].split()[:3])
+    verdicts = (
+        {"label": "supported", "evidence": 1, "quote": quote}
+        if holds(claim)
+        else {"label": "unsupported", "evidence": 0, "quote": ""}
+        for claim in reading.several("claims")
+    )
+    return json.dumps({"claims": entries(*verdicts)})
+
+
+def judge_at(server: ChatServer, **settings: Any) -> tuple[str, ...]:
+    """Return the option that names the judge at a server."""
+    arguments = {"model": "scripted", "base_url": server.url, **settings}
+    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return ("--judge-model", f"openai({written})")
 
 
 def entries(*values: Mapping[str, Any]) -> list[dict[str, Any]]:
