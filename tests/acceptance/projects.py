@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from acceptance.outside import DATA, write_lines
+from acceptance.outside import DATA, read_lines, write_lines
 
 MANIFEST = """\
 spec:
@@ -142,6 +143,30 @@ def write_corpus(folder: Path) -> None:
         ],
     }
     (folder / "tiny.eval.json").write_text(json.dumps(dataset, indent=1), encoding="utf-8")
+
+
+def crane_question(asked: dict[str, Any]) -> str:
+    """Play a model that writes one question about the crane that is shown first."""
+    sentence = re.findall(
+        r"The crane of dock \d was built in \d{4}\.", str(asked["messages"][-1]["content"])
+    )[0]
+    question = {
+        "question": f"How old is the crane of dock {sentence.split()[4]}?",
+        "answer": sentence.split()[-1].rstrip("."),
+        "kind": "factual",
+        "difficulty": "easy",
+        "excerpts": [sentence],
+    }
+    schema = asked["response_format"]["json_schema"]["schema"]
+    fields = schema["properties"]["questions"]["items"]["properties"]
+    return json.dumps({"questions": [{name: question[name] for name in fields}]})
+
+
+def references(folder: Path) -> dict[str, str]:
+    """Return the reference of each prompt in both splits."""
+    datasets = folder / "evaluation" / "datasets"
+    lines = [*read_lines(datasets / "qa_pairs.jsonl"), *read_lines(datasets / "summaries.jsonl")]
+    return {line["rag_prompt"]: line.get("reference_answer") or line["reference_summary"] for line in lines}
 
 
 def write_rankings(folder: Path) -> None:

@@ -14,7 +14,7 @@ from fault_agent import RunningServer
 from model_server import running_models
 
 from acceptance.outside import EXAMPLES, HANDBOOK, ROOT, Commands, kept, read_json, read_lines, write_lines
-from acceptance.projects import write_judged
+from acceptance.projects import crane_question, references, write_judged
 
 PASSAGE = re.compile(r"<<[0-9a-f]{16} (claims|evidence) \d+>>\n(.*?)\n<</", re.DOTALL)
 
@@ -97,13 +97,6 @@ def splits(folder: Path, rag_eval: Commands) -> Path:
     return folder
 
 
-def references(folder: Path) -> dict[str, str]:
-    """Return the reference of each prompt in both splits."""
-    datasets = folder / "evaluation" / "datasets"
-    lines = [*read_lines(datasets / "qa_pairs.jsonl"), *read_lines(datasets / "summaries.jsonl")]
-    return {line["rag_prompt"]: line.get("reference_answer") or line["reference_summary"] for line in lines}
-
-
 def test_models_are_evaluated_compared_and_resumed_by_the_script(script: Commands, splits: Path) -> None:
     with running_models(references(splits)) as server:
         options = ("--model", "careful", "--model", "hasty", "--base-url", server.url)
@@ -168,30 +161,13 @@ def test_raw_records_are_made_and_built_into_splits_by_the_scripts(script: Comma
     script("check_processed_corpus.py").ok()
 
 
-def write_questions(asked: dict[str, Any]) -> str:
-    """Write one question about the sentence that is shown first."""
-    sentence = re.findall(
-        r"The crane of dock \d was built in \d{4}\.", str(asked["messages"][-1]["content"])
-    )[0]
-    question = {
-        "question": f"How old is the crane of dock {sentence.split()[4]}?",
-        "answer": sentence.split()[-1].rstrip("."),
-        "kind": "factual",
-        "difficulty": "easy",
-        "excerpts": [sentence],
-    }
-    schema = asked["response_format"]["json_schema"]["schema"]
-    fields = schema["properties"]["questions"]["items"]["properties"]
-    return json.dumps({"questions": [{name: question[name] for name in fields}]})
-
-
 def test_a_model_writes_questions_with_exact_passages(rag_eval: Commands, folder: Path) -> None:
     (folder / "documents").mkdir()
     for number in range(3):
         text = f"# Dock {number}\n\nThe crane of dock {number} was built in 19{number}8. It lifts 3 tonnes.\n"
         (folder / "documents" / f"dock-{number}.md").write_text(text, encoding="utf-8")
     options = ("generate", "documents", "--model", "scripted", "--queries-per-doc", "1", "--json")
-    with running_chat(write_questions) as server:
+    with running_chat(crane_question) as server:
         said = rag_eval(*options, "--base-url", server.url, "-o", "q.eval.json").ok().json
     assert said["queries"] == 3
     dataset = read_json(folder / "q.eval.json")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cases import FERRIES, tables_beside
-from command_lines import Command, Ended
+from command_lines import Command
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.results.baselines import save_baseline
@@ -57,11 +58,8 @@ def two_runs(folder: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
-def compare(to_the_end: Command) -> Any:
-    def run(*arguments: str | Path) -> Ended:
-        return to_the_end(main, "compare", *arguments)
-
-    return run
+def compare(to_the_end: Command) -> Command:
+    return partial(to_the_end, main, "compare")
 
 
 def undated(text: str, ids: tuple[str, str]) -> str:
@@ -71,7 +69,7 @@ def undated(text: str, ids: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_the_screen_fits_its_width(two_runs: tuple[str, str], compare: Any, width: int) -> None:
+def test_the_screen_fits_its_width(two_runs: tuple[str, str], compare: Command, width: int) -> None:
     ended = compare(*two_runs, "--width", str(width))
     assert ended.code == 0
     assert undated(ended.out, two_runs) == SCREENS[f"{width} columns"]
@@ -79,13 +77,13 @@ def test_the_screen_fits_its_width(two_runs: tuple[str, str], compare: Any, widt
 
 
 def test_groups_tests_and_every_answer_are_shown_where_asked_for(
-    two_runs: tuple[str, str], compare: Any
+    two_runs: tuple[str, str], compare: Command
 ) -> None:
     ended = compare(*two_runs, "--slice", "document", "--details", "--all", "-m", "hit@1")
     assert undated(ended.out, two_runs) == SCREENS["all of it"]
 
 
-def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: Any) -> None:
+def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: Command) -> None:
     text = compare(*two_runs, "--markdown").out
     assert text.startswith("### rag-eval: Undecided, leaning worse")
     assert "4 answers got worse and 1 got better" in text
@@ -96,7 +94,7 @@ def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: A
     )
 
 
-def test_json_has_everything_and_only_json(two_runs: tuple[str, str], compare: Any) -> None:
+def test_json_has_everything_and_only_json(two_runs: tuple[str, str], compare: Command) -> None:
     document = json.loads(compare(*two_runs, "--json").out)
     assert (document["baseline"], document["contenders"]) == (two_runs[0], [two_runs[1]])
     (answers,) = document["answers"]
@@ -115,7 +113,7 @@ def test_json_has_everything_and_only_json(two_runs: tuple[str, str], compare: A
     assert keys <= document["metrics"][0].keys()
 
 
-def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Any) -> None:
+def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Command) -> None:
     good, bad = (ferry(folder, wrong).head.run_id for wrong in ([], [0, 1, 2, 3, 4, 5]))
     assert compare(good, bad).code == 0
     ended = compare(good, bad, "--fail-on", "worse")
@@ -125,7 +123,7 @@ def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Any) -> 
     assert compare(good, good).out.splitlines()[0] == "The same: none of 8 answers got worse or better"
 
 
-def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: Any) -> None:
+def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: Command) -> None:
     old, new = ferry(folder, FAULTY), ferry(folder, NEW)
     expected = compare(old.head.run_id, new.head.run_id).out.splitlines()[0]
     file = old.save(folder / "old.results.json")
@@ -145,7 +143,7 @@ def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: 
     ],
 )
 def test_what_cannot_be_found_is_told(
-    two_runs: tuple[str, str], compare: Any, arguments: list[str], told: str
+    two_runs: tuple[str, str], compare: Command, arguments: list[str], told: str
 ) -> None:
     ended = compare(*(each.format(old=two_runs[0], new=two_runs[1]) for each in arguments))
     assert ended.code == 2
@@ -154,7 +152,7 @@ def test_what_cannot_be_found_is_told(
 
 
 def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
-    folder: Path, compare: Any
+    folder: Path, compare: Command
 ) -> None:
     first = ferry(folder, FAULTY).head.run_id
     second = ferry(folder / "next", FAULTY, without=[0]).head.run_id
@@ -170,7 +168,7 @@ def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
     assert "warning: compared anyway" in forced.out
 
 
-def test_several_candidates_are_compared_with_the_first(folder: Path, compare: Any) -> None:
+def test_several_candidates_are_compared_with_the_first(folder: Path, compare: Command) -> None:
     runs = [ferry(folder, wrong).head.run_id for wrong in ([], [0], [0, 1, 2, 3, 4, 5, 6])]
     lines = compare(*runs).out.splitlines()
     assert (
@@ -180,7 +178,7 @@ def test_several_candidates_are_compared_with_the_first(folder: Path, compare: A
     assert any(line.startswith("003: Worse: 7 answers got worse and none got better") for line in lines)
 
 
-def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Any) -> None:
+def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Command) -> None:
     hostile = "\x1b[31m[bold]\u202e</script>"
     first = ferry(folder, [])
     told = {"answer": hostile, "contexts": [{"id": hostile, "text": "x"}]}
@@ -192,7 +190,7 @@ def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Any)
     assert "[bold]" in text
 
 
-def test_a_sweep_stands_for_its_combinations(folder: Path, compare: Any, to_the_end: Command) -> None:
+def test_a_sweep_stands_for_its_combinations(folder: Path, compare: Command, to_the_end: Command) -> None:
     documents = folder / "documents"
     documents.mkdir()
     (documents / "ferries.md").write_text(FERRIES, encoding="utf-8")
@@ -217,7 +215,7 @@ def test_a_sweep_stands_for_its_combinations(folder: Path, compare: Any, to_the_
 # A/B experiments.
 
 
-def test_an_experiment_is_planned_looked_at_and_kept(folder: Path, compare: Any) -> None:
+def test_an_experiment_is_planned_looked_at_and_kept(folder: Path, compare: Command) -> None:
     config = folder / "ab.config.yaml"
     planned = read_experiment(_experiment(config, []))
     ended = compare("--ab", config)
@@ -270,7 +268,7 @@ def _experiment(path: Path, files: list[Path]) -> Path:
 
 
 def test_the_runs_of_an_experiment_stand_in_its_file(
-    two_runs: tuple[str, str], compare: Any, folder: Path
+    two_runs: tuple[str, str], compare: Command, folder: Path
 ) -> None:
     config = _experiment(folder / "ab.config.yaml", [])
     ended = compare("--ab", config, *two_runs)

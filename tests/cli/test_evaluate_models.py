@@ -18,6 +18,7 @@ import pytest
 from chat_server import failing, running_chat
 from model_server import ModelServer, running_models
 
+from acceptance.projects import references
 from command_lines import Command
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.cli import evaluate_models
@@ -71,20 +72,6 @@ def project(splits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.fixture
 def evaluate(project: Path, to_the_end: Command) -> Command:
     return partial(to_the_end, evaluate_models.main)
-
-
-def references(folder: Path) -> dict[str, str]:
-    """Return the reference of each prompt in both splits."""
-    datasets = folder / "evaluation" / "datasets"
-    lines = [
-        json.loads(line)
-        for name in ("qa_pairs.jsonl", "summaries.jsonl")
-        for line in (datasets / name).read_text(encoding="utf-8").splitlines()
-    ]
-    return {
-        line["rag_prompt"]: line["reference_answer"] if "question" in line else line["reference_summary"]
-        for line in lines
-    }
 
 
 @pytest.fixture

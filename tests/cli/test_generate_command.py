@@ -13,6 +13,7 @@ import pytest
 from chat_server import failing, running_chat
 from langsmith_server import KEY, running_langsmith
 
+from acceptance.projects import crane_question
 from cases import tables_beside
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import read_dataset
@@ -22,23 +23,6 @@ from rag_evaluation_framework.synthesis.drafts import Drafts
 TABLES = tables_beside(__file__)
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 ONE_EACH = ("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all")
-
-
-def good(asked: dict[str, Any]) -> str:
-    """Write one question about the sentence that is shown first."""
-    prompt = str(asked["messages"][-1]["content"])
-    sentence = re.findall(r"The crane of dock \d was built in \d{4}\.", prompt)[0]
-    written = {
-        "question": f"How old is the crane of dock {sentence.split()[4]}?",
-        "answer": sentence.split()[-1].rstrip("."),
-        "kind": "factual",
-        "difficulty": "easy",
-        "excerpts": [sentence],
-    }
-    fields = asked["response_format"]["json_schema"]["schema"]["properties"]["questions"]["items"][
-        "properties"
-    ]
-    return json.dumps({"questions": [{name: written[name] for name in fields}]})
 
 
 def generate(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -153,7 +137,7 @@ def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
 
 
 def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:
-    with running_chat(good) as server:
+    with running_chat(crane_question) as server:
         run = generate(
             *(str(documents), *ONE_EACH, "--base-url", server.url),
             *("--price-input", "1", "--price-output", "2", "-o", "q.eval.json"),
@@ -170,7 +154,7 @@ def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing
     documents: Path,
 ) -> None:
     options = (*ONE_EACH, "--json")
-    with running_chat(good, key="right") as server:
+    with running_chat(crane_question, key="right") as server:
         asking = (str(documents), *options, "--base-url", server.url, "-o", "q.eval.json")
         failed = generate(*asking, folder=documents.parent, OPENAI_API_KEY="wrong")
         assert failed.returncode == 3, failed.stderr
@@ -190,7 +174,7 @@ def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing
 
 
 def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> None:
-    replies = iter([good])
+    replies = iter([crane_question])
 
     def revoked_after_one(asked: dict[str, Any]) -> Any:
         return next(replies, lambda _: failing(401, "revoked"))(asked)
@@ -201,7 +185,7 @@ def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> No
     assert first.returncode == 0, first.stderr
     assert "2 samples were turned away or did not reach the target; a resume asks again" in first.stderr
     (run,) = (documents.parent / "runs").iterdir()
-    with running_chat(good) as server:
+    with running_chat(crane_question) as server:
         asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume", run.name)
         mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)
         assert mended.returncode == 0, mended.stderr
@@ -213,7 +197,7 @@ def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> No
 def test_request_that_failed_is_shown_with_what_the_endpoint_said(documents: Path) -> None:
     def second_too_long(asked: dict[str, Any]) -> Any:
         is_second = "dock 1" in str(asked["messages"])
-        return failing(400, "prompt too long") if is_second else good(asked)
+        return failing(400, "prompt too long") if is_second else crane_question(asked)
 
     with running_chat(second_too_long) as server:
         asking = (str(documents), *ONE_EACH, "--base-url", server.url)
@@ -264,7 +248,9 @@ def test_question_that_words_do_not_find_is_flagged_counted_and_dropped_only_on_
 ) -> None:
     def in_its_own_words(asked: dict[str, Any]) -> str:
         names = {"0": "Hoist age, north", "1": "Winch vintage, south", "2": "Davit vintage, east"}
-        return re.sub(r"How old is the crane of dock (\d)", lambda match: names[match[1]], good(asked))
+        return re.sub(
+            r"How old is the crane of dock (\d)", lambda match: names[match[1]], crane_question(asked)
+        )
 
     asked = ("--model", "m", "--queries-per-doc", "1", "--json", "--force", "-o", "q.eval.json")
     with running_chat(in_its_own_words) as server:
