@@ -291,8 +291,9 @@ def sample_command(
     mapped: tuple[Mapped, ...],
     as_json: bool,
 ) -> None:
-    """Show records of a dataset of any format, drawn at random, so that somebody can check whether "
-    "question, reference and contexts belong together."""
+    """Show records of a dataset of any format, drawn at random, so that somebody can check whether question,
+    reference and contexts belong together.
+    """
     from rag_evaluation_framework.datasets.overview import drawn
     from rag_evaluation_framework.reports.overviews import drawn_rows, show_drawn
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
@@ -249,93 +249,61 @@ Examples:
   rag-eval COMMAND --help                         more on a command"""
 
 
-class _Command(NamedTuple):
-    """Where a command stands (``module``, or ``module:name`` of one of several) and what it does.
-
-    The module is imported when the command is used.
-    """
-
-    place: str
-    summary: str
-
-
-GROUPS: dict[str, dict[str, _Command]] = {
+# What each command does. It is ``command`` in the module of its name, which is imported when it is used, or
+# stands elsewhere.
+GROUPS: dict[str, dict[str, str]] = {
     "Make": {
-        "generate": _Command(
-            "generate", "Make questions with exact ground truth from a folder of documents."
-        ),
-        "convert": _Command("convert", "Convert a dataset or another file to another format."),
-        "build": _Command("build", "Make the splits (QA, summaries …) from raw offline records."),
-        "validate": _Command(
-            "validate", "Check files against their schema, for consistency and for quality."
-        ),
-        "annotate": _Command("annotate", "Mark what is right on a page: passages, answers, citations."),
-        "stats": _Command(
-            "listing:stats_command",
-            "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
-        ),
-        "sample": _Command(
-            "listing:sample_command", "Show records of a dataset, drawn at random, to be read."
-        ),
-        "datasets": _Command(
-            "listing:datasets_command", "List the datasets of a folder: id, version, size, what is broken."
-        ),
-        "schema": _Command("listing:schema_command", "Print the JSON Schema of a kind of file."),
+        "generate": "Make questions with exact ground truth from a folder of documents.",
+        "convert": "Convert a dataset or another file to another format.",
+        "build": "Make the splits (QA, summaries …) from raw offline records.",
+        "validate": "Check files against their schema, for consistency and for quality.",
+        "annotate": "Mark what is right on a page: passages, answers, citations.",
+        "stats": "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
+        "sample": "Show records of a dataset, drawn at random, to be read.",
+        "datasets": "List the datasets of a folder: id, version, size, what is broken.",
+        "schema": "Print the JSON Schema of a kind of file.",
     },
     "Run": {
-        "score": _Command(
-            "score", "Score a file of answers, or a saved run by other metrics; no system is asked."
-        ),
-        "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
-        "golden": _Command("golden", "Evaluate a system on golden sets: facts, relations, conversations …"),
-        "retrieval": _Command(
-            "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
-        ),
-        "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
-        "probe": _Command("probe", "Send one question to an agent and show what a run would read."),
-        "benchmark": _Command("benchmark", "Measure how fast a retrieval or an agent is, over time."),
+        "score": "Score a file of answers, or a saved run by other metrics; no system is asked.",
+        "evaluate": "Evaluate an agent on a manifest's datasets and decide the gate.",
+        "golden": "Evaluate a system on golden sets: facts, relations, conversations …",
+        "retrieval": "Compare chunkers, embedders, stores and rerankers over a corpus.",
+        "rank": "Score retrieval runs against relevance judgements and compare them.",
+        "probe": "Send one question to an agent and show what a run would read.",
+        "benchmark": "Measure how fast a retrieval or an agent is, over time.",
     },
     "Look": {
-        "show": _Command("show", "Show answers of a run: why they are wrong, and what was retrieved."),
-        "compare": _Command("compare", "Show what changed between runs: answers, metrics, what is worse."),
-        "results": _Command("listing:results_command", "List what is stored, with figures and verdict."),
-        "runs": _Command(
-            "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
-        ),
-        "trend": _Command(
-            "trend", "Show figures over many runs, and whether the latest is worse than expected."
-        ),
-        "report": _Command("report", "Write a run, a sweep or several runs compared as one HTML page."),
-        "serve": _Command(
-            "serve", "Show everything that is stored as pages, with search, comparison and progress."
-        ),
-        "merge": _Command("merge:merge_command", "Join the shards of a run to one results file."),
-        "export": _Command(
-            "merge:export_command", "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …"
-        ),
+        "show": "Show answers of a run: why they are wrong, and what was retrieved.",
+        "compare": "Show what changed between runs: answers, metrics, what is worse.",
+        "results": "List what is stored, with figures and verdict.",
+        "runs": "List the runs and their states: running, complete, incomplete, broken.",
+        "trend": "Show figures over many runs, and whether the latest is worse than expected.",
+        "report": "Write a run, a sweep or several runs compared as one HTML page.",
+        "serve": "Show everything that is stored as pages, with search, comparison and progress.",
+        "merge": "Join the shards of a run to one results file.",
+        "export": "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …",
     },
     "Trust": {
-        "calibrate": _Command(
-            "calibrate", "Check the metrics of a run against human labels, and correct its figures."
-        ),
-        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
-        "judge-card": _Command(
-            "judge_card", "Measure a judge on labelled texts before you trust it, and keep its card."
-        ),
+        "calibrate": "Check the metrics of a run against human labels, and correct its figures.",
+        "agreement": "Show how well annotators agree, and merge their annotations.",
+        "judge-card": "Measure a judge on labelled texts before you trust it, and keep its card.",
     },
     "Set up": {
-        "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
-        "list": _Command(
-            "listing:list_command", "Show what can be used: metrics, methods, chunkers, embedders, formats …"
-        ),
-        "doctor": _Command("doctor", "Say what is installed, and what is wrong with the project."),
-        "demo": _Command("demo", "Show everything offline, on an example that comes with the package."),
-        "completion": _Command("completion", "Print the script with which a shell completes commands."),
+        "init": "Start a project: folders, a small dataset, annotations, configurations.",
+        "list": "Show what can be used: metrics, methods, chunkers, embedders, formats …",
+        "doctor": "Say what is installed, and what is wrong with the project.",
+        "demo": "Show everything offline, on an example that comes with the package.",
+        "completion": "Print the script with which a shell completes commands.",
     },
 }
+_ELSEWHERE = {
+    **dict.fromkeys(("stats", "sample", "datasets", "schema", "results", "runs", "list"), "listing"),
+    **dict.fromkeys(("merge", "export"), "merge"),
+}
+"""The modules of several commands: that of ``stats`` is ``stats_command`` there."""
 COMPLETION = "_RAG_EVAL_COMPLETE"
 """The variable by which a shell asks what may come next."""
-_COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+_COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
 class _LazyGroup(click.Group):
@@ -345,13 +313,11 @@ class _LazyGroup(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = _COMMANDS.get(cmd_name)
-        if found is None:
+        if cmd_name not in _COMMANDS:
             return None
-        module, _, name = found.place.partition(":")
-        command: click.Command = getattr(
-            import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
-        )
+        name = f"{cmd_name}_command" if cmd_name in _ELSEWHERE else "command"
+        module = _ELSEWHERE.get(cmd_name, cmd_name.replace("-", "_"))
+        command: click.Command = getattr(import_module(f"rag_evaluation_framework.cli.{module}"), name)
         return with_configuration(cmd_name, with_look(command))
 
     def resolve_command(
@@ -368,12 +334,12 @@ class _LazyGroup(click.Group):
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self, ctx, incomplete)
         fitting = (name for name in _COMMANDS if name.startswith(incomplete))
-        return [CompletionItem(name, help=_COMMANDS[name].summary) for name in fitting]
+        return [CompletionItem(name, help=_COMMANDS[name]) for name in fitting]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, command.summary) for name, command in commands.items()])
+                formatter.write_dl(list(commands.items()))
 
 
 _START = (
