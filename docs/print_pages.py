@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from rag_evaluation_framework import components, errors
 from rag_evaluation_framework.cli.help_pages import HELP_ALL
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.extensions import RENDERERS
-from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.reports.lists import component_rows, metric_list_markdown
+from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
+from rag_evaluation_framework.reports.lists import component_rows, languages_told
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -34,7 +34,44 @@ SCHEMAS = SOURCE / "datasets" / "schemas"
 
 
 def metrics_page() -> str:
-    return metric_list_markdown(all_metrics()) + "\n"
+    parts = [METRICS_HEAD]
+    for family, members in groupby(all_metrics(), key=lambda metric: metric.family):
+        parts.append(f"## {family.capitalize()}")
+        parts.extend(_metric_section(metric) for metric in members)
+    return "\n\n".join(parts) + "\n"
+
+
+METRICS_HEAD = """# Metrics
+
+Printed from the declarations by `make docs`. Metrics are named with their parameters:
+`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* lists the fields that a sample
+or a response must have; *empty* says what an empty case gives. In a
+conversation, metrics of answers, texts, refusals and safety are means over its turns
+([scoring](../explanation/scoring.md))."""
+
+
+def _metric_section(metric: Metric) -> str:
+    direction = "higher" if metric.higher_is_better else "lower"
+    needs = ", ".join(f"`{need}`" for need in metric.needs)
+    ways = f" (may be asked for: {', '.join(metric.methods)})" if len(metric.methods) > 1 else ""
+    lines = [
+        f"### `{metric.signature}`",
+        "",
+        metric.summary,
+        "",
+        f"- formula: {metric.formula}",
+        f"- better: {direction}; needs {needs}; method: {metric.method}{ways}; version {metric.version}",
+        f"- empty: {metric.empty}",
+        *(
+            [f"- languages: {languages_told(metric)}; without a judge, others are skipped"]
+            if metric.languages()
+            else []
+        ),
+        f"- source: {metric.source}",
+    ]
+    if metric.aliases:
+        lines.append("- also written: " + ", ".join(f"`{alias}`" for alias in metric.aliases))
+    return "\n".join(lines)
 
 
 def table(*columns: str, rows: Iterable[Iterable[str]]) -> str:

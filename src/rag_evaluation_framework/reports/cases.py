@@ -412,10 +412,10 @@ def show_more(screen: Screen, names: Sequence[str], more: int) -> None:
         screen.say(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
 
 
-def show_question(screen: Screen, name: str, question: str, *, hang: int, indent: int = 2) -> None:
+def show_question(screen: Screen, name: str, question: str, *, hang: int) -> None:
     """Add the name and the question of a case."""
     called = shortened(screen.clean(name), _LONGEST_NAME)
-    screen.labelled(called, question, indent=indent, hang=hang, lines=3)
+    screen.labelled(called, question, indent=2, hang=hang, lines=3)
 
 
 def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
@@ -443,7 +443,6 @@ def show_answers(
     hang: int,
     marks: Iterable[tuple[int, int]] = (),
     reason: str | None = None,
-    lines: int = 4,
 ) -> None:
     """Add texts below each other by their label, the last of them marked, and the reason."""
     width = max(map(len, [*texts, "why" if reason else ""])) + 2
@@ -451,7 +450,7 @@ def show_answers(
     for label, text in texts.items():
         if text is not None:
             found = marks if label == last else ()
-            screen.labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=lines)
+            screen.labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
     if reason is not None:
         screen.labelled("why", reason, indent=hang, hang=hang + width, lines=3)
 

@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.reports.cases import sample_name, why
+from rag_evaluation_framework.reports.cases import named_rows, why
 from rag_evaluation_framework.reports.compared_answers import (
     comparison_sentence,
     left_out_sentences,
@@ -168,13 +168,9 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
 
 
 def _rows(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str], str, Row]]:
-    several = len(evaluation.parts) > 1
     for name, part in evaluation.named_runs.items():
-        for row in part.rows:
-            identifier = asked_id(row.id) if part.head.repeats > 1 else row.id
-            is_golden = part.kind == "golden"
-            called = sample_name(row, by_line=not is_golden)
-            yield (part.name, identifier), f"{name}, {called}" if several and not is_golden else called, row
+        for called, row in named_rows(evaluation, ((name, row) for row in part.rows)):
+            yield (part.name, asked_id(row.id) if part.head.repeats > 1 else row.id), called, row
 
 
 def _pairs(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, refused
-from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, refused
+from rag_evaluation_framework.extensions import Registry, extra_module
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.screen import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -137,10 +136,7 @@ def _shards(evaluation: Evaluation, path: Path) -> None:
 
 
 def _xlsx(evaluation: Evaluation, path: Path) -> None:
-    try:
-        openpyxl = import_module("openpyxl")
-    except ImportError as error:
-        raise MissingExtraError("export to xlsx", "xlsx") from error
+    openpyxl = extra_module("openpyxl", feature="export to xlsx", extra="xlsx")
     book = openpyxl.Workbook()
     for sheet, title, rows in (
         (book.active, "answers", list(answer_rows(evaluation))),

@@ -201,7 +201,7 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
         screen.steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
 
 
-# The declared metrics as rows, on a screen, and as the page `docs/reference/metrics.md`.
+# The declared metrics as rows, and on a screen.
 
 
 def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
@@ -247,7 +247,7 @@ def _show_metric(screen: Screen, metric: Metric, *, whole: bool) -> None:
     screen.say(f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6)
     told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
-        told.append(f"without a judge measured on {_languages(metric)}; others are skipped")
+        told.append(f"without a judge measured on {languages_told(metric)}; others are skipped")
     if metric.aliases:
         told.append(f"also written: {', '.join(metric.aliases)}")
     if whole:
@@ -257,51 +257,10 @@ def _show_metric(screen: Screen, metric: Metric, *, whole: bool) -> None:
         screen.say(line, indent=4, hang=6)
 
 
-def _languages(measured: Metric | MethodCard) -> str:
+def languages_told(measured: Metric | MethodCard) -> str:
+    """Say on which languages something was measured."""
     codes = measured.languages() if isinstance(measured, Metric) else measured.languages
     return " and ".join(map(language_name, codes))
-
-
-def metric_list_markdown(metrics: Sequence[Metric]) -> str:
-    """Render the metrics as a page, family by family."""
-    parts = [_PAGE_HEAD]
-    for family, members in groupby(metrics, key=lambda metric: metric.family):
-        parts.append(f"## {family.capitalize()}")
-        parts.extend(_section(metric) for metric in members)
-    return "\n\n".join(parts)
-
-
-_PAGE_HEAD = """# Metrics
-
-Printed from the declarations by `make docs`. Metrics are named with their parameters:
-`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* lists the fields that a sample
-or a response must have; *empty* says what an empty case gives. In a
-conversation, metrics of answers, texts, refusals and safety are means over its turns
-([scoring](../explanation/scoring.md))."""
-
-
-def _section(metric: Metric) -> str:
-    direction = "higher" if metric.higher_is_better else "lower"
-    needs = ", ".join(f"`{need}`" for need in metric.needs)
-    ways = f" (may be asked for: {', '.join(metric.methods)})" if len(metric.methods) > 1 else ""
-    lines = [
-        f"### `{metric.signature}`",
-        "",
-        metric.summary,
-        "",
-        f"- formula: {metric.formula}",
-        f"- better: {direction}; needs {needs}; method: {metric.method}{ways}; version {metric.version}",
-        f"- empty: {metric.empty}",
-        *(
-            [f"- languages: {_languages(metric)}; without a judge, others are skipped"]
-            if metric.languages()
-            else []
-        ),
-        f"- source: {metric.source}",
-    ]
-    if metric.aliases:
-        lines.append("- also written: " + ", ".join(f"`{alias}`" for alias in metric.aliases))
-    return "\n".join(lines)
 
 
 # The cards of the offline methods.
@@ -317,7 +276,7 @@ def show_method_cards(screen: Screen, cards: Sequence[MethodCard], *, whole: boo
     for card in cards:
         screen.gap()
         screen.say(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
-        told = [card.summary, f"measured on {_languages(card)}; texts in other languages are skipped"]
+        told = [card.summary, f"measured on {languages_told(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
         if whole:
             told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
+from rag_evaluation_framework.reports.cases import needed_names
 from rag_evaluation_framework.reports.screen import (
     BAR,
     BOLD,
@@ -36,7 +37,7 @@ from rag_evaluation_framework.reports.screen import (
     right,
 )
 from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.startup import dataclass
@@ -469,17 +470,8 @@ def _show_found_by_none(screen: Screen, sweep: Evaluation) -> None:
     shown = list(islice((row for row in first.rows if row.id in wanted), len(wanted)))
     hang = 4 + max((len(row.id) for row in shown), default=0)
     for row in shown:
-        needed = _needed(row)
-        screen.labelled(
-            row.id, row.question + (f"    {needed}" if needed else ""), indent=2, hang=min(hang, 24)
-        )
-
-
-def _needed(row: Row) -> str:
-    if row.sample is None:
-        return ""
-    names = (*row.sample.relevant_documents, *(span.file for span in row.sample.relevant_spans))
-    return ", ".join(list(dict.fromkeys(names))[:2])
+        needed = "".join(f"    {', '.join(names)}" for names in [needed_names(row)[:2]] if names)
+        screen.labelled(row.id, f"{row.question}{needed}", indent=2, hang=min(hang, 24))
 
 
 def _seconds(cell: Evaluation) -> str:
