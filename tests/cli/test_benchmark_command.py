@@ -13,7 +13,7 @@ from fault_agent import RunningServer
 
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
-from rag_evaluation_framework.reports.benchmark_screen import pace_sentence
+from rag_evaluation_framework.reports.histories import pace_sentence
 from rag_evaluation_framework.results.benchmark_history import (
     Pace,
     add_record,

@@ -22,7 +22,7 @@ from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework.cli.doctor import show_findings
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.evaluation.diagnosis import Finding
-from rag_evaluation_framework.reports.benchmark_screen import show_benchmark
+from rag_evaluation_framework.reports.histories import show_benchmark
 from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.benchmark_history import compared
 

@@ -133,7 +133,7 @@ def command(**given: Any) -> int:
     """
     from rag_evaluation_framework.datasets.project_settings import results_directory
     from rag_evaluation_framework.evaluation.benchmarks import Effort, keep_benchmark, run_benchmark
-    from rag_evaluation_framework.reports.benchmark_screen import benchmark_document, show_benchmark
+    from rag_evaluation_framework.reports.histories import benchmark_document, show_benchmark
 
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")

@@ -20,10 +20,9 @@ from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.reports.compared_answers import short_names
-from rag_evaluation_framework.reports.comparison_page import comparison_view
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import TONES, run_view
-from rag_evaluation_framework.reports.sweep_page import sweep_view
+from rag_evaluation_framework.reports.several_runs_page import comparison_view, sweep_view
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import CELLS
