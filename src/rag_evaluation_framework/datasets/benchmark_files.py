@@ -25,11 +25,11 @@ from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     LimitExceededError,
-    MissingExtraError,
     counted,
     invalid,
     shown,
 )
+from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
     DEFAULT_LIMITS,
@@ -220,11 +220,7 @@ def _damage_told(file: str) -> Iterator[None]:
 
 
 def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingExtraError("HDF5", "hdf5") from error
-    return h5py
+    return extra_module("h5py", feature="HDF5", extra="hdf5")
 
 
 KIND = "benchmark"

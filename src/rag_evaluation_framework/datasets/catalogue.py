@@ -166,15 +166,9 @@ class CatalogueEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a dataset says of itself as a plain value."""
-        return {
-            "dataset_id": self.dataset_id,
-            "name": self.name,
-            "version": self.version,
-            "description": self.description,
-            "size": self.size,
-            "file_path": str(self.path),
-            "error": self.error,
-        }
+        names = ("dataset_id", "name", "version", "description", "size")
+        told = {name: getattr(self, name) for name in names}
+        return {**told, "file_path": str(self.path), "error": self.error}
 
 
 def reason(error: RagEvalError) -> str:

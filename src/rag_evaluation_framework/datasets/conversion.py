@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.annotations import read_annotations, write_annotations
-from rag_evaluation_framework.datasets.dialect import RecordDialect, has_content_id
+from rag_evaluation_framework.datasets.dialect import FieldMap, RecordDialect, has_content_id
 from rag_evaluation_framework.datasets.recognition import (
     DIALECTS,
     named_format,
@@ -63,7 +63,7 @@ def convert(
     from_: str | None = None,
     to: str | None = None,
     lossy: bool = False,
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+    map: FieldMap | None = None,
 ) -> Conversion:
     """Read ``source``, write ``target``; the formats are recognised by content and name unless they are
     given.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, Columns
 from rag_evaluation_framework.datasets.record_files import (
@@ -447,6 +447,8 @@ def _is_span_context(context: Any) -> bool:
 # problems of a file in one error, ids, and keeping what the two functions do not know.
 
 Record = dict[str, Any]
+FieldMap: TypeAlias = Mapping[str, str | None]
+"""Which field of plain rows holds which part; nothing of a part that is not read."""
 OnError = Callable[[InputError], None]
 
 PLACES = "read from"

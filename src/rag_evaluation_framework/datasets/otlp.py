@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets.record_files import after_space
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, brief, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, data_files, open_reading, read_bytes
@@ -30,7 +31,6 @@ _WHOLE = Limits(max_whole_bytes=256 << 20)
 """A document that is not written in lines is held in memory; of lines any number may come."""
 _LOOKED_AT = 20
 _TRACE_ID = re.compile(rb'"(?:traceId|trace_id)"\s*:\s*"(?:0x)?([^"\\]{16,32})"')
-_SPACE = re.compile(r"\s*")
 _HEX = re.compile(r"[0-9a-f]+")
 _OTHER_SIGNALS = ("resourceLogs", "resourceMetrics", "resource_logs", "resource_metrics", "resourceProfiles")
 # A second of the year 1973 in nanoseconds: what is below was counted in other units.
@@ -85,11 +85,6 @@ class _WrongError(Exception):
         self.path, self.expected, self.found = path, expected, shown(found)
 
 
-def trace_files(path: Path) -> list[Path]:
-    """Return the files that a path stands for, in the order of their names, which is that of time."""
-    return list(data_files(path)) if path.is_dir() else [path]
-
-
 def holds_spans(record: Mapping[str, Any]) -> bool:
     """Tell whether a record, or the beginning of a document, is one of spans."""
     if any(name in record for name in ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans")):
@@ -99,8 +94,11 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
 
 
 def read_spans(path: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable]:
-    """Yield the spans of a file or of the files of a folder; what is wrong is told on the way."""
-    for file in trace_files(path):
+    """Yield the spans of a file, or of the files of a folder by their names, which is in the order of time.
+
+    What is wrong is told on the way.
+    """
+    for file in data_files(path) if path.is_dir() else (path,):
         try:
             yield from _file_spans(file, on_issue)
         except InputError as error:
@@ -147,7 +145,7 @@ def _document_spans(file: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable
         # The SDK's exporter to a console writes one indented object after the other.
         text = data.decode("utf-8", "replace")
         decoder, position, pieces = json.JSONDecoder(), 0, list[tuple[int, int]]()
-        while (start := _after_space(text, position)) < len(text):
+        while (start := after_space(text, position)) < len(text):
             try:
                 _, position = decoder.raw_decode(text, start)
             except (ValueError, RecursionError):
@@ -167,11 +165,6 @@ def _document_spans(file: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable
             yield from _unreadable(rest.encode())
         return
     yield from _value_spans(value, str(file), _Lines(data), on_issue)
-
-
-def _after_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
 
 
 def _text_spans(text: bytes, file: Path, on_issue: OnIssue, *, line: int) -> Iterator[Span | Unreadable]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialect import FieldMap
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError
 from rag_evaluation_framework.files.extraction import extract_text
@@ -113,12 +114,7 @@ class Overview:
         return {**figures, "lengths": lengths, "coverage": coverage}
 
 
-def overview(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-) -> Overview:
+def overview(path: str | Path, *, format: str | None = None, map: FieldMap | None = None) -> Overview:
     """Count what is in a dataset of any dialect, in plain rows, or in a folder of documents."""
     path = Path(path)
     try:
@@ -253,12 +249,7 @@ class Drawn:
 
 
 def drawn(
-    path: str | Path,
-    size: int,
-    *,
-    seed: int = 0,
-    format: str | None = None,  # noqa: A002
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+    path: str | Path, size: int, *, seed: int = 0, format: str | None = None, map: FieldMap | None = None
 ) -> Drawn:
     """Draw samples without replacement, each as likely as any other, in one pass over the file.
 

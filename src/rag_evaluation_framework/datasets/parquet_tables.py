@@ -8,16 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    LimitExceededError,
-    MissingExtraError,
-    UsageError,
-    refused,
-    shown,
-)
+from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns, check_records
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, refused, shown
+from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import (
     DEFAULT_LIMITS,
@@ -323,11 +316,7 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
     if named_compression(path):
         raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
     pyarrow, parquet = _pyarrow()
-    for index, record in enumerate(records):
-        try:
-            check_value(dict(record))
-        except InputError as error:
-            raise error.located(str(path), within=f"[{index}]") from None
+    check_records(path, records)
     names = list(dict.fromkeys(name for record in records for name in record))
     kinds = {name: _kind([record[name] for record in records if name in record]) for name in names}
     plain = [name for name in names if kinds[name] and name != EXTRA_FIELDS]
@@ -354,11 +343,9 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet", "parquet") from error
+    pyarrow, parquet = (
+        extra_module(name, feature="Parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet")
+    )
     return pyarrow, parquet
 
 

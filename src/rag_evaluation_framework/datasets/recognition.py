@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.datasets.dialect import SIGNATURES
-from rag_evaluation_framework.datasets.record_files import layout_of
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
+from rag_evaluation_framework.datasets.record_files import after_space, layout_of
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.errors import (
     InputError,
@@ -66,17 +66,11 @@ _LOOKED_INTO = 5
 _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
-_SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
 _ASKED: ReadOnce[Any] = ReadOnce()
 
 
-def recognise(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-) -> Dialect:
+def recognise(path: str | Path, *, format: str | None = None, map: FieldMap | None = None) -> Dialect:
     """Return the dialect of a file or folder; ``format`` names it and overrides the content.
 
     A file of rows that is in none of ours is plain rows: which field holds what is guessed, or said by
@@ -179,15 +173,10 @@ def _whole_records(text: str, *, is_array: bool) -> list[dict[str, Any]]:
 
 def _next_value(text: str, end: int, *, is_array: bool) -> tuple[Any, int]:
     """Return the value behind a place, beyond the bracket or comma of an array, and where it ends."""
-    return _scanner.raw_decode(text, _after_space(text, _after_space(text, end) + is_array))
+    return _scanner.raw_decode(text, after_space(text, after_space(text, end) + is_array))
 
 
-def read_dataset(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-) -> Dataset:
+def read_dataset(path: str | Path, *, format: str | None = None, map: FieldMap | None = None) -> Dataset:
     """Read a whole file or folder of any format, or plain rows; all problems are in one ``InputError``."""
     return recognise(path, format=format, map=map).read(Path(path))
 
@@ -272,34 +261,29 @@ def _json_records(text: str, *, is_array: bool) -> Iterator[dict[str, Any]]:
 
 def _seen(text: str, position: int, *, depth: int) -> Any:
     """Return what a cut-off text says of a value: the keys so far of an object, the first item of a list."""
-    position = _after_space(text, position)
+    position = after_space(text, position)
     if depth > _SEEN_DEPTH:
         return None
     if text.startswith("[", position):
-        inner = _after_space(text, position + 1)
+        inner = after_space(text, position + 1)
         return [] if text.startswith("]", inner) else [_seen(text, inner, depth=depth + 1)]
     if not text.startswith("{", position):
         return None
     record: dict[str, Any] = {}
     try:
         while text[position] in "{,":
-            key, position = _scanner.raw_decode(text, _after_space(text, position + 1))
-            begins = _after_space(text, _after_space(text, position) + 1)
+            key, position = _scanner.raw_decode(text, after_space(text, position + 1))
+            begins = after_space(text, after_space(text, position) + 1)
             record[str(key)] = None
             try:
                 record[str(key)], position = _scanner.raw_decode(text, begins)
             except (ValueError, RecursionError):
                 record[str(key)] = _seen(text, begins, depth=depth + 1)
                 break
-            position = _after_space(text, position)
+            position = after_space(text, position)
     except (ValueError, IndexError, RecursionError):
         pass  # cut off within a key, or one that is no text but nests without end
     return record
-
-
-def _after_space(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
-    return space.end() if space else position
 
 
 def _fits(name: str, preview: Preview) -> bool:
@@ -442,7 +426,7 @@ def check_format(name: str) -> None:
         raise UnknownNameError("format", name, formats())
 
 
-def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
+def told_format(path: Path, format: str | None = None) -> str:
     """Return what a file or folder is: told by the user, by its content, or at last by its name."""
     if format is not None:
         check_format(format)

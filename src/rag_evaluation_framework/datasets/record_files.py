@@ -169,7 +169,7 @@ def _document_records(
         except InputError as error:
             on_error(error)
             return
-    is_array = text.startswith("[", _after_space(text, 0))
+    is_array = text.startswith("[", after_space(text, 0))
     lines, position = [1], 0
     for start, _ in pieces:
         lines.append(lines[-1] + text.count("\n", position, start))
@@ -188,35 +188,36 @@ def _document_records(
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each record of a JSON text begins and ends; raise ``ValueError`` where it is not one."""
-    position = _after_space(text, 0)
+    position = after_space(text, 0)
     if not text.startswith("[", position):
         end = _scanner.raw_decode(text, position)[1]
         _end_of_text(text, end)
         yield position, end
         return
-    position = _after_space(text, position + 1)
+    position = after_space(text, position + 1)
     if text.startswith("]", position):
         _end_of_text(text, position + 1)
         return
     while True:
         end = _scanner.raw_decode(text, position)[1]
         yield position, end
-        position = _after_space(text, end)
+        position = after_space(text, end)
         if text.startswith("]", position):
             _end_of_text(text, position + 1)
             return
         if not text.startswith(",", position):
             raise ValueError("expected a comma")
-        position = _after_space(text, position + 1)
+        position = after_space(text, position + 1)
 
 
-def _after_space(text: str, position: int) -> int:
+def after_space(text: str, position: int) -> int:
+    """Return the place of the first character from here on that is no white space."""
     space = _SPACE.match(text, position)
     return space.end() if space else position
 
 
 def _end_of_text(text: str, position: int) -> None:
-    if _after_space(text, position) != len(text):
+    if after_space(text, position) != len(text):
         raise ValueError("expected the end of the text")
 
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialect import FieldMap
 from rag_evaluation_framework.datasets.row_parts import (
     NAME_ONLY,
     OF_USAGE,
@@ -129,7 +130,7 @@ def _path(text: str) -> JsonPath | None:
 
 def reading_of(
     rows: Sequence[Mapping[str, Any]],
-    given: Mapping[str, str | None] | None,
+    given: FieldMap | None,
     *,
     name: str,
     needs_answer: bool = True,
@@ -166,7 +167,7 @@ def reading_of(
 
 
 def _given(
-    given: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]], name: str, *, in_memory: bool
+    given: FieldMap, rows: Sequence[Mapping[str, Any]], name: str, *, in_memory: bool
 ) -> dict[str, str | None]:
     """Return the map by the names of parts; a part and a field that are not there are refused."""
     asked: dict[str, str | None] = {}
@@ -315,9 +316,7 @@ def _numbered_columns(places: Mapping[str, list[Any]]) -> Iterator[tuple[int, in
             return
 
 
-def _settle_answer(
-    found: dict[str, str], asked: Mapping[str, str | None], places: Mapping[str, list[Any]]
-) -> None:
+def _settle_answer(found: dict[str, str], asked: FieldMap, places: Mapping[str, list[Any]]) -> None:
     """Take ``answer`` for the expected one where another column has what a system said.
 
     In datasets of questions and answers, to which somebody added a column of predictions, ``answer`` is what
@@ -347,9 +346,7 @@ def _is_retrieval(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     return "contexts" in found and not _likely(["answer"], found, rows)
 
 
-def _settle_usage(
-    found: dict[str, str], asked: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]]
-) -> None:
+def _settle_usage(found: dict[str, str], asked: FieldMap, rows: Sequence[Mapping[str, Any]]) -> None:
     """Leave out what was guessed and is said already, or cannot be understood without another field."""
     for part in OF_USAGE:
         if part not in asked and "usage" in found and found.get(part, "").startswith(f"{found['usage']}."):

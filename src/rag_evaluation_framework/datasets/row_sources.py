@@ -6,7 +6,6 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,8 @@ from rag_evaluation_framework.datasets.recognition import archive_names, asked_o
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.datasets.value_files import HEAD
-from rag_evaluation_framework.errors import (
-    InputError,
-    Issue,
-    LimitExceededError,
-    MissingExtraError,
-    UsageError,
-    shown,
-)
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, shown
+from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files.access import check_encoding, open_reading, plain_name
 
 Row = dict[str, Any]
@@ -34,17 +27,7 @@ Row = dict[str, Any]
 _DEEPEST = 16
 _WRAPPERS = ("data", "rows", "records", "samples", "examples", "items", "results", "questions", "test_cases")
 # What a damaged workbook makes openpyxl, and the parser below it, raise.
-_OF_OPENPYXL = (
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    OSError,
-    SyntaxError,
-    EOFError,
-    zlib.error,
-)
+_DAMAGED = (LookupError, ValueError, TypeError, AttributeError, OSError, SyntaxError, EOFError, zlib.error)
 _MOST_EXPANDED, _LARGEST_RATIO = 64 << 20, 200
 
 
@@ -94,10 +77,7 @@ def _any_columns() -> Columns:
 
 def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:
     """Yield the rows of the first sheet that has any, by the names in its first row."""
-    try:
-        openpyxl = import_module("openpyxl")
-    except ImportError as error:
-        raise MissingExtraError(f"reading {path.name}", "xlsx") from error
+    openpyxl = extra_module("openpyxl", feature=f"reading {path.name}", extra="xlsx")
     try:
         with ZipFile(path) as packed:
             expanded = sum(each.file_size for each in packed.infolist())
@@ -111,7 +91,7 @@ def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:
             yield from next(filter(None, (list(_sheet_rows(sheet)) for sheet in book.worksheets)), [])
         finally:
             book.close()
-    except (InputError, BadZipFile, *_OF_OPENPYXL) as error:
+    except (InputError, BadZipFile, *_DAMAGED) as error:
         if isinstance(error, InputError):
             raise
         expected = "an Excel workbook (.xlsx)"
@@ -223,10 +203,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> Iterable[Any]:
 
 
 def _of_arrow(data: Any) -> Iterable[Any]:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtraError("reading an Arrow stream", "parquet") from error
+    pyarrow = extra_module("pyarrow", feature="reading an Arrow stream", extra="parquet")
     return pyarrow.table(data).to_pylist()  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import SIGNATURES
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
 from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
 from rag_evaluation_framework.datasets.recognition import (
     beginning_records,
@@ -49,11 +49,7 @@ _SAID_BY_ANYTHING = frozenset({"question", "id", "tags", "category"})
 
 
 def rows_at(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002  # as the command line calls it
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-    needs_answer: bool = True,
+    path: str | Path, *, format: str | None = None, map: FieldMap | None = None, needs_answer: bool = True
 ) -> tuple[Dialect, RowReading | None]:
     """Return what reads a file, and what was guessed of its fields; nothing was where its format is known.
 
@@ -81,10 +77,7 @@ def rows_at(
 
 
 def rows_in(
-    data: Any,
-    *,
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-    needs_answer: bool = True,
+    data: Any, *, map: FieldMap | None = None, needs_answer: bool = True
 ) -> tuple[Dataset, RowReading | None]:
     """Return rows, a frame or samples as a dataset, and what was guessed of the fields."""
     given = list(listed_rows(data))
@@ -131,7 +124,7 @@ class PlainRows:
         """Return where the parts of a file's rows stand."""
         return self.reading or self.at(path).of(path)
 
-    def at(self, path: Path, given: Mapping[str, str | None] | None = None) -> PlainRows:
+    def at(self, path: Path, given: FieldMap | None = None) -> PlainRows:
         """Return what reads a file as plain rows, their fields guessed except for those that are given."""
         return plain_rows(path, given, needs_answer=False)
 
@@ -179,10 +172,7 @@ ROW_FILES = PlainRows()
 
 
 def dialect_of_run(
-    configuration: Mapping[str, Any],
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002  # as the command line calls it
+    configuration: Mapping[str, Any], path: str | Path, *, format: str | None = None
 ) -> Dialect:
     """Return what reads the data of a run again, as they were read then."""
     reading = RowReading.from_dict(configuration.get("reading"))
@@ -224,7 +214,7 @@ def _holds_answers(samples: Iterator[Sample]) -> bool:
     return False
 
 
-def plain_rows(path: Path, given: Mapping[str, str | None] | None, *, needs_answer: bool) -> PlainRows:
+def plain_rows(path: Path, given: FieldMap | None, *, needs_answer: bool) -> PlainRows:
     """Return what reads a file as plain rows: their fields are guessed, except for those that are given."""
     problems = FileProblems(str(path))
     first = [each.value for each in islice(placed_rows(path, problems.take), _LOOKED_AT)]

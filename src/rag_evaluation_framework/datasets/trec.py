@@ -48,12 +48,7 @@ RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
 Number = TypeVar("Number", int, float)
 
 
-def read_qrels(
-    path: str | Path,
-    *,
-    format: Format | None = None,  # noqa: A002
-    may_be_empty: bool = False,
-) -> Qrels:
+def read_qrels(path: str | Path, *, format: Format | None = None, may_be_empty: bool = False) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     file = str(path)
     if format is None and is_table(Path(path)):
@@ -83,7 +78,7 @@ def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
     return iterations
 
 
-def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:  # noqa: A002
+def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     """Read a retrieval run: score by document by query, or ranked lists where the file has no scores.
 
     BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
@@ -101,7 +96,7 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
 def qrels_lines(
     qrels: Qrels,
     *,
-    format: Literal["trec", "beir"] = "trec",  # noqa: A002
+    format: Literal["trec", "beir"] = "trec",
     iterations: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[bytes]:
     """Yield the lines of a file of judgements, whose ids its columns can hold."""
@@ -116,7 +111,7 @@ def qrels_lines(
                 yield f"{query} {said.get(query, {}).get(document, '0')} {document} {grade}\n".encode()
 
 
-def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  # noqa: A002
+def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:
     """Tell whether an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends.
 
     One that starts with U+FEFF cannot: at the start of a file it would be taken for a byte order mark.

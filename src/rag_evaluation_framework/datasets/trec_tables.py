@@ -187,7 +187,7 @@ _NEW_LINE, _SPACE, _TAB, _HASH = b"\n \t#"
 class RunFile:
     """A run in a TREC file, read in blocks of whole queries."""
 
-    def __init__(self, path: Path, *, format: Format | None = None) -> None:  # noqa: A002
+    def __init__(self, path: Path, *, format: Format | None = None) -> None:
         self._path, self._format = path, format
         self.queries: set[str] = set()
 
@@ -213,7 +213,7 @@ class RunFile:
                     yield RunBlock(names, counts, table.documents[:end], _scores(table.numbers[:end], counts))
 
 
-def read_qrel_columns(path: Path, *, format: Format | None = None) -> QrelColumns:  # noqa: A002
+def read_qrel_columns(path: Path, *, format: Format | None = None) -> QrelColumns:
     """Read judgements from a TREC or BEIR file; :class:`NotPlain` where it is none, or something is wrong."""
     told = _told(path, format)
     if told == "json":

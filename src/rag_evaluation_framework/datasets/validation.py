@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, digest_of
+from rag_evaluation_framework.datasets.dialect import FieldMap, IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -190,7 +190,6 @@ _DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
 _STOPS = (InputError, StorageError, MissingExtraError)
 
 
-_Map = Mapping[str, str | None] | None
 # Issues of golden contexts, which do not keep a key from being read.
 _OF_CONTEXTS = ("context-", "scene-", "snippet-")
 
@@ -208,11 +207,7 @@ class CheckedFile:
 
 
 def validate_file(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    lenient: bool = False,
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+    path: str | Path, *, format: str | None = None, lenient: bool = False, map: FieldMap | None = None
 ) -> Iterator[Issue]:
     """Yield everything that is wrong with a file (or a folder that is one dataset), and what is doubtful.
 
@@ -225,11 +220,11 @@ def validate_file(
 def checked_files(
     paths: Iterable[Path],
     *,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     lenient: bool = False,
     against: Path | None = None,
     keys: KeyCheck | None = None,
-    map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
+    map: FieldMap | None = None,
 ) -> Iterator[CheckedFile]:
     """Yield each file, checked; of a folder that is no dataset itself, each file that may be data.
 
@@ -263,7 +258,9 @@ def _are_right(issues: Iterable[Issue], *, but: tuple[str, ...] = ()) -> Generat
     return right
 
 
-def _checked_path(path: Path, named: str | None, *, lenient: bool, given: _Map) -> Iterator[CheckedFile]:
+def _checked_path(
+    path: Path, named: str | None, *, lenient: bool, given: FieldMap | None
+) -> Iterator[CheckedFile]:
     if not path.is_dir() or named is not None or _is_dataset(path):
         yield _checked(path, named, lenient=lenient, given=given)
         return
@@ -282,7 +279,7 @@ def _checked_path(path: Path, named: str | None, *, lenient: bool, given: _Map) 
 
 
 def _checked(
-    path: Path, named: str | None, *, lenient: bool, given: _Map, within: Path | None = None
+    path: Path, named: str | None, *, lenient: bool, given: FieldMap | None, within: Path | None = None
 ) -> CheckedFile:
     file = str(path)
     try:
@@ -295,7 +292,7 @@ def _checked(
     return CheckedFile(file, told, _issues(path, told, lenient=lenient, given=given))
 
 
-def _issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iterator[Issue]:
+def _issues(path: Path, told: str, *, lenient: bool, given: FieldMap | None) -> Iterator[Issue]:
     """Yield the issues of a file of a known format; what stops the reading is the last of them."""
     file = str(path)
     try:
@@ -309,7 +306,7 @@ def _issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iterator[Is
         yield from _of_error(error, file)
 
 
-def _sample_issues(path: Path, told: str, *, lenient: bool, given: _Map) -> Iterator[Issue]:
+def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | None) -> Iterator[Issue]:
     dialect = recognise(path, format=told, map=given)
     if not isinstance(dialect, RecordDialect):
         every: Callable[[Path], Iterator[Issue]] | None = getattr(dialect, "issues", None)
