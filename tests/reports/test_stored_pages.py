@@ -50,7 +50,7 @@ def test_a_report_is_made_once_and_again_when_its_run_changes(pages: StoredPages
     first = pages.report(newer)
     assert pages.report(newer) is first
     assert newer in first.text
-    assert pages.comparison(older, newer) is pages.comparison(older, newer)
+    assert pages.report(older, newer) is pages.report(older, newer)
     results = Path("runs", newer, "results.json")
     results.write_text(results.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert pages.report(newer) is not first
@@ -60,7 +60,7 @@ def test_runs_over_other_data_are_refused_with_the_reason_and_the_way_on(pages: 
     other = evaluated([{"input": "Why?", "expected": "So."}], right)
     base = pages.listed()["results"][-1]["key"]
     with pytest.raises(UsageError):
-        pages.comparison(base, other)
+        pages.report(base, other)
     reply = answers(pages)("compare", {"base": base, "candidate": other})
     assert "Not comparable" in reply.body.decode()
     assert "force=yes" in reply.body.decode()

@@ -75,8 +75,10 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
     For those that are named, by themselves or by a metric, the whole card: how well each agrees with people,
     and on which texts that was measured.
     """
+    from msgspec import to_builtins
+
     from rag_evaluation_framework.judging.methods import method_cards
-    from rag_evaluation_framework.reports.lists import method_card_rows, show_method_cards
+    from rag_evaluation_framework.reports.lists import show_method_cards
 
     cards = method_cards()
     if names:
@@ -85,7 +87,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
             if name not in known | {card.name for card in cards}:
                 raise UnknownNameError("metric with an offline method", name, sorted(known))
         cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
-    tell(method_card_rows(cards), show_method_cards, cards, whole=bool(names), as_json=as_json)
+    tell(to_builtins(cards), show_method_cards, cards, whole=bool(names), as_json=as_json)
 
 
 # Components by kind, ours and those of installed packages; where each registry stands.
@@ -146,14 +148,14 @@ def datasets_command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
-    from rag_evaluation_framework.reports.lists import dataset_rows, show_datasets
+    from rag_evaluation_framework.reports.lists import show_datasets
 
     if not folder.is_dir():
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
     inner = datasets_folder(folder)
     entries = datasets_in(inner)
-    document = {"folder": str(inner), "datasets": dataset_rows(entries)}
-    tell(document, show_datasets, inner, entries, as_json=as_json)
+    listed = [{**each.to_dict(), "dialect": each.dialect or None} for each in entries]
+    tell({"folder": str(inner), "datasets": listed}, show_datasets, inner, entries, as_json=as_json)
 
 
 # ``rag-eval runs``: list the runs and their states.
@@ -174,10 +176,10 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read. The reason is below the table,
     with the command that continues each unfinished run.
     """
-    from rag_evaluation_framework.reports.lists import run_rows, show_runs
+    from rag_evaluation_framework.reports.lists import run_row, show_runs
     from rag_evaluation_framework.results.run_groups import list_runs
 
-    rows = run_rows(list_runs(runs_dir))
+    rows = list(map(run_row, list_runs(runs_dir)))
     tell(rows, show_runs, runs_dir, rows, as_json=as_json)
 
 

@@ -63,7 +63,7 @@ def answers(pages: StoredPages) -> Any:
         if path == "compare":
             base, candidate = given.get("base", ""), given.get("candidate", "")
             try:
-                return Reply.of_page(*pages.comparison(base, candidate, force=given.get("force") == "yes"))
+                return Reply.of_page(*pages.report(base, candidate, force=given.get("force") == "yes"))
             except UsageError as error:
                 return Reply.of_page(*pages.refusal(str(error), base, candidate))
         return None

@@ -9,8 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
 from rag_evaluation_framework.errors import MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import Registry, Specification
@@ -41,12 +39,7 @@ from rag_evaluation_framework.results.run_groups import ListedRun
 from rag_evaluation_framework.results.stored_evaluations import StoredResult
 from rag_evaluation_framework.text.languages import language_name
 
-# The datasets of a folder, as a table for people and as rows for machines.
-
-
-def dataset_rows(entries: Sequence[CatalogueEntry]) -> list[dict[str, Any]]:
-    """Return one object a dataset."""
-    return [{**entry.to_dict(), "dialect": entry.dialect or None} for entry in entries]
+# The datasets of a folder.
 
 
 def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry]) -> None:
@@ -80,11 +73,6 @@ def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry
 _LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
 _NO_COMMAND = "the program that began it"
 _STATES = {"complete": GOOD, "incomplete": DOUBT, "running": DOUBT, "broken": BAD}
-
-
-def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
-    """Return one object a run; what is unknown of a broken one is ``None``, and ``error`` says why."""
-    return [_row(run) for run in runs]
 
 
 def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -137,7 +125,8 @@ def _is_left(row: dict[str, Any]) -> bool:
     return row["state"] == "incomplete" or (row["state"] == "complete" and any(row[name] for name in _LEFT))
 
 
-def _row(run: ListedRun) -> dict[str, Any]:
+def run_row(run: ListedRun) -> dict[str, Any]:
+    """Return a run as plain values; what is unknown of a broken one is ``None``, and ``error`` says why."""
     head = None if run.folder is None else run.folder.head
     owner = None if run.folder is None else run.folder.owner
     told = run.summary
@@ -264,11 +253,6 @@ def languages_told(measured: Metric | MethodCard) -> str:
 
 
 # The cards of the offline methods.
-
-
-def method_card_rows(cards: Sequence[MethodCard]) -> list[dict[str, Any]]:
-    """Return everything that the cards say, as plain values."""
-    return [msgspec.to_builtins(card) for card in cards]
 
 
 def show_method_cards(screen: Screen, cards: Sequence[MethodCard], *, whole: bool = False) -> None:

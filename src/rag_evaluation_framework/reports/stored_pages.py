@@ -71,14 +71,6 @@ class StoredPages:
         """Return how far what is running has come, and what tells whether the list is still the same."""
         return {"running": list(self._running()), "stamp": self._stamp()}
 
-    def report(self, key: str) -> FilledPage:
-        """Return the report of one result."""
-        return self._page(key)
-
-    def comparison(self, base: str, candidate: str, *, force: bool = False) -> FilledPage:
-        """Return the comparison of two; other data or methods are refused with the reason, unless forced."""
-        return self._page(base, candidate, force=force)
-
     def refusal(self, reason: str, base: str = "", candidate: str = "") -> FilledPage:
         """Return the page that says why two cannot be compared, and how to compare them all the same."""
         pair = urlencode({"base": base, "candidate": candidate, "force": "yes"})
@@ -94,7 +86,11 @@ class StoredPages:
             again=f"compare?{pair}" if base and candidate else None,
         )
 
-    def _page(self, *keys: str, force: bool = False) -> FilledPage:
+    def report(self, *keys: str, force: bool = False) -> FilledPage:
+        """Return the report of one result, or of others compared with the first.
+
+        Other data or methods are refused with the reason, unless forced.
+        """
         known = dict(self._places())
         for key in keys:
             if key not in known:

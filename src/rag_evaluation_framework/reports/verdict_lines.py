@@ -97,7 +97,8 @@ def _without_gate(evaluation: Evaluation) -> str:
     )
     if blame is None or not (blame.told or blame.unknown_but_wrong):
         of = part_of(counts.finished, counts.total, "answer") if counts.total != counts.finished else ""
-        unsought = "; where they fail was not looked for (--no-blame)" if is_unblamed(evaluation) else ""
+        is_unwanted = blame is None and evaluation.head.configuration.get("blame") is False
+        unsought = "; where they fail was not looked for (--no-blame)" if is_unwanted else ""
         return (of or counted(asked, "answer")) + lacking + unsought
     faults = {
         KINDS[each.kind]: each.count
@@ -119,11 +120,6 @@ def _without_gate(evaluation: Evaluation) -> str:
             f"{part_of(wrong, blame.total, 'answer', 'needs', 'need')} a look: {kinds_said(faults)}{lacking}"
         )
     return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
-
-
-def is_unblamed(evaluation: Evaluation) -> bool:
-    """Tell whether nobody looked for where the answers fail, because that was not wanted."""
-    return evaluation.blame is None and evaluation.head.configuration.get("blame") is False
 
 
 def holds_rows(evaluation: Evaluation) -> bool:

@@ -229,7 +229,7 @@ class _Drafting:
         most = SPARE * self.queries_per_doc
         considered = sorted(pool[: _CONSIDERED * most], key=lambda each: each.rank)
         drafted = (_draft(made, document, passages) for made in considered)
-        return [each.draft for each in _chosen([each for each in drafted if each is not None], most)]
+        return _chosen([each for each in drafted if each is not None], most)
 
 
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:
@@ -240,11 +240,7 @@ def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iter
     yield from structure_questions(passages, document.content)
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    made: MadeQuestion
-    draft: Draft
-    difficulty: Difficulty
+_Candidate = tuple[MadeQuestion, Draft]
 
 
 def _draft(made: MadeQuestion, document: Document, passages: Passages) -> _Candidate | None:
@@ -252,27 +248,25 @@ def _draft(made: MadeQuestion, document: Document, passages: Passages) -> _Candi
     if question is None:
         return None
     excerpt = Excerpt(document.id, made.place.start, made.place.end, made.place.of(document.content))
-    difficulty = _difficulty(question, excerpt.text)
-    draft = Draft(
+    return made, Draft(
         question=question,
         excerpts=(excerpt,),
         answer=made.answer,
         kind=made.kind,
-        difficulty=difficulty,
+        difficulty=_difficulty(question, excerpt.text),
         origin=document.id,
     )
-    return _Candidate(made, draft, difficulty)
 
 
-def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
+def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[Draft]:
     """Choose by rank, then by difficulty, form and section, those seldom chosen first; no passage twice."""
     alike: defaultdict[_Traits, deque[tuple[int, _Candidate]]] = defaultdict(deque)
-    for number, each in enumerate(candidates):
-        traits = each.made.rank, each.difficulty, each.made.form, each.made.place.headings
-        alike[traits].append((number, each))
+    for number, (made, draft) in enumerate(candidates):
+        traits = made.rank, draft.difficulty, made.form, made.place.headings
+        alike[traits].append((number, (made, draft)))
     counts: Counter[object] = Counter()
     taken: list[tuple[int, int]] = []
-    chosen: list[_Candidate] = []
+    chosen: list[Draft] = []
 
     def key(traits: _Traits) -> tuple[float, ...]:
         rank, difficulty, form, headings = traits
@@ -281,13 +275,13 @@ def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
 
     while alike and len(chosen) < limit:
         traits = min(alike, key=key)
-        _, best = alike[traits].popleft()
+        _, (made, draft) = alike[traits].popleft()
         if not alike[traits]:
             del alike[traits]
-        span = (best.made.place.start, best.made.place.end)
+        span = (made.place.start, made.place.end)
         if _is_taken(span, taken):
             continue
-        chosen.append(best)
+        chosen.append(draft)
         taken = sorted([*taken, span])
         counts.update(traits[1:])
     return chosen
