@@ -183,7 +183,8 @@ class Reading:
         if self._seems_to_answer:
             return claims
         # It is an answer all the same: only the sentences that decline are not claims.
-        return [claim for claim in claims if self._is_answer(claim.text)] or claims
+        kinds = [class_by_patterns(claim.text, self.sample.question).kind for claim in claims]
+        return [claim for claim, kind in zip(claims, kinds, strict=True) if kind == "answered"] or claims
 
     @property
     def said(self) -> Sequence[Claim]:
@@ -302,9 +303,6 @@ class Reading:
     @property
     def _is_understood(self) -> bool:
         return foreign_language([self.answer], ENGLISH_AND_CHINESE) is None
-
-    def _is_answer(self, text: str) -> bool:
-        return class_by_patterns(text, self.sample.question).kind == "answered"
 
     def _matched(self, claims: Sequence[Claim], shares: Sequence[float], against: str) -> list[ClaimVerdict]:
         """Return what shares of words come to, with the words that the other side does not have."""

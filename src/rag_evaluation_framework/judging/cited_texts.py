@@ -212,28 +212,22 @@ class SearchedDocuments:
     def _searched(self, text: str, name: str | None) -> Sequence[CharacterSpan]:
         document = None if name is None else self.texts.document(name)
         for wanted in filter(str.strip, dict.fromkeys((text, without_dots(text)))):
-            among = self._that_may_hold(wanted) if document is None else [document]
-            for search in (_to_the_letter, self._with_other_spaces):
+            held = self._index.may_hold(wanted) if document is None else ()
+            among = [self._documents[number] for number in held] if document is None else [document]
+            for search in (exact_places, self._with_other_spaces):
                 if found := [
                     CharacterSpan(each.id, place.start, place.end)
                     for each in among
-                    for place in search(wanted, each.content)
+                    for place in search(wanted, each.content, Span(0, len(each.content)))
                 ]:
                     return found
         return []
-
-    def _that_may_hold(self, wanted: str) -> list[Document]:
-        return [self._documents[number] for number in self._index.may_hold(wanted)]
 
     @cached_property
     def _index(self) -> ShingleIndex:
         return ShingleIndex(document.content for document in self._documents)
 
-    def _with_other_spaces(self, wanted: str, text: str) -> list[Span]:
+    def _with_other_spaces(self, wanted: str, text: str, within: Span) -> list[Span]:
         if without_spaces(wanted) not in self._characters(text):
             return []
-        return self._squeezed(text).places(wanted, Span(0, len(text)))
-
-
-def _to_the_letter(wanted: str, text: str) -> list[Span]:
-    return exact_places(wanted, text, Span(0, len(text)))
+        return self._squeezed(text).places(wanted, within)

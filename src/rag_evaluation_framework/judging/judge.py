@@ -161,13 +161,10 @@ class Memory(Generic[Kept]):
                     self._futures.pop(key, None)
             raise
         finally:
-            self._drop_oldest()
+            with self._lock:
+                while len(self._futures) > self._size:
+                    self._futures.popitem(last=False)
         return future.result(), False
-
-    def _drop_oldest(self) -> None:
-        with self._lock:
-            while len(self._futures) > self._size:
-                self._futures.popitem(last=False)
 
 
 # A language model as judge: a versioned prompt and the texts to judge in, a schema-bound verdict out.

@@ -232,13 +232,11 @@ class _Asking:
         evidence = passage.evidence
         if injected:
             evidence = f"{evidence}\n\n{_INJECTED[passage.language]}"
-        judge = self._judge if not number else Judge(*self._again(number), votes=self._judge.votes)
+        again = (_Again(model, number) for model in self._judge.models)
+        judge = self._judge if not number else Judge(*again, votes=self._judge.votes)
         claims = [Claim(text, 0, len(text)) for text, _, _ in passage.claims]
         support = JudgeSupport(judge)
         return lambda: [verdict.label for verdict in support.decide(claims, [evidence])]
-
-    def _again(self, number: int) -> Iterator[ChatModel]:
-        return (_Again(model, number) for model in self._judge.models)
 
     def preference(self, pair: _AnswerPair, *, swapped: bool, boasts: bool = False) -> Asked:
         """Return what asks which answer is better: ``better``, ``worse`` or ``tie``, and the place chosen."""

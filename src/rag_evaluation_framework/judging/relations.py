@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 from rag_evaluation_framework.judging.mentions import (
@@ -267,14 +267,6 @@ class Clause:
         """Return where in the answer the word stands whose mark is at a place of the text."""
         return self.words[len(_WORD.findall(self.text, 0, start))]
 
-    def with_subject(self, mark: str) -> Clause:
-        """Return the clause with a mark before it."""
-        return replace(self, text=f"{mark}{self.space}{self.text.strip()}")
-
-    def with_object(self, mark: str) -> Clause:
-        """Return the clause with a mark after it."""
-        return replace(self, text=f"{self.text.rstrip()}{self.space}{mark}")
-
     def followed_by(self, after: Clause) -> Clause:
         """Return the clause together with the one after it."""
         return replace(self, text=f"{self.text},{after.text}", words=(*self.words, *after.words))
@@ -301,9 +293,9 @@ def clauses_about(said: str, ends: Ends, way: RelationWords) -> Iterator[Clause]
             yield clause
             yield from map(clause.followed_by, sentence[number + 1 : number + 2])
             if not clause.ends or (len(clause.ends) == 1 and may_leave_out):
-                yield clause.with_subject(UNSAID)
+                yield replace(clause, text=f"{UNSAID}{clause.space}{clause.text.strip()}")
             if len(clause.ends) == 1 and may_leave_out and not are_together:
-                yield clause.with_object(UNSAID)
+                yield replace(clause, text=f"{clause.text.rstrip()}{clause.space}{UNSAID}")
 
 
 def _ends_of(clauses: Iterable[Clause]) -> frozenset[str]:
@@ -394,7 +386,8 @@ def read_relation(
     subject, relation, object_ = triple
     ends = _names(subject, answer, question), _names(object_, answer, question)
     told = [way for way in words_of_relation(relation) if _is_told_in(way, said)]
-    offered = list(_by_reference(comparable(reference)))
+    alternatives = chain.from_iterable(slash_groups(comparable(reference)))
+    offered = list(chain.from_iterable(map(relations_said, alternatives)))
     bare = _bare_words(said, [*told, *offered])
     named = _ends_named(said, asked, (subject, object_), is_bare=bool(bare))
     expressed = {
@@ -446,12 +439,6 @@ def _bare_words(said: str, ways: Sequence[RelationWords]) -> str:
         rest[start:end] = "," * (end - start)
     is_bare = "".join(rest) != clause[0] and phrase("beside_relation").fullmatch("".join(rest))
     return clause[0] if is_bare else ""
-
-
-def _by_reference(reference: str) -> Iterator[RelationWords]:
-    """Yield the relations that the reference offers as alternatives."""
-    for run in (part for group in slash_groups(reference) for part in group):
-        yield from relations_said(run)
 
 
 def _spoken(

@@ -204,7 +204,9 @@ def metric(
     nothing, or functions of fields and parameters that return one. ``shows`` names the fields whose verdicts
     go into the details of a score.
     """
-    _check_view(name, reads)
+    if not isinstance(reads, View):
+        known = ", ".join(each.name.upper() for each in VIEWS)
+        raise UsageError(f"metric {name!r}: expected a view to read, one of {known}, got {shown(reads)}")
     for taken in (name, *aliases):
         if taken in _declared or taken in _aliases:
             raise UsageError(f"metric {taken!r} is declared already")
@@ -238,12 +240,6 @@ def metric(
         return function
 
     return declare
-
-
-def _check_view(name: str, view: object) -> None:
-    if not isinstance(view, View):
-        known = ", ".join(each.name.upper() for each in VIEWS)
-        raise UsageError(f"metric {name!r}: expected a view to read, one of {known}, got {shown(view)}")
 
 
 def _fields(view: View) -> dict[str, Field]:

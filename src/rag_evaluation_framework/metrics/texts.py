@@ -38,11 +38,6 @@ def rouge_l(answer: str, reference: str) -> float:
     return f_measure(shared, answered=len(answered), expected=len(expected))
 
 
-def has_rouge_units(text: str, *, variant: str) -> bool:
-    """Tell whether a text has a unit of a variant: two tokens for ``rouge2``, one for the others."""
-    return len(word_tokens(text)) >= (2 if variant == "rouge2" else 1)
-
-
 def ngram_counts(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     """Count the runs of n tokens."""
     return Counter(zip(*(tokens[offset:] for offset in range(n)), strict=False))
@@ -239,7 +234,8 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
 
 
 def _no_units(reference: str | Sequence[str], *, variant: str = "rougeL") -> str | None:
-    if any(has_rouge_units(text, variant=variant) for text in checked_references(reference)):
+    fewest = 2 if variant == "rouge2" else 1  # of tokens, to make up one unit
+    if any(len(word_tokens(text)) >= fewest for text in checked_references(reference)):
         return None
     return f"the reference has no units of {variant}: no answer could share one"
 

@@ -429,7 +429,7 @@ MEANS = re.compile(
 )
 # Where a main clause ends: at a clause that follows, and never within what belongs to it.
 JOINT = re.compile(r"[;:]\s|\s[–—-]\s|(?P<comma>,\s)|(?<!\ball)\sbut\s|\s(?:and|or)\s(?=(?P<next>\w+))")
-_LIST = re.compile(r"or |[^,;]{1,60}(?:,[^,;]{1,60})*,? (?:and|or|as well as) ")
+LIST = re.compile(r"or |[^,;]{1,60}(?:,[^,;]{1,60})*,? (?:and|or|as well as) ")
 
 # What a statement must not have: its truth would not survive the turning, or it would not be understood.
 
@@ -445,7 +445,7 @@ _CONDITION = re.compile(
     r"|in the event|subject to|suppose|supposing|once(?! (?:a|an|every|each|per|in)\b))\b",
     re.I,
 )
-_CODE = re.compile(r"\w{26}|[=<>{}\\|*#@^~\[\]$]|://|--|\(\)|(?<!\w)[-/.]\w|\w/\w")
+CODE = re.compile(r"\w{26}|[=<>{}\\|*#@^~\[\]$]|://|--|\(\)|(?<!\w)[-/.]\w|\w/\w")
 _POINTING = re.compile(
     r"\b(?:it|its|itself|they|their|them|she|her|he|his|him|this|that|these|those|such|here|there|both|former"
     r"|latter|same|other|others|another|then|now|above|below|following|previous|previously|preceding|next"
@@ -480,11 +480,6 @@ def is_clear_answer(answer: str) -> bool:
     return (
         bool(answer) and _ANSWERS_POINTING.search(answer) is None and answer.count("(") == answer.count(")")
     )
-
-
-def is_words(question: str) -> bool:
-    """Tell whether a question consists of words, with no code between them."""
-    return _CODE.search(question) is None
 
 
 def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
@@ -549,11 +544,6 @@ def _leans(word: str, known: frozenset[str]) -> bool:
         and (stem in known or f"{stem}e" in known)
         and word not in NO_COMPARISON
     )
-
-
-def goes_on_as_list(following: str) -> bool:
-    """Tell whether what follows a comma is the rest of an enumeration."""
-    return _LIST.match(following) is not None
 
 
 _HUMAN_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][.\w-]*)* [A-Z][\w-]+\Z")

@@ -241,7 +241,7 @@ class _Sentence:
                 return main, "clause"
             if goes_on.startswith("and "):
                 return main, "unclear" if _VERBAL.search(goes_on) else "list"
-            if english_clauses.goes_on_as_list(goes_on):
+            if english_clauses.LIST.match(goes_on):
                 return main, "list"
             return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
         return sentence, "clause"
@@ -459,7 +459,7 @@ class _Sentence:
             _FEWEST_WORDS <= len(words) <= _MOST_WORDS
             and (words[-1].casefold() not in _UNENDING or form == "purpose")
             and not (form == "manner" and words[-1].endswith("ly"))
-            and english_clauses.is_words(text)
+            and not english_clauses.CODE.search(text)
             and not english_clauses.points(text)
             and not english_clauses.SPEAKING.search(text)
             and not _HEDGED.search(text)

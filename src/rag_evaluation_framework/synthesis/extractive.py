@@ -129,7 +129,7 @@ SPARE = 3
 _USUAL_QUALITY = QualityControl()
 _UNCHECKED = QualityControl(leakage=None, round_trip=None, near_duplicates=None)
 _CONSIDERED = 20
-_WEIGHTS: dict[Difficulty, int] = {"easy": 1, "medium": 2, "hard": 3}
+_WEIGHTS: dict[Difficulty | None, int] = {"easy": 1, "medium": 2, "hard": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[Draft]:
     return chosen
 
 
-_Traits = tuple[int, Difficulty, Form, tuple[str, ...]]
+_Traits = tuple[int, Difficulty | None, Form, tuple[str, ...]]
 """What decides which question comes next: rank, difficulty, form, headings."""
 
 
