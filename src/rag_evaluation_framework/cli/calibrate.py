@@ -9,17 +9,8 @@ from typing import Literal
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    CONFIDENCE,
-    EXISTING_FILE,
-    RESAMPLES,
-    RUNS_DIR,
-    SEED,
-    Amount,
-    metrics_option,
-)
 from rag_evaluation_framework.cli.output import print_warnings, tell
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
 from rag_evaluation_framework.datasets.human_labels import (
@@ -52,7 +43,7 @@ _COMMON = (
 @click.argument("run", required=False)
 @click.option(
     "--annotations",
-    type=EXISTING_FILE,
+    type=options.EXISTING_FILE,
     multiple=True,
     metavar="FILE.gt.json",
     help="Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
@@ -61,13 +52,13 @@ _COMMON = (
 @click.option(
     "--labels",
     "label_files",
-    type=EXISTING_FILE,
+    type=options.EXISTING_FILE,
     multiple=True,
     metavar="FILE",
     help="Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
     "may be repeated.",
 )
-@metrics_option(help="Calibrate only this metric; may be repeated.")
+@options.metrics_option(help="Calibrate only this metric; may be repeated.")
 @click.option("--label", metavar="FIELD", help="Compare every metric with this field of the labels.")
 @click.option(
     "--pair",
@@ -78,7 +69,10 @@ _COMMON = (
     "-FIELD reverses the field. May be repeated.",
 )
 @click.option(
-    "--positive-at", type=Amount(), metavar="X", help="Labels of at least X count as yes.  [default: 0.5]"
+    "--positive-at",
+    type=options.Amount(),
+    metavar="X",
+    help="Labels of at least X count as yes.  [default: 0.5]",
 )
 @click.option(
     "--threshold",
@@ -98,11 +92,11 @@ _COMMON = (
     is_flag=True,
     help="The labels are for answers that annotate --draw chose; the figures are corrected for that.",
 )
-@RUNS_DIR
-@CONFIDENCE
-@RESAMPLES
-@SEED
-@AS_JSON
+@options.RUNS_DIR
+@options.CONFIDENCE
+@options.RESAMPLES
+@options.SEED
+@options.AS_JSON
 def command(
     run: str | None,
     annotations: tuple[Path, ...],

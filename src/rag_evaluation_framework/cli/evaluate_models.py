@@ -16,27 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING
 from rag_evaluation_framework.cli.main import run_program
-from rag_evaluation_framework.cli.options import (
-    ALLOW_MISSING,
-    AS_JSON,
-    ASK_DAMAGED,
-    CONTEXT,
-    EXISTING_FILE,
-    RUNS_DIR,
-    TIMEOUT,
-    Option,
-    check_resumed_alone,
-    concurrency,
-    mend_journals,
-    metrics_option,
-    new_screen,
-    scoring_of,
-    scoring_options,
-    show,
-    with_all,
-)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 
@@ -79,7 +61,7 @@ _DIALECTS = {
 _MODELS, _FIRST_RUN = "models", "first_run"
 _INCOMPLETE, _INTERRUPTED = 3, 130
 
-_OPTIONS: tuple[Option[Any], ...] = (
+_OPTIONS: tuple[options.Option[Any], ...] = (
     click.option(
         "--model",
         "models",
@@ -89,7 +71,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     ),
     click.option(
         "--config",
-        type=EXISTING_FILE,
+        type=options.EXISTING_FILE,
         help="Configuration file that says where the splits are.  "
         "[default: configs/default.yaml, if it exists]",
     ),
@@ -113,12 +95,14 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "--temperature", default="0", help="Sampling temperature of new runs; none leaves it to the endpoint."
     ),
     click.option("--max-tokens", type=click.IntRange(1), help="Maximum length of an answer in new runs."),
-    metrics_option(help=f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
-    ALLOW_MISSING,
+    options.metrics_option(
+        help=f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
+    ),
+    options.ALLOW_MISSING,
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N samples."),
     click.option("--seed", type=int, help="Random seed; the same seed gives the same figures.  [default: 0]"),
-    concurrency(),
-    TIMEOUT,
+    options.concurrency(),
+    options.TIMEOUT,
     click.option(
         "--resume",
         multiple=True,
@@ -126,8 +110,8 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Resume this run and those that belong to it; what has an answer is not asked again. "
         "May be repeated.",
     ),
-    ASK_DAMAGED,
-    RUNS_DIR,
+    options.ASK_DAMAGED,
+    options.RUNS_DIR,
     click.option(
         "--price",
         multiple=True,
@@ -139,13 +123,13 @@ _OPTIONS: tuple[Option[Any], ...] = (
         type=click.Path(path_type=Path),
         help=f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
     ),
-    AS_JSON,
+    options.AS_JSON,
 )
 
 
-@click.command("evaluate-models", epilog=EXAMPLES, context_settings=CONTEXT)
-@with_all(_OPTIONS)
-@scoring_options
+@click.command("evaluate-models", epilog=EXAMPLES, context_settings=options.CONTEXT)
+@options.with_all(_OPTIONS)
+@options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask models behind an OpenAI-compatible endpoint the samples of a split, score the answers, and compare
@@ -166,8 +150,8 @@ def command(context: click.Context, /, **given: Any) -> None:
         raise UsageError("--model: expected a name, got an empty one")
     begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
     begun_with |= {f"--{name.replace('_', '-')}": given[name] for name in ("dataset_type", "limit", "seed")}
-    check_resumed_alone(given["resume"], begun_with)
-    mend_journals(given)
+    options.check_resumed_alone(given["resume"], begun_with)
+    options.mend_journals(given)
     context.exit(_evaluated(given))
 
 
@@ -187,7 +171,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.run_groups import RunGroup
 
-    scoring, runs = scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
+    scoring, runs = options.scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
     listed = [model for run in runs.values() for model in run.head.configuration[_MODELS]]
     models = list(dict.fromkeys([*listed, *given["models"]]))
     leader = next((runs[model] for model in models if model in runs), None)
@@ -219,9 +203,9 @@ def _evaluated(given: dict[str, Any]) -> int:
         if given["as_json"]:
             print_json(suite.secrets.mask_value(document))
         else:
-            screen = new_screen(suite.secrets.mask)
+            screen = options.new_screen(suite.secrets.mask)
             _show(screen, whole, document)
-            show(screen)
+            options.show(screen)
         # After the figures, that a full disk does not hide them.
         for model, evaluation in systems.items() if paths else ():
             paths[model].parent.mkdir(parents=True, exist_ok=True)

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.generate import opened_model
 from rag_evaluation_framework.cli.main import run_program
-from rag_evaluation_framework.cli.options import (
-    ALLOW_HOST,
-    AS_JSON,
-    BASE_URL,
-    CONTEXT,
-    DOCUMENTS,
-    EXISTING_FILE,
-    FILE,
-    KEY_ENV,
-    SEED,
-    concurrency,
-    whole_number,
-)
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
@@ -49,17 +37,17 @@ Examples:
     --glob '**/*.txt' -k 8 --output raw.jsonl.zst"""
 
 
-@click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=CONTEXT)
-@click.argument("corpus", type=DOCUMENTS, required=False)
+@click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=options.CONTEXT)
+@click.argument("corpus", type=options.DOCUMENTS, required=False)
 @click.option(
     "--config",
-    type=EXISTING_FILE,
+    type=options.EXISTING_FILE,
     help="Configuration file that says where documents and raw records are; what is given beside it takes "
     "precedence.  [default: configs/default.yaml, if it exists]",
 )
 @click.option(
     "--output",
-    type=FILE,
+    type=options.FILE,
     help="File for the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -70,8 +58,8 @@ Examples:
     type=click.Choice(["qa", "summaries", "citations", "retrieval"]),
     help="Kind of task to make records for; may be repeated.  [default: all]",
 )
-@whole_number("--queries-per-doc", default=5, help="Number of questions for each document.")
-@whole_number("-k", "k", default=5, help="Number of contexts for each question.")
+@options.whole_number("--queries-per-doc", default=5, help="Number of questions for each document.")
+@options.whole_number("-k", "k", default=5, help="Number of contexts for each question.")
 @click.option(
     "--chunker", default="recursive(chunk_size=500)", metavar="SPEC", help="Chunker of the documents."
 )
@@ -84,10 +72,10 @@ Examples:
 @click.option(
     "--model", metavar="NAME", help="Model that answers the questions.  [default: the passages themselves]"
 )
-@BASE_URL
-@KEY_ENV
-@ALLOW_HOST
-@concurrency(default=8, type=click.IntRange(1, 256))
+@options.BASE_URL
+@options.KEY_ENV
+@options.ALLOW_HOST
+@options.concurrency(default=8, type=click.IntRange(1, 256))
 @click.option(
     "--completions",
     type=_FOLDER,
@@ -104,8 +92,8 @@ Examples:
     metavar="NAME",
     help="Name of the run, recorded in every record.  [default: offline_<UTC date>]",
 )
-@SEED
-@AS_JSON
+@options.SEED
+@options.AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Write raw records about the documents in the folder CORPUS (the configuration's, if it is left out):

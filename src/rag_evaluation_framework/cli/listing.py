@@ -7,16 +7,8 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    DIALECT,
-    RUNS_DIR,
-    SEED,
-    new_screen,
-    show,
-    whole_number,
-)
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell, tell_reading
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.files.project_root import in_project
@@ -52,7 +44,7 @@ def list_command(context: click.Context) -> None:
 
 @list_command.command("metrics", epilog=LIST_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@AS_JSON
+@options.AS_JSON
 def metrics(names: tuple[str, ...], as_json: bool) -> None:
     """Show every metric, or those named, with formula and needs.
 
@@ -68,7 +60,7 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
 
 @list_command.command("methods", epilog=LIST_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@AS_JSON
+@options.AS_JSON
 def methods(names: tuple[str, ...], as_json: bool) -> None:
     """Show what offline methods see and miss, and how good they are.
 
@@ -106,7 +98,7 @@ _KINDS = {
 
 
 def _listing_of(kind: str, place: str, summary: str) -> click.Command:
-    @AS_JSON
+    @options.AS_JSON
     def listed(as_json: bool) -> None:
         from importlib import import_module
 
@@ -141,7 +133,7 @@ Examples:
     default=partial(in_project, "data", "evaluation"),
     metavar="[DIR]",
 )
-@AS_JSON
+@options.AS_JSON
 def datasets_command(folder: Path, as_json: bool) -> None:
     """List the datasets of DIR: id, version, number of samples, and what keeps one from being loaded.
 
@@ -167,8 +159,8 @@ Examples:
 
 
 @click.command("runs", epilog=RUNS_EXAMPLES)
-@RUNS_DIR
-@AS_JSON
+@options.RUNS_DIR
+@options.AS_JSON
 def runs_command(runs_dir: Path, as_json: bool) -> None:
     """List the runs of a folder: state, dataset, target, samples done and failed, time of the start.
 
@@ -192,8 +184,8 @@ Examples:
 
 
 @click.command("results", epilog=RESULTS_EXAMPLES)
-@RUNS_DIR
-@AS_JSON
+@options.RUNS_DIR
+@options.AS_JSON
 def results_command(runs_dir: Path, as_json: bool) -> None:
     """List the evaluations that are stored, the latest first: their figures, and the verdict of the gate.
 
@@ -232,10 +224,10 @@ def schema_command(kind: str | None, lenient: bool) -> None:
         click.echo(schema_text(kind, lenient=lenient), nl=False)
         return
     width = max(map(len, KINDS))
-    screen = new_screen()
+    screen = options.new_screen()
     for name in KINDS:
         screen.say(f"{name:<{width}}  {schema(name)['description']}", hang=width + 2)
-    show(screen)
+    options.show(screen)
 
 
 # ``rag-eval stats``: what is in a dataset, in figures.
@@ -249,9 +241,9 @@ Examples:
 
 @click.command("stats", epilog=STATS_EXAMPLES)
 @click.argument("path", type=DATASET, metavar="FILE|FOLDER|ID")
-@DIALECT
+@options.DIALECT
 @MAP
-@AS_JSON
+@options.AS_JSON
 def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], as_json: bool) -> None:
     """Show what is in a dataset of any format, or in a folder of documents.
 
@@ -278,12 +270,12 @@ Examples:
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
 @click.argument("path", type=DATASET, metavar="FILE|ID")
-@whole_number("-n", "size", default=5, help="Number of records to draw.")
-@SEED
+@options.whole_number("-n", "size", default=5, help="Number of records to draw.")
+@options.SEED
 @click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")
-@DIALECT
+@options.DIALECT
 @MAP
-@AS_JSON
+@options.AS_JSON
 def sample_command(
     path: Path,
     size: int,

@@ -22,25 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    ASK_DAMAGED,
-    DETAILS,
-    EXISTING_FILE,
-    PAIRED_TEST,
-    QUESTIONS,
-    READABLE_KINDS,
-    RUNS_DIR,
-    WORKERS,
-    given_again,
-    mend_journals,
-    new_screen,
-    show,
-    told_how_to_resume,
-)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, counted, invalid, shown
 from rag_evaluation_framework.files.project_root import project_root
@@ -142,7 +127,7 @@ _COMMON = (
 @click.option(
     "--glob",
     metavar="PATTERN",
-    help=f"Which files of a CORPUS folder are documents.  [default: {READABLE_KINDS}]",
+    help=f"Which files of a CORPUS folder are documents.  [default: {options.READABLE_KINDS}]",
 )
 @click.option(
     "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
@@ -152,7 +137,7 @@ _COMMON = (
 )
 @click.option(
     "--config",
-    type=EXISTING_FILE,
+    type=options.EXISTING_FILE,
     metavar="FILE",
     help="Configuration file (.config.yaml); options take precedence over it.",
 )
@@ -160,16 +145,16 @@ _COMMON = (
     "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
 )
 @click.option("--resume", metavar="RUN", help="Continue this sweep; finished searches are not repeated.")
-@ASK_DAMAGED
-@RUNS_DIR
-@PAIRED_TEST
-@WORKERS
+@options.ASK_DAMAGED
+@options.RUNS_DIR
+@options.PAIRED_TEST
+@options.WORKERS
 @click.option(
     "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
 )
 @click.option("--per-query", is_flag=True, help="With --json: also print the scores of every query.")
-@DETAILS
-@AS_JSON
+@options.DETAILS
+@options.AS_JSON
 def command(
     config: Path | None,
     test: Any,
@@ -198,20 +183,20 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 
-    mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
+    options.mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
     asked = _settings(given, config)
-    options = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
-    with told_how_to_resume(runs_dir, resume):
-        sweep = _swept(asked, options, runs_dir, resume, is_shown=not as_json)
+    choice = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
+    with options.told_how_to_resume(runs_dir, resume):
+        sweep = _swept(asked, choice, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []
     _keep_quality(sweep, runs_dir)
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
-        screen = new_screen()
+        screen = options.new_screen()
         unread = _unread(Path(asked["corpus"]), asked.get("glob"))
         sweep_screen(screen, sweep, unread=unread, details=details)
-        show(screen)
+        options.show(screen)
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:
@@ -224,7 +209,7 @@ def command(
 
 
 def _swept(
-    asked: Mapping[str, Any], options: Options, runs_dir: Path, resume: str | None, *, is_shown: bool
+    asked: Mapping[str, Any], choice: Options, runs_dir: Path, resume: str | None, *, is_shown: bool
 ) -> Evaluation:
     """Evaluate every combination, with a line of progress if it is shown."""
     from rag_evaluation_framework.components import EMBEDDERS, component_from
@@ -255,7 +240,7 @@ def _swept(
             fetch_k=next(iter(asked["fetch_k"]), None),
             on_step=steps.step,
             on_texts=steps.texts,
-            arguments=given_again(_NOT_GIVEN_AGAIN),
+            arguments=options.given_again(_NOT_GIVEN_AGAIN),
         )
         return evaluate(
             questions,
@@ -265,7 +250,7 @@ def _swept(
             seed=next(iter(asked["seed"]), 0),
             runs_directory=runs_dir,
             resume=resume,
-            options=options,
+            options=choice,
         )
 
 
@@ -350,11 +335,11 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     except InputError:
         if path.is_file() and not is_document(path.name):
             raise
-        if questions is None and QUESTIONS.is_file():
-            questions = QUESTIONS
+        if questions is None and options.QUESTIONS.is_file():
+            questions = options.QUESTIONS
         if questions is None:
             message = f"--dataset: expected a file of questions, because {path} holds none and there is no "
-            raise UsageError(f"{message}{QUESTIONS}\n  Make it: rag-eval generate {path}") from None
+            raise UsageError(f"{message}{options.QUESTIONS}\n  Make it: rag-eval generate {path}") from None
         return Corpus.from_folder(path, asked.get("glob")), questions
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
