@@ -30,16 +30,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import (
-    DEFAULT_LIMITS,
-    Limits,
-    compress,
-    named_compression,
-    open_reading,
-    plain_name,
-    read_bytes,
-)
+from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 
 # Records as the columns of an HDF5 file, without loss and without trust. Needs the extra ``hdf5``.
@@ -88,7 +79,7 @@ def table_bytes(head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
 
 
 def read_table(
-    data: bytes, *, file: str, limits: Limits = DEFAULT_LIMITS
+    data: bytes, *, file: str, limits: access.Limits = access.DEFAULT_LIMITS
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the head and the records of an HDF5 file."""
     allowed = min(limits.max_bytes, max(limits.free_bytes, int(len(data) * limits.max_ratio)))
@@ -232,12 +223,12 @@ _HDF5_SUFFIXES = (".h5", ".hdf5")
 
 def read_benchmark(path: str | Path) -> dict[str, Any]:
     """Read benchmark data of any of the formats; every error of the file is raised at once."""
-    with open_reading(path) as stream:
+    with access.open_reading(path) as stream:
         start = stream.read(len(MAGIC))
     if start.startswith(parquet_tables.MAGIC):
         return _checked(_read_parquet(path), path)
     if start == MAGIC:
-        head, records = read_table(read_bytes(path, max_line_bytes=None), file=str(path))
+        head, records = read_table(access.read_bytes(path, max_line_bytes=None), file=str(path))
         return _checked({**head, "records": records}, path)
     benchmark: dict[str, Any] = read_document(path).checked(KIND)
     return benchmark
@@ -247,12 +238,12 @@ def write_benchmark(benchmark: Mapping[str, Any], path: str | Path) -> None:
     """Write benchmark data atomically, in the format that the name asks for; JSON where it does not say."""
     value = _checked(dict(benchmark), path)
     head = {name: item for name, item in value.items() if name != "records"}
-    name = plain_name(path)
+    name = access.plain_name(path)
     if name.endswith(".parquet"):
         parquet_tables.write_rows(path, _rows(head, value["records"]))
     elif name.endswith(_HDF5_SUFFIXES):
-        data, compression = table_bytes(head, value["records"]), named_compression(path)
-        write_bytes_atomically(path, compress(data, compression) if compression else data)
+        data, compression = table_bytes(head, value["records"]), access.named_compression(path)
+        write_bytes_atomically(path, access.compress(data, compression) if compression else data)
     else:
         write_document(value, path)
 
@@ -280,7 +271,7 @@ def _read_parquet(path: str | Path) -> dict[str, Any]:
     problems.raise_if_any()
     stated = records[0].pop(HEAD, None) if records else None
     if stated is None:
-        return {"benchmark_id": plain_name(path).partition(".")[0], "records": records}
+        return {"benchmark_id": access.plain_name(path).partition(".")[0], "records": records}
     head = strict_json.decode(stated, file=str(path)) if isinstance(stated, str) else None
     if not isinstance(head, dict):
         raise InputError([Issue("damaged-file", "a JSON object", shown(stated), HEAD, file=str(path))])

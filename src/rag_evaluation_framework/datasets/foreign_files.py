@@ -11,19 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets import foreign_rows
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.foreign_records import Fields
-from rag_evaluation_framework.datasets.foreign_rows import (
-    deepeval_rows,
-    evals_rows,
-    inspect_rows,
-    langfuse_rows,
-    langsmith_rows,
-    phoenix_rows,
-    promptfoo_rows,
-    write_promptfoo_table,
-)
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.errors import FileProblems
 from rag_evaluation_framework.files.atomic import write_text_atomically
@@ -125,7 +116,7 @@ DEEPEVAL = _dialect(
         ),
     },
     holds="recorded.contexts recorded.sources recorded.answer reference_contexts metadata",
-    rows=deepeval_rows,
+    rows=foreign_rows.deepeval_rows,
     layouts=("array", "lines"),
     cells=_cells(
         text="input actual_output expected_output scenario expected_outcome name comments source_file",
@@ -165,7 +156,7 @@ class _Promptfoo(_LogDialect):
         problems = FileProblems(str(path))
         tests = list(self._checked_records(samples, problems))
         if path.suffix == ".csv":
-            write_promptfoo_table(path, tests, self.columns(), problems)
+            foreign_rows.write_promptfoo_table(path, tests, self.columns(), problems)
         else:
             is_whole = path.stem.endswith("promptfooconfig")
             write_text_atomically(path, encode(_configuration(tests) if is_whole else tests))
@@ -186,7 +177,7 @@ PROMPTFOO = _Promptfoo(
     ),
     decode=_PROMPTFOO_TESTS.decode,
     encode=_promptfoo_test,
-    rows=promptfoo_rows,
+    rows=foreign_rows.promptfoo_rows,
     layouts=("array", "lines"),
     cells=_cells(text="__expected __expected1 question", either="context contexts"),
 )
@@ -200,7 +191,7 @@ INSPECT = _dialect(
         "reference": "target",
     },
     holds="id turns references recorded.contexts metadata",
-    rows=inspect_rows,
+    rows=foreign_rows.inspect_rows,
     layouts=("lines", "array", "csv"),
     cells=_cells(text="id", either="input target", json="metadata choices"),
 )
@@ -210,7 +201,7 @@ OPENAI_EVALS = _dialect(
     {"question": "input item.*", "answer": "sampled", "reference": "ideal item.correct_label item.*"},
     read={"as_messages": True},
     holds="id turns references metadata",
-    rows=evals_rows,
+    rows=foreign_rows.evals_rows,
     layouts=("lines",),
 )
 
@@ -223,7 +214,7 @@ LANGSMITH_EXPORT = _dialect(
         "reference": "outputs.answer outputs.*",
     },
     holds="id turns references recorded.contexts recorded.answer metadata",
-    rows=langsmith_rows,
+    rows=foreign_rows.langsmith_rows,
     layouts=("lines", "array"),
     cells=_cells(text="id example_id error", json="inputs outputs metadata execution_time"),
 )
@@ -237,7 +228,7 @@ PHOENIX = _dialect(
         "reference": "output.answer output.* output",
     },
     holds="id turns references recorded.contexts metadata",
-    rows=phoenix_rows,
+    rows=foreign_rows.phoenix_rows,
     layouts=("lines", "array"),
     cells=_cells(text="id example_id", either="input output", json="metadata"),
 )
@@ -250,7 +241,7 @@ LANGFUSE = _dialect(
         "reference": "expectedOutput expected_output expectedOutput.* expected_output.*",
     },
     holds="id turns references metadata",
-    rows=langfuse_rows,
+    rows=foreign_rows.langfuse_rows,
     layouts=("lines", "array"),
     cells=_cells(text="id", either="input expectedOutput expected_output", json="metadata"),
 )

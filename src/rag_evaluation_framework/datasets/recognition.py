@@ -28,16 +28,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.extensions import Dialect, Registry
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import (
-    ReadOnce,
-    check_encoding,
-    data_files,
-    decode_text,
-    open_reading,
-    open_stored,
-    plain_name,
-)
+from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, ROWS, AnnotatedTruth, Dataset, Preview
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -67,7 +58,7 @@ _SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _YAML_ITEM_KEY = re.compile(r"^(?:- |  )([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _scanner = json.JSONDecoder()
-_ASKED: ReadOnce[Any] = ReadOnce()
+_ASKED: access.ReadOnce[Any] = access.ReadOnce()
 
 
 def recognise(path: str | Path, *, format: str | None = None, map: FieldMap | None = None) -> Dialect:
@@ -111,15 +102,15 @@ def _recognised(path: Path) -> Dialect:
         named = _nearest(path)
     if named is not None:
         return DIALECTS.get(named)
-    if path.is_file() and plain_name(path).endswith(_TEXTS):
-        check_encoding(path, texts_only=True)
+    if path.is_file() and access.plain_name(path).endswith(_TEXTS):
+        access.check_encoding(path, texts_only=True)
     expected = "a dataset in a known format (rag-eval list formats), or rows with a question"
     raise InputError([Issue("unknown-dialect", expected, described(path), file=str(path))])
 
 
 def _of_traces(folder: Path) -> str | None:
     """Tell whether the files of a folder are traces, as the first of them are."""
-    for path in islice(data_files(folder), _LOOKED_INTO):
+    for path in islice(access.data_files(folder), _LOOKED_INTO):
         try:
             if any(_fits("traces", preview) for preview in previews(path)):
                 return "traces"
@@ -209,7 +200,7 @@ def previews(path: str | Path) -> Iterator[Preview]:
 
 def archive_names(path: Path) -> list[str] | None:
     """Return the names in a ZIP archive; ``None`` of what is none."""
-    with open_stored(path) as stream, suppress(zipfile.BadZipFile, NotImplementedError, ValueError):
+    with access.open_stored(path) as stream, suppress(zipfile.BadZipFile, NotImplementedError, ValueError):
         if stream.read(4) == b"PK\x03\x04":
             return zipfile.ZipFile(stream).namelist()
     return None
@@ -225,13 +216,13 @@ def _text_previews(path: Path) -> Iterator[Preview]:
     cells = lines[0].split()
     if len(cells) == len(judgements) and re.fullmatch(r"[+-]?[0-9]+", cells[-1]):
         yield Preview(path, "table", dict.fromkeys(judgements))
-    elif lines[0].startswith("- ") and plain_name(path).endswith((".yaml", ".yml")):
+    elif lines[0].startswith("- ") and access.plain_name(path).endswith((".yaml", ".yml")):
         yield Preview(path, "array", dict.fromkeys(_YAML_ITEM_KEY.findall(text)))
     elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
         for text in _beginnings(path):
             yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))
     else:
-        with open_reading(path) as stream:
+        with access.open_reading(path) as stream:
             header = csv_tables.header_of(stream)
         yield Preview(path, "table", dict.fromkeys(header or ()))
 
@@ -246,7 +237,7 @@ def _beginnings(path: Path) -> Iterator[str]:
 
 
 def _beginning(path: Path, size: int = _PREVIEW_BYTES[0]) -> bytes:
-    with open_reading(path) as stream:
+    with access.open_reading(path) as stream:
         return stream.read(size)
 
 
@@ -296,7 +287,7 @@ def _fits(name: str, preview: Preview) -> bool:
 
 def is_named_for(path: Path, dialect: str) -> bool:
     """Tell whether a file has a name that is usual for a dialect."""
-    return plain_name(path).endswith(usual_endings(dialect))
+    return access.plain_name(path).endswith(usual_endings(dialect))
 
 
 def usual_endings(dialect: str) -> tuple[str, ...]:
@@ -434,7 +425,7 @@ def told_format(path: Path, format: str | None = None) -> str:
     named = named_format(path)
     # A configuration may have the fields of any other kind, and columns say too little.
     if named == "configuration" or (
-        named in DOCUMENT_FORMATS and not plain_name(path).endswith(_TEXT_ENDINGS)
+        named in DOCUMENT_FORMATS and not access.plain_name(path).endswith(_TEXT_ENDINGS)
     ):
         return named
     preview = next(previews(path), None)
@@ -482,7 +473,7 @@ def _check_syntax(path: Path) -> None:
     data = _beginning(path, _CHECKED_BYTES + 1)
     if len(data) > _CHECKED_BYTES or not data.lstrip().startswith((b"{", b"[")):
         return
-    text = without_comments(decode_text(data, file=str(path)))
+    text = without_comments(access.decode_text(data, file=str(path)))
     try:
         strict_json.decode(text.lstrip().partition("\n")[0])  # lines of an unknown kind are not at fault
     except InputError:
@@ -491,7 +482,7 @@ def _check_syntax(path: Path) -> None:
 
 def named_format(path: Path) -> str | None:
     """Return what a file's name says it is, if it says so."""
-    name = plain_name(path)
+    name = access.plain_name(path)
     return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
 
 

@@ -15,15 +15,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import (
-    check_expansion,
-    compressing,
-    named_compression,
-    open_reading,
-    plain_name,
-    read_text,
-)
+from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import line_of
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
@@ -78,7 +70,7 @@ def read_records(
 
     ``columns`` says how a table's cells are read; ``prepare`` is applied to the text of an array or object.
     """
-    check_expansion(path)
+    access.check_expansion(path)
     layout = layout_of(path)
     if layout == "lines":
         for line, value in read_lines(path, on_error=on_error):
@@ -112,12 +104,12 @@ def write_records(
 
 def named_layout(path: str | Path) -> RecordLayout | None:
     """Tell from a name how a file to be *written* is laid out; ``None`` where the name does not say."""
-    return _LAYOUTS.get(Path(plain_name(path)).suffix)
+    return _LAYOUTS.get(Path(access.plain_name(path)).suffix)
 
 
 def layout_of(path: str | Path) -> RecordLayout:
     """Tell from its content how a file is laid out; the name decides only where the content allows both."""
-    with open_reading(path) as stream:
+    with access.open_reading(path) as stream:
         start = stream.read(_LONGEST_FIRST_LINE)
         if start.startswith(parquet_tables.MAGIC):
             return "parquet"
@@ -155,7 +147,7 @@ def _document_records(
     """Yield the records of an array, or the one object of a file."""
     file = str(path)
     try:
-        text = read_text(path)
+        text = access.read_text(path)
         text = prepare(text) if prepare else text
         pieces = list(_pieces(text))
     except InputError as error:
@@ -223,7 +215,7 @@ def _end_of_text(text: str, position: int) -> None:
 
 def _write_array(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
     """Write an array as people do: indented, a record after the other."""
-    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+    with atomic_writer(path) as file, access.compressing(file, access.named_compression(path)) as stream:
         separator = b"[\n"
         for record in records:
             text = strict_json.encode(record, indent=2)

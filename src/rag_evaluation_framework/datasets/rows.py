@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rag_evaluation_framework.datasets import row_sources
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
 from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
 from rag_evaluation_framework.datasets.recognition import (
@@ -27,14 +28,6 @@ from rag_evaluation_framework.datasets.record_files import PlacedRecord, named_l
 from rag_evaluation_framework.datasets.row_fields import RowReading, reading_of
 from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.datasets.row_samples import samples_of
-from rag_evaluation_framework.datasets.row_sources import (
-    Row,
-    is_frame,
-    is_table,
-    listed_rows,
-    placed_rows,
-    plain_row,
-)
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
@@ -80,17 +73,17 @@ def rows_in(
     data: Any, *, map: FieldMap | None = None, needs_answer: bool = True
 ) -> tuple[Dataset, RowReading | None]:
     """Return rows, a frame or samples as a dataset, and what was guessed of the fields."""
-    given = list(listed_rows(data))
+    given = list(row_sources.listed_rows(data))
     if not given:
         raise UsageError("data: expected at least one row, got none")
     if all(isinstance(row, Sample) for row in given):
         return Dataset(samples=tuple(given), dialect=""), None
-    rows = [plain_row(_result(row, number)) for number, row in enumerate(given, 1)]
+    rows = [row_sources.plain_row(_result(row, number)) for number, row in enumerate(given, 1)]
     if not map and (known := _known_rows(rows, needs_answer=needs_answer)) is not None:
         return known, None
     reading = reading_of(rows[:_LOOKED_AT], map, name=ROWS, needs_answer=needs_answer, in_memory=True)
     placed = (PlacedRecord(row, line) for line, row in enumerate(rows, 1))
-    samples = samples_of(placed, reading, FileProblems(ROWS), file=None, is_table=is_frame(data))
+    samples = samples_of(placed, reading, FileProblems(ROWS), file=None, is_table=row_sources.is_frame(data))
     return Dataset(samples=tuple(samples), dialect=ROWS), reading
 
 
@@ -152,9 +145,9 @@ class PlainRows:
     def stream(self, path: Path) -> Iterator[Sample]:
         """Yield the good samples; the problems of all the others are raised together at the end."""
         problems = FileProblems(str(path))
-        placed = placed_rows(path, problems.take)
+        placed = row_sources.placed_rows(path, problems.take)
         reading = self.of(path)
-        yield from samples_of(placed, reading, problems, file=str(path), is_table=is_table(path))
+        yield from samples_of(placed, reading, problems, file=str(path), is_table=row_sources.is_table(path))
 
     def issues(self, path: Path) -> Iterator[Issue]:
         """Yield what is wrong with the rows."""
@@ -217,7 +210,7 @@ def _holds_answers(samples: Iterator[Sample]) -> bool:
 def plain_rows(path: Path, given: FieldMap | None, *, needs_answer: bool) -> PlainRows:
     """Return what reads a file as plain rows: their fields are guessed, except for those that are given."""
     problems = FileProblems(str(path))
-    first = [each.value for each in islice(placed_rows(path, problems.take), _LOOKED_AT)]
+    first = [each.value for each in islice(row_sources.placed_rows(path, problems.take), _LOOKED_AT)]
     rows = [row for row in first if isinstance(row, dict)]
     if not rows:
         problems.raise_if_any()
@@ -226,7 +219,7 @@ def plain_rows(path: Path, given: FieldMap | None, *, needs_answer: bool) -> Pla
     return PlainRows(reading_of(rows, given, name=path.name, needs_answer=needs_answer))
 
 
-def _known_rows(rows: Sequence[Row], *, needs_answer: bool) -> Dataset | None:
+def _known_rows(rows: Sequence[row_sources.Row], *, needs_answer: bool) -> Dataset | None:
     """Return rows as a dataset of a known format, if they are in one and it knows their answers."""
     present = [{name: value for name, value in row.items() if value is not None} for row in rows]
     preview = Preview(Path(ROWS), "lines", present[0])

@@ -6,20 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from rag_evaluation_framework.judging.mentions import (
-    Agreement,
-    Stance,
-    asks_for_denied,
-    denies_asked,
-    phrase,
-    places_in,
-    says,
-    shared,
-    stance_at,
-    stretches,
-    telling,
-    with_numbers,
-)
+from rag_evaluation_framework.judging import mentions
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import variants
 from rag_evaluation_framework.text.numbers import even_text, quantities
@@ -45,12 +32,14 @@ def asks_yes_or_no(question: str, reference: str) -> bool:
     >>> [asks_yes_or_no(question, "") for question in ("电梯能用吗?", "谁能用?", "is it a?", "is it a or b?")]
     [True, False, True, False]
     """
-    if not question or says("asks_for_more", question):
+    if not question or mentions.says("asks_for_more", question):
         return False
-    if phrase("said").match(reference):
+    if mentions.phrase("said").match(reference):
         return True
-    is_statement = phrase("verb_first").match(question) is not None or says("asks_at_its_end", question)
-    return is_statement and not says("or", question)
+    is_statement = mentions.phrase("verb_first").match(question) is not None or mentions.says(
+        "asks_at_its_end", question
+    )
+    return is_statement and not mentions.says("or", question)
 
 
 def reply_in(text: str) -> Reply | None:
@@ -59,8 +48,8 @@ def reply_in(text: str) -> Reply | None:
     >>> reply_in("no, the lift is out of order.")
     Reply(is_yes=False, words='no', end=2)
     """
-    said = phrase("said").match(text)
-    if said is None or said.lastgroup == "untold" or stance_at(text, said.end()) == "open":
+    said = mentions.phrase("said").match(text)
+    if said is None or said.lastgroup == "untold" or mentions.stance_at(text, said.end()) == "open":
         return None
     return Reply(said.lastgroup == "yes", said[0].strip(), said.end())
 
@@ -103,14 +92,14 @@ def match_reference(
 
 def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnMatch | None:
     expected, given = reply_in(reference), reply_in(said)
-    told = telling(reference, asked)
+    told = mentions.telling(reference, asked)
     if expected and expected.is_yes:  # "yes" to "do you know who …?" tells nothing
         told = [piece for piece in told if piece.start >= expected.end] or told
     fresh = _without(told, [asked, *known])
     if expected is None or not asks_yes_or_no(asked, reference):
         news = fresh or _without(told, [asked]) or told or list(pieces(reference))
         return _matched(news, _found(news, said, reference, asked))
-    idle = places_in(reference, "beside_verb")
+    idle = mentions.places_in(reference, "beside_verb")
     news = [
         piece
         for piece in fresh
@@ -137,37 +126,37 @@ def _matched(
     said = replies if agrees else ()
     return TurnMatch(
         value=(len(found) + len(said)) / (len(news) + len(replies)),
-        said=(*said, *stretches(piece for piece in news if piece in found)),
-        unsaid=(*replies[len(said) :], *stretches(piece for piece in news if piece not in found)),
+        said=(*said, *mentions.stretches(piece for piece in news if piece in found)),
+        unsaid=(*replies[len(said) :], *mentions.stretches(piece for piece in news if piece not in found)),
     )
 
 
 def _without(told: Sequence[Token], texts: Iterable[str]) -> list[Token]:
     """Return the pieces that none of the texts has."""
-    given = {piece for text in texts for piece in shared(told, text)}
+    given = {piece for text in texts for piece in mentions.shared(told, text)}
     return [piece for piece in told if piece not in given]
 
 
 def _found(news: Sequence[Token], said: str, reference: str, asked: str) -> set[Token]:
-    found = shared(news, said, _agreement(news, reference, said, asked))
-    return with_numbers(found, news, reference)
+    found = mentions.shared(news, said, _agreement(news, reference, said, asked))
+    return mentions.with_numbers(found, news, reference)
 
 
-def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> Agreement:
+def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> mentions.Agreement:
     """Return what tells whether both texts say what stands at a place of each, deny it, or leave it open.
 
     A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor",
     unless a yes or no was asked for. Asked 它讨厌什么？, 海葡萄 says the same as 它讨厌海葡萄.
     """
-    is_denial_asked = asks_for_denied(asked)
+    is_denial_asked = mentions.asks_for_denied(asked)
     is_whole = is_denial_asked or asks_yes_or_no(asked, reference)
-    asked_pieces = [] if is_whole else telling(asked, asked)
+    asked_pieces = [] if is_whole else mentions.telling(asked, asked)
     names = tuple(dict.fromkeys(piece.text for piece in news if not piece.is_unspaced))
 
     @cache
-    def stance(text: str, start: int) -> Stance:
-        found = stance_at(text, start, through=names)
-        return "denied" if found == "stated" and denies_asked(text, start, asked_pieces) else found
+    def stance(text: str, start: int) -> mentions.Stance:
+        found = mentions.stance_at(text, start, through=names)
+        return "denied" if found == "stated" and mentions.denies_asked(text, start, asked_pieces) else found
 
     our_times, their_times = _times(reference), _times(said)
 

@@ -11,19 +11,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.reports.cases import (
-    document_of,
-    exchanges,
-    is_needed,
-    kind_of,
-    named_rows,
-    names_listed,
-    needed_names,
-    sample_name,
-    shortcomings,
-    unsupported_words,
-    why,
-)
+from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -89,7 +77,7 @@ _TRACK, _EDGE = 160, 6
 def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> str:
     """Render it as HTML, or ``as_text`` of at most ten lines, which ends with what can be done next."""
     if isinstance(thing, Row):
-        head = _head("", sample_name(thing), "")
+        head = _head("", cases.sample_name(thing), "")
         return _row_text(thing) if as_text else display(head, _case(thing, is_asked=False))
     if isinstance(thing, Comparison):
         return _comparison_text(thing) if as_text else _comparison(thing)
@@ -212,7 +200,7 @@ def _add_rows(
 
 def _row_text(row: Row) -> str:
     passes = {True: "passes", False: "does not pass", None: ""}[row.passes]
-    reason = why(row)
+    reason = cases.why(row)
     scores = ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
         short_text("; ".join(filter(None, [passes, reason])), 98),
@@ -220,7 +208,7 @@ def _row_text(row: Row) -> str:
         f"got {short_text(row.response.text)}" if row.response.text is not None else "",
         short_text(scores, 98),
     ]
-    first = f"Row {short_text(sample_name(row), 40)}: {short_text(row.question)}"
+    first = f"Row {short_text(cases.sample_name(row), 40)}: {short_text(row.question)}"
     return "\n  ".join([first, *filter(None, told)])
 
 
@@ -341,7 +329,7 @@ def _counted_by(number: int | str, method: str | None) -> str:
 
 def _cases(evaluation: Evaluation) -> Iterator[Html]:
     """Yield the answers that got worse, else those that do not pass, else those that are wrong."""
-    moved, word, found = evaluation.regressions, verdict_of(evaluation).word, shortcomings(evaluation)
+    moved, word, found = evaluation.regressions, verdict_of(evaluation).word, cases.shortcomings(evaluation)
     if evaluation.kind == "systems":
         return
     if moved is not None and moved.worse and word != "passed":
@@ -351,9 +339,9 @@ def _cases(evaluation: Evaluation) -> Iterator[Html]:
     else:
         is_failing = bool(found.failing) and word != "passed"
         rows, total = (found.worst, found.failing) if is_failing else (found.worst_wrong, found.wrong)
-        named = named_rows(evaluation, rows[:_CASES])
+        named = cases.named_rows(evaluation, rows[:_CASES])
         yield from (
-            _opening(name, row.question, kind_of(row), _case(row, is_asked=len(row.question) < _ASKED))
+            _opening(name, row.question, cases.kind_of(row), _case(row, is_asked=len(row.question) < _ASKED))
             for name, row in named
         )
         shown = len(named)
@@ -375,15 +363,15 @@ def _case(row: Row, *, is_asked: bool) -> Html:
     ``is_asked``: the question stands above it.
     """
     lines: list[Html] = []
-    for each in exchanges(row)[:_CASES]:
+    for each in cases.exchanges(row)[:_CASES]:
         if each.turn is not None or not is_asked:
             lines.append(labelled("asked", people_text(each.asked)))
         if each.expected is not None:
             lines.append(labelled("expected", people_text(each.expected)))
-        marks = unsupported_words(row) if each.turn is None else ()
+        marks = cases.unsupported_words(row) if each.turn is None else ()
         got = row.error or NOTHING if each.answer is None else marked(each.answer, marks)
         lines.append(labelled("got", people_text(got)))
-        if (reason := why(row, each.blame, is_listed=True)) is not None:
+        if (reason := cases.why(row, each.blame, is_listed=True)) is not None:
             lines.append(labelled("why", reason))
     if scores := ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:8]):
         lines.append(labelled("scores", scores))
@@ -395,20 +383,20 @@ def _case(row: Row, *, is_asked: bool) -> Html:
 def _moved_case(worse: WorseAnswer) -> Html:
     now = NOTHING if worse.now is None else worse.now
     if now == worse.row.response.text:
-        now = marked(now, unsupported_words(worse.row))
+        now = marked(now, cases.unsupported_words(worse.row))
     before = labelled("before", people_text(worse.before or NOTHING))
     return element("dl", before, labelled("now", people_text(now)), _retrieved(worse.row))
 
 
 def _retrieved(row: Row) -> Html | None:
     """Return what was retrieved by rank, what was needed said of it."""
-    hits, texts, needed = row.response.hits, row.response.contexts, needed_names(row)
+    hits, texts, needed = row.response.hits, row.response.contexts, cases.needed_names(row)
     ranks = []
     for rank in range(min(_CONTEXTS, max(len(hits), len(texts)))):
         hit = hits[rank] if rank < len(hits) else None
-        name = "" if hit is None else document_of(hit)
+        name = "" if hit is None else cases.document_of(hit)
         text = (hit.text if hit is not None else None) or (texts[rank] if rank < len(texts) else "")
-        is_one = bool(name) and name in needed and is_needed(row, hit)
+        is_one = bool(name) and name in needed and cases.is_needed(row, hit)
         mark = element("span", "✓ needed ", class_="good") if is_one else None
         ranks.append(element("li", element("code", name), " ", mark, people_text(text, 300)))
     more = max(len(hits), len(texts)) - len(ranks)
@@ -495,7 +483,7 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         pieces.append(element("line", class_=colour, stroke_width=width, stroke_dasharray=dash, **line))
     for at in {end: None for _, end, is_worse in ends if is_worse}:
         names_here = [name for (_, end, bad), few in ends.items() if bad and end == at for name in few]
-        few = names_listed([short_text(name, 16) for name in names_here[:_CASES]])
+        few = cases.names_listed([short_text(name, 16) for name in names_here[:_CASES]])
         few += f" and {len(names_here) - _CASES:,} more" if len(names_here) > _CASES else ""
         pieces.append(element("text", few, x=right_end + 8, y=at + 4))
     for x, name in ((left, names[changes.baseline]), (right_end, names[changes.contender])):

@@ -10,16 +10,7 @@ from urllib.parse import urlencode
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame
-from rag_evaluation_framework.reports.cases import (
-    KINDS,
-    OF_ANSWERS,
-    answer_claims,
-    named_rows,
-    needed_names,
-    rows_of_runs,
-    steps_sentence,
-    why,
-)
+from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
@@ -50,7 +41,7 @@ _BIN_HEIGHT = 20
 def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
     """Return the view of one evaluation; the texts of its contexts and documents go to ``texts``."""
     texts.add_documents(evaluation.documents)
-    rows = named_rows(evaluation, rows_of_runs(evaluation))
+    rows = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
     figures = _figures(evaluation)
     several = len({part for part, _ in figures}) > 1
     metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
@@ -86,7 +77,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "blame": []
         if evaluation.blame is None
         else [[each.kind, each.count] for each in evaluation.blame.shares if each.count],
-        "kinds": {kind: [KINDS[kind], PART_OF_KIND[kind]] for kind in BLAME_KINDS},
+        "kinds": {kind: [cases.KINDS[kind], PART_OF_KIND[kind]] for kind in BLAME_KINDS},
         "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
         "samples": samples,
@@ -215,7 +206,7 @@ def _blame(evaluation: Evaluation) -> dict[str, Any]:
     listed = [
         {
             "kind": share.kind,
-            "words": KINDS[share.kind],
+            "words": cases.KINDS[share.kind],
             "part": "" if share.part == "neither" else share.part,
             "count": f"{share.count:,}",
             "share": NOTHING if share.share is None else f"{share.share:.1%}".replace("%", " %"),
@@ -261,7 +252,7 @@ def _values_of(row: Row) -> Iterator[tuple[str, str]]:
     sample = row.sample
     if sample is None:
         return
-    for document in dict.fromkeys(needed_names(row)):
+    for document in dict.fromkeys(cases.needed_names(row)):
         yield "Document", document
     for tag in dict.fromkeys(sample.tags):
         yield _SLICES["tag"], tag
@@ -303,7 +294,7 @@ def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, 
         kind = _kind(row)
         if kind is None or kind in ("ok", "unknown"):
             continue
-        for document in needed_names(row):
+        for document in cases.needed_names(row):
             found.setdefault((kind, document), []).append(row)
     largest = sorted(found.items(), key=lambda each: -len(each[1]))
     for (kind, document), members in largest[:_LISTED_GROUPS]:
@@ -311,7 +302,7 @@ def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, 
             yield {
                 "count": f"{len(members):,}",
                 "kind": kind,
-                "words": KINDS[kind],  # type: ignore[index]  # one of the kinds
+                "words": cases.KINDS[kind],  # type: ignore[index]  # one of the kinds
                 "document": document,
                 "link": "#" + urlencode({"v": number, "k": kind, "q": document}),
                 "question": one_line(members[0].question, 200),
@@ -350,7 +341,7 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
         else "",
         "least": least,
         "most": most,
-        "steps": steps_sentence(row for _, row in rows),
+        "steps": cases.steps_sentence(row for _, row in rows),
     }
 
 
@@ -400,7 +391,7 @@ def _not_kept(evaluation: Evaluation) -> str:
 
 
 def _supported_by(figures: Iterable[Figure]) -> str:
-    told = (by(each.method) for each in figures if without_parameters(each.metric) in OF_ANSWERS)
+    told = (by(each.method) for each in figures if without_parameters(each.metric) in cases.OF_ANSWERS)
     return next(told, "")
 
 
@@ -421,7 +412,7 @@ def _sample(
         "err": row.error,
         "k": _kind(row),
         "p": None if (passed := _passes(row)) is None else int(passed),
-        "w": why(row),
+        "w": cases.why(row),
         "m": [None if score is None or score.value is None else _rounded(score.value) for score in values],
         "x": {score.metric: f"{score.status}: {score.reason}" for score in row.scores if score.value is None},
         "t": [] if row.sample is None else list(row.sample.tags),
@@ -471,7 +462,7 @@ def _claims(row: Row) -> list[list[Any]]:
             (claim.get("evidence") or {}).get("number"),
             [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
         ]
-        for claim in answer_claims(row)
+        for claim in cases.answer_claims(row)
     ]
 
 
