@@ -14,22 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets import recognition, value_files
 from rag_evaluation_framework.datasets.annotations import read_annotations, write_annotations
 from rag_evaluation_framework.datasets.dialect import FieldMap, RecordDialect, has_content_id
-from rag_evaluation_framework.datasets.recognition import (
-    DIALECTS,
-    named_format,
-    recognise,
-    told_format,
-    usual_endings,
-)
 from rag_evaluation_framework.datasets.schemas import value_issues
-from rag_evaluation_framework.datasets.value_files import (
-    read_configuration,
-    read_results,
-    write_document,
-    write_results,
-)
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files.access import plain_name
@@ -82,8 +70,8 @@ def convert(
         return _converted_document(source, target, kind=kind, to=to)
     if source.is_file() and not source.stat().st_size:
         raise InputError([Issue("empty", "a dataset", "an empty file", file=str(source))])
-    reader = recognise(source, format=from_, map=map)
-    writer = DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
+    reader = recognition.recognise(source, format=from_, map=map)
+    writer = recognition.DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
     losses = _Losses(reader, writer)
     if isinstance(reader, RecordDialect) and isinstance(writer, RecordDialect):
         # The target appears only once all is written; a loss found on the way keeps it from appearing.
@@ -110,7 +98,7 @@ def _document_kind(source: Path, from_: str | None) -> str | None:
     """Return which kind of file without samples this is; ``None`` of a dataset, or of what cannot be told."""
     if from_ is None:
         try:
-            from_ = told_format(source)
+            from_ = recognition.told_format(source)
         except InputError:  # what it is not is said better by whoever looks for a dataset
             return None
     return from_ if from_ in _ENDINGS else None
@@ -118,8 +106,8 @@ def _document_kind(source: Path, from_: str | None) -> str | None:
 
 def _converted_document(source: Path, target: Path, *, kind: str, to: str | None) -> Conversion:
     fitting = tuple(f".{ending}" for ending in _ENDINGS[kind])
-    if to not in (None, kind) or named_format(target) not in (None, kind):
-        meant = to or named_format(target)
+    if to not in (None, kind) or recognition.named_format(target) not in (None, kind):
+        meant = to or recognition.named_format(target)
         raise UsageError(f"{target}: {kind} cannot be written as {meant}, only as {', '.join(fitting)}")
     if not plain_name(target).endswith(fitting):
         raise UsageError(f"{target}: expected a name that ends in {', '.join(fitting)} for {kind}")
@@ -134,11 +122,11 @@ def _rewritten(source: Path, target: Path, kind: str) -> tuple[int, str]:
         write_annotations(annotations, target)
         return len(annotations.annotations), "annotation"
     if kind == "results":
-        results = read_results(source)
+        results = value_files.read_results(source)
         errors = [issue for issue in value_issues("results", results) if issue.severity == "error"]
         if errors:
             raise InputError(errors).located(str(source))
-        write_results(results, target)
+        value_files.write_results(results, target)
         return len(results.get("query_results", ())), "query result"
     if kind == "benchmark":
         # numpy, only when needed
@@ -147,8 +135,8 @@ def _rewritten(source: Path, target: Path, kind: str) -> tuple[int, str]:
         benchmark = read_benchmark(source)
         write_benchmark(benchmark, target)
         return len(benchmark["records"]), "record"
-    configuration = read_configuration(source)
-    write_document(configuration, target)
+    configuration = value_files.read_configuration(source)
+    value_files.write_document(configuration, target)
     return len(configuration), "setting"
 
 
@@ -224,8 +212,8 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
     """Tell from the name which dialect to write: the longest ending decides, then what is read already."""
     name = plain_name(target)
     fitting: dict[str, int] = {}
-    for known in DIALECTS.names():
-        lengths = [len(suffix) for suffix in usual_endings(known) if name.endswith(suffix)]
+    for known in recognition.DIALECTS.names():
+        lengths = [len(suffix) for suffix in recognition.usual_endings(known) if name.endswith(suffix)]
         if lengths:
             fitting[known] = max(lengths)
     best = [known for known, length in fitting.items() if length == max(fitting.values())]
@@ -235,7 +223,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
         raise UsageError(f"{target}: its name does not tell the dialect to write; say it with --to")
     if len(best) > 1:
         raise UsageError(f"{target}: its name fits {' and '.join(best)}; say which with --to")
-    return DIALECTS.get(best[0])
+    return recognition.DIALECTS.get(best[0])
 
 
 # The names of what a sample or dataset says, so that a dialect can declare which of them it holds.

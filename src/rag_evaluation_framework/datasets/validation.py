@@ -6,29 +6,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets import recognition
 from rag_evaluation_framework.datasets.dialect import FieldMap, IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.quality import quality_issues
-from rag_evaluation_framework.datasets.recognition import (
-    DOCUMENT_FORMATS,
-    check_format,
-    recognise,
-    told_format,
-)
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.schemas import decoded_issues, misspelt_fields, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, drained, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
-from rag_evaluation_framework.files.access import (
-    check_expansion,
-    check_regular,
-    data_files,
-    plain_name,
-    read_text,
-)
+from rag_evaluation_framework.files import access
 from rag_evaluation_framework.files.json_scanner import comment_issues
 from rag_evaluation_framework.records.samples import ROWS, Dataset
 from rag_evaluation_framework.startup import dataclass, replace
@@ -57,7 +46,7 @@ def _value_issues(kind: str, value: Any, *, lenient: bool) -> list[Issue]:
 def _document(path: Path, kind: str) -> DocumentFile:
     if kind == "evaluation-dataset":
         return read_dataset_document(path)
-    if plain_name(path).endswith(_TABLES):
+    if access.plain_name(path).endswith(_TABLES):
         return DocumentFile(str(path), _table_value(path, kind), dict.fromkeys)
     return read_document(path, lines=kind == "annotations")
 
@@ -185,7 +174,7 @@ def _identifier(record: Any) -> str | None:
 # Issues are yielded as they are found. Files of records are read as streams, a record at a time; what
 # stands in one JSON or YAML document is read whole.
 
-_DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
+_DOCUMENTS = frozenset({*recognition.DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
 # What stops the reading of one file, and should not keep the others from being checked.
 _STOPS = (InputError, StorageError, MissingExtraError)
 
@@ -233,7 +222,7 @@ def checked_files(
     what.
     """
     if format is not None:
-        check_format(format)
+        recognition.check_format(format)
     checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient, given=map))
     if keys is not None:
         checked = (
@@ -265,7 +254,7 @@ def _checked_path(
         yield _checked(path, named, lenient=lenient, given=given)
         return
     recognised = False
-    for file in data_files(path):
+    for file in access.data_files(path):
         checked = _checked(file, None, lenient=lenient, given=given, within=path)
         recognised = recognised or checked.format is not None
         # A file of something else is nothing wrong in a folder; it is only mentioned.
@@ -284,9 +273,9 @@ def _checked(
     file = str(path)
     try:
         if not path.is_dir():
-            check_regular(path, within=within)
-            check_expansion(path)
-        told = told_format(path, named or (ROWS if given else None))
+            access.check_regular(path, within=within)
+            access.check_expansion(path)
+        told = recognition.told_format(path, named or (ROWS if given else None))
     except _STOPS as error:
         return CheckedFile(file, None, _of_error(error, file))
     return CheckedFile(file, told, _issues(path, told, lenient=lenient, given=given))
@@ -307,7 +296,7 @@ def _issues(path: Path, told: str, *, lenient: bool, given: FieldMap | None) -> 
 
 
 def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | None) -> Iterator[Issue]:
-    dialect = recognise(path, format=told, map=given)
+    dialect = recognition.recognise(path, format=told, map=given)
     if not isinstance(dialect, RecordDialect):
         every: Callable[[Path], Iterator[Issue]] | None = getattr(dialect, "issues", None)
         if every is not None:
@@ -317,7 +306,7 @@ def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | No
         return
     is_golden = told in GOLDEN_DIALECTS
     if is_golden:
-        yield from comment_issues(read_text(path))
+        yield from comment_issues(access.read_text(path))
     if (yield from _are_right(record_file_issues(path, dialect, lenient=lenient))) and is_golden:
         yield from golden_context_issues(dialect.read(path))
 
@@ -325,7 +314,7 @@ def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | No
 def _is_dataset(folder: Path) -> bool:
     """Tell whether a folder as a whole is one dataset."""
     try:
-        told_format(folder)
+        recognition.told_format(folder)
     except InputError:
         return False
     return True

@@ -8,14 +8,8 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.reports import compared_answers
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name, why
-from rag_evaluation_framework.reports.compared_answers import (
-    comparison_sentence,
-    left_out_sentences,
-    short_names,
-    sorts_sentence,
-    trait_sentence,
-)
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, one_line, probability_text
 from rag_evaluation_framework.reports.sweep_screen import (
@@ -43,7 +37,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     """Return the view of runs compared with the first; the views of single runs begin at ``first_view``."""
     named = by_run(evaluations)
     comparison = compare_evaluations(named, force=force, seed=evaluations[0].head.seed)
-    short = short_names(list(named))
+    short = compared_answers.short_names(list(named))
     word, _, rest = _said(comparison).partition(": ")
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
@@ -62,7 +56,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         "tone": next((tone for begins, tone in _TONES.items() if word.lower().startswith(begins)), "un"),
         "sentence": f"{rest or word}.",
         "leads": [
-            *(trait_sentence(trait) for trait in traits[:2]),
+            *(compared_answers.trait_sentence(trait) for trait in traits[:2]),
             *(f"Compared anyway: {warning}" for warning in comparison.warnings),
         ],
         "decided_by": "" if by_thresholds else "No threshold decides: an answer moves with its first metric.",
@@ -95,9 +89,10 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
 
 def _said(comparison: Comparison) -> str:
     if len(comparison.answers) < 2:
-        return comparison_sentence(comparison)
+        return compared_answers.comparison_sentence(comparison)
     return "; ".join(
-        f"{each.contender}: {comparison_sentence(comparison, each)}" for each in comparison.answers
+        f"{each.contender}: {compared_answers.comparison_sentence(comparison, each)}"
+        for each in comparison.answers
     )
 
 
@@ -109,15 +104,15 @@ def _changes(each: AnswerChanges, short: Mapping[str, str]) -> dict[str, Any]:
         "wrong": f"{wrong:,}",
         "worse": len(each.worse),
         "better": f"{len(each.better):,}",
-        "sorts": f"{sorts_sentence(each)}.",
-        "left_out": list(left_out_sentences(each)),
+        "sorts": f"{compared_answers.sorts_sentence(each)}.",
+        "left_out": list(compared_answers.left_out_sentences(each)),
     }
 
 
 def _trait(trait: Any) -> dict[str, Any]:
     share, other = trait.count / max(1, trait.of), trait.others / max(1, trait.of_others)
     return {
-        "sentence": trait_sentence(trait),
+        "sentence": compared_answers.trait_sentence(trait),
         "count": f"{trait.count:,} of {trait.of:,}",
         "others": f"{trait.others:,} of {trait.of_others:,}",
         "share": round(100 * share, 1),

@@ -37,14 +37,9 @@ from rag_evaluation_framework.records.samples import (
 )
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.synthesis import generated_datasets
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import Level
-from rag_evaluation_framework.synthesis.generated_datasets import (
-    Delivered,
-    default_dataset_name,
-    deliver,
-    destination,
-)
 from rag_evaluation_framework.synthesis.generation import (
     CONCURRENCY,
     ChecksDrafts,
@@ -86,7 +81,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         self.corpus = corpus
         self.generation: Generation | None = None
         """The last generation: its dataset, what was rejected, and what it cost."""
-        self.delivered: Delivered | None = None
+        self.delivered: generated_datasets.Delivered | None = None
         """Where the last dataset went, if it went anywhere."""
         self.chunk_registry = ChunkRegistry()
         """Finds the text and the characters behind the chunk ids of the ground truth."""
@@ -115,10 +110,10 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         settings = QuestionSettings(
             level=self.level, queries_per_doc=queries_per_doc, max_characters=self._max_characters, **asked
         )
-        place = destination(
+        place = generated_datasets.destination(
             dataset_name,
             upload_to_langsmith=upload_to_langsmith,
-            default_name=default_dataset_name(self.level, self.corpus),
+            default_name=generated_datasets.default_dataset_name(self.level, self.corpus),
             folder=datasets_folder,
         )
         generation = generate_with_model(
@@ -133,7 +128,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         )
         dataset = _complete(generation)
         self.generation = generation
-        self.delivered = None if place is None else deliver(dataset, place)
+        self.delivered = None if place is None else generated_datasets.deliver(dataset, place)
         return [self._ground_truth(_query_of(sample), sample) for sample in dataset.samples]
 
     @abstractmethod
