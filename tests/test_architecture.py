@@ -80,7 +80,6 @@ EXTRAS = {
 
 # What is slow to import, and what stands on it; imported inside functions where not every caller uses it.
 SLOW = {
-    "aiohttp",
     "asyncio",
     "fasttext",
     "filelock",

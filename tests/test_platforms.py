@@ -23,7 +23,7 @@ ONLY_POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty
 HIDING = """
     import asyncio, concurrent.futures, ctypes, getpass, multiprocessing.connection, os, platform, signal
     import socket, subprocess, sys, tempfile
-    import aiohttp, filelock, numpy
+    import filelock, numpy
 
     for name in {modules!r}:
         sys.modules[name] = None

@@ -200,25 +200,17 @@ def test_an_unknown_protocol_or_part_is_refused() -> None:
         HttpAgent("http://h", response_paths={"anwser": "a"})
 
 
-def test_the_latency_is_that_of_the_requests_without_opening_the_client(
+def test_the_latency_is_that_of_all_requests(
     server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # On this clock opening takes an hour each time, and reading a body a minute.
-    late = 0.0
-    opened, read = http_client.HttpClient._open_session, http_client.HttpClient._body_of
-
-    def slowly_opened(client: http_client.HttpClient) -> Any:
-        nonlocal late
-        late += 3600
-        return opened(client)
+    late, read = 0.0, http_client.HttpClient._body_of
 
     async def slowly_read(client: http_client.HttpClient, response: Any) -> bytes:
         nonlocal late
-        late += 60
+        late += 60  # a minute, on this clock
         return await read(client, response)
 
     monkeypatch.setattr(http_client, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
-    monkeypatch.setattr(http_client.HttpClient, "_open_session", slowly_opened)
     monkeypatch.setattr(http_client.HttpClient, "_body_of", slowly_read)
     once, twice = (answered(HttpAgent(server.url), sample=asked).latency_ms for asked in (None, CONVERSATION))
     assert once is not None

@@ -13,16 +13,27 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from rag_evaluation_framework.adapters.http_connections import (
+    ConnectError,
+    Connection,
+    Connections,
+    CutOffError,
+    HttpError,
+    NoReplyError,
+    NotHttpError,
+    place_of,
+)
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
@@ -30,9 +41,6 @@ from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.version import __version__
-
-if TYPE_CHECKING:
-    import aiohttp
 
 # A reply's body put together piece by piece, unpacked with a limit on what comes out.
 #
@@ -137,6 +145,7 @@ def _plain_host(host: str) -> str:
     return host.strip().strip("[]").rstrip(".").lower()
 
 
+@lru_cache(maxsize=256)
 def _is_forbidden(address: str) -> bool:
     try:
         found = ip_address(address.partition("%")[0])
@@ -150,21 +159,11 @@ def _is_forbidden(address: str) -> bool:
     return found.is_link_local or str(found) in _METADATA_ADDRESSES
 
 
-class _CheckedResolver:
-    """Looks names up, and refuses those that lead where none may; as aiohttp's resolvers are used."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def resolve(self, host: str, *arguments: Any, **options: Any) -> Any:
-        found = await self._inner.resolve(host, *arguments, **options)
-        if not _is_allowed(host):
-            for each in found:
-                check_host(each["host"])
-        return found
-
-    async def close(self) -> None:
-        await self._inner.close()
+def _check_addresses(host: str, addresses: Sequence[str]) -> None:
+    """Refuse a name that leads where none may."""
+    if not _is_allowed(host):
+        for each in addresses:
+            check_host(each)
 
 
 JSON_HEADERS = {
@@ -179,8 +178,6 @@ CONNECT_TIMEOUT = 10.0
 # _LARGE_AT_ONCE times the limit of a body.
 _LARGE_BODY_BYTES = 1 << 20
 _LARGE_AT_ONCE = 4
-# What waits unread on each connection; aiohttp's own 256 KB would add up to 250 MB at 500 in flight.
-_READ_BUFFER_BYTES = 1 << 15
 # Of a reply that is no answer only the beginning is read, to quote it.
 _ERROR_EXCERPT_BYTES = 1 << 12
 
@@ -207,7 +204,7 @@ class HttpClient:
     ) -> None:
         self._max_body_bytes = max_body_bytes
         self._connect_timeout = connect_timeout
-        self._session: aiohttp.ClientSession | None = None
+        self._connections = Connections(_check_addresses)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
 
@@ -221,67 +218,55 @@ class HttpClient:
         method: str = "POST",
     ) -> Reply:
         """Send a body and return the whole reply, whatever its status; a failure is a ``TargetError``."""
-        import aiohttp
-
-        check_host(urlsplit(url).hostname or "")
-        limits = aiohttp.ClientTimeout(total=None, connect=min(self._connect_timeout, timeout))
         try:
+            place = place_of(url)
+            check_host(place.host)
             async with asyncio.timeout(timeout):
-                session = self._open_session()
+                connections = self._of_this_loop()
                 sent = time.monotonic()
-                async with session.request(
-                    method, url, data=body, headers=headers, timeout=limits, allow_redirects=False
-                ) as response:
+                connection = await connections.exchange(
+                    method, place, headers, body, connect_timeout=min(self._connect_timeout, timeout)
+                )
+                try:
                     return Reply(
-                        status=response.status,
-                        headers={name.lower(): value for name, value in response.headers.items()},
-                        body=await self._body_of(response),
+                        status=connection.status,
+                        headers=connection.headers,
+                        body=await self._body_of(connection),
                         latency_ms=(time.monotonic() - sent) * 1000,
                     )
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # a timeout is an OSError
+                finally:
+                    connections.release(connection)
+        except (HttpError, OSError, ValueError) as error:  # a timeout is an OSError
             raise _failure(error) from None
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        if self._loop is asyncio.get_running_loop():
+            self._connections.close()
+            await asyncio.sleep(0)  # what was closed is let go of in the loop's next turn
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        import aiohttp
-
+    def _of_this_loop(self) -> Connections:
         loop = asyncio.get_running_loop()
-        if self._session is None or self._loop is not loop:
+        if self._loop is not loop:
             self._loop = loop
             self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
-            resolver = cast("Any", _CheckedResolver(aiohttp.DefaultResolver()))
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=resolver),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"Accept-Encoding": "gzip, deflate"},
-                auto_decompress=False,
-                trust_env=False,
-                read_bufsize=_READ_BUFFER_BYTES,
-            )
-        return self._session
+            self._connections = Connections(_check_addresses)
+        return self._connections
 
-    async def _body_of(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _body_of(self, connection: Connection) -> bytes:
         """Read the body as far as the limits allow; leaving early closes the connection."""
-        if response.status >= 300:
-            return await response.content.read(_ERROR_EXCERPT_BYTES)
-        unpacker = Unpacker(response.headers.get("Content-Encoding", ""), self._max_body_bytes)
-        if (response.content_length or 0) > self._max_body_bytes:
+        if connection.status >= 300:
+            return (await connection.piece())[:_ERROR_EXCERPT_BYTES]
+        unpacker = Unpacker(connection.headers.get("content-encoding", ""), self._max_body_bytes)
+        if int(connection.headers.get("content-length", 0)) > self._max_body_bytes:
             raise unpacker.too_large()
-        chunks = response.content.iter_any()
-        async for chunk in chunks:
-            unpacker.add(chunk)
-            if unpacker.size > _LARGE_BODY_BYTES:
-                break
-        else:
-            return unpacker.finished()
+        while unpacker.size <= _LARGE_BODY_BYTES:
+            if not (piece := await connection.piece()):
+                return unpacker.finished()
+            unpacker.add(piece)
         async with self._large_bodies:
-            async for chunk in chunks:
-                unpacker.add(chunk)
+            while piece := await connection.piece():
+                unpacker.add(piece)
             return unpacker.finished()
 
 
@@ -294,21 +279,21 @@ def _refusal(error: OSError) -> str:
 
 def _failure(error: Exception) -> TargetError:
     """Say what went wrong on the way, in words of our own."""
-    import aiohttp
-
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return TargetError("connect-timeout", "no connection in time", retry=True)
+    if isinstance(error, ConnectError):
+        reason = error.__cause__
+        if isinstance(reason, TimeoutError):
+            return TargetError("connect-timeout", "no connection in time", retry=True)
+        if isinstance(reason, ssl.SSLError):
+            return TargetError("tls-error", "the certificate or the encryption was refused")
+        if isinstance(reason, OSError):
+            return TargetError("connection-failed", f"cannot connect: {_refusal(reason)}", retry=True)
     if isinstance(error, TimeoutError):
         return TargetError("timeout", "no complete reply in time", retry=True)
-    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return TargetError("tls-error", "the certificate or the encryption was refused")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return TargetError("connection-failed", f"cannot connect: {_refusal(error.os_error)}", retry=True)
-    if isinstance(error, aiohttp.ClientPayloadError):
+    if isinstance(error, CutOffError):
         return TargetError("truncated-body", "the connection ended before the body did", retry=True)
-    if isinstance(error, aiohttp.ClientResponseError):
+    if isinstance(error, NotHttpError):
         return TargetError("invalid-http", "the reply is not HTTP")
-    if isinstance(error, aiohttp.ClientConnectionError | OSError):
+    if isinstance(error, NoReplyError | OSError):
         return TargetError("connection-reset", "the connection was closed without a reply", retry=True)
     return TargetError("invalid-request", f"the request could not be sent ({type(error).__name__})")
 
@@ -563,7 +548,7 @@ class _StreamError(Exception):
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:
     """Return a JSON value with secrets hidden in each of its strings."""
-    if mask is unmasked:
+    if mask is unmasked or not getattr(mask, "__self__", True):  # the mask of no secrets
         return value
     if isinstance(value, Events):
         return Events(masked(event, mask) for event in value.values)

@@ -244,7 +244,6 @@ _INPUT_TOKENS = ("prompt_tokens", "input_tokens")
 _OUTPUT_TOKENS = ("completion_tokens", "output_tokens")
 _COSTS = ("cost_usd", "cost", "total_cost")
 _NAMED_FIELDS = 8
-_KEPT_NAMES = 64
 _TOO_MANY = 1 << 53  # whole numbers that every JSON reader keeps exact
 
 
@@ -296,8 +295,34 @@ def _joined(texts: list[str]) -> str:
     return last if grows or repeats else "".join(texts)
 
 
-def _found(value: Any, path: JsonPath) -> Any:
-    return value.find(path) if isinstance(value, Events) else path.find(value)
+class _Paths:
+    """The paths to a part of a reply, in their order; those within one object are looked up together."""
+
+    def __init__(self, names: Iterable[str], places: Iterable[str] = _PLACES, *, field: str = "") -> None:
+        self.all = tuple(JsonPath.parse(place + name, field=field) for place in places for name in names)
+        self._within: list[tuple[JsonPath, dict[Any, JsonPath]]] = []
+        for path in self.all:
+            *above, name = path.steps
+            if not self._within or self._within[-1][0].steps != tuple(above):
+                self._within.append((JsonPath("", tuple(above)), {}))
+            self._within[-1][1][name] = path
+
+    def found_in(self, value: Any) -> Iterator[tuple[str, Any]]:
+        """Yield what a reply has at these paths, each with the path."""
+        if isinstance(value, Events):
+            found = ((path.text, value.find(path)) for path in self.all)
+            yield from (each for each in found if each[1] is not None)
+            return
+        for place, names in self._within:
+            inner = place.find(value)
+            if isinstance(inner, dict):
+                for name in [name for name in names if name in inner]:
+                    if inner[name] is not None:
+                        yield names[name].text, inner[name]
+            elif isinstance(inner, list):
+                for path in names.values():
+                    if (item := path.find(value)) is not None:
+                        yield path.text, item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,34 +345,18 @@ class AnswerReader:
     """Reads replies; ``paths`` says where parts stand, by name: ``{"answer": "result.text"}``."""
 
     def __init__(self, paths: Mapping[str, str] | None = None) -> None:
-        given: dict[str, tuple[JsonPath, ...]] = {}
+        given: dict[str, _Paths] = {}
         for part, text in (paths or {}).items():
             if part not in REPLY_PARTS:
                 raise UnknownNameError("part of a reply", part, REPLY_PARTS)
-            given[part] = (JsonPath.parse(text, field=f"responsePaths.{part}"),)
-        self._answers = given.get("answer") or _parsed(_ANSWERS, places=("", *_WITHIN))
-        self._streamed = given.get("answer") or _parsed(_STREAMED_ANSWERS, places=("",)) + self._answers
-        self._thread = given.get("thread", (None,))[0]
-        self._contexts = given.get("contexts") or _parsed(CONTEXT_NAMES)
-        self._citations = given.get("citations") or _parsed(_CITATIONS)
-        self._usages = given.get("usage") or _parsed(_USAGES)
+            given[part] = _Paths([text], [""], field=f"responsePaths.{part}")
+        self._answers = given.get("answer") or _Paths(_ANSWERS, ("", *_WITHIN))
+        self._streamed = given.get("answer", _Paths(_STREAMED_ANSWERS, [""])).all + self._answers.all
+        self._thread = given.get("thread", _Paths([]))
+        self._contexts = given.get("contexts") or _Paths(CONTEXT_NAMES)
+        self._citations = given.get("citations") or _Paths(_CITATIONS)
+        self._usages = given.get("usage") or _Paths(_USAGES)
         self._names_are_contexts = "contexts" in given
-        self._likely: dict[tuple[str, tuple[str, ...]], tuple[JsonPath, ...]] = {}
-
-    def _tried(self, part: str, value: Any) -> tuple[JsonPath, ...]:
-        """Return the paths of a part whose first name a reply has: of a hundred, most replies have a few."""
-        paths: tuple[JsonPath, ...] = getattr(self, part)
-        if not isinstance(value, dict):
-            return paths
-        key = part, tuple(value)
-        if key not in self._likely:
-            if len(self._likely) >= _KEPT_NAMES:
-                self._likely.clear()
-            firsts = ((path, path.steps[0]) for path in paths)
-            self._likely[key] = tuple(
-                path for path, first in firsts if not isinstance(first, str) or first in value
-            )
-        return self._likely[key]
 
     def read(self, value: Any) -> ReadAnswer:
         """Read one reply; a reply without an answer raises a :class:`TargetError`."""
@@ -355,15 +364,16 @@ class AnswerReader:
         text = self._answer(value, found)
         if isinstance(value, str):
             return ReadAnswer(text=text, found=found)
-        thread = None if self._thread is None else _found(value, self._thread)
-        contexts, hits, unread_contexts = self._contexts_of(value, found)
+        _, thread = next(self._thread.found_in(value), ("", None))
+        told = list(self._contexts.found_in(value))
+        contexts, hits, unread_contexts = self._contexts_of(told, found)
         citations, unread_citations = self._citations_of(value, found)
         return ReadAnswer(
             text=text,
             contexts=contexts,
             unread_contexts=unread_contexts,
             hits=hits,
-            retrieved_nothing=self._retrieved_nothing(value, found),
+            retrieved_nothing=_retrieved_nothing(told, found),
             citations=citations,
             unread_citations=unread_citations,
             usage=self._usage_of(value, found),
@@ -377,10 +387,13 @@ class AnswerReader:
             return value
         empty: str | None = None
         is_stream = isinstance(value, Events)
-        for path in self._streamed if is_stream else self._tried("_answers", value):
-            text = value.text(path) if is_stream else _text_of(path.find(value))
+        if is_stream:
+            texts: Iterator[tuple[str, str | None]] = ((p.text, value.text(p)) for p in self._streamed)
+        else:
+            texts = ((path, _text_of(told)) for path, told in self._answers.found_in(value))
+        for path, text in texts:
             if text or (text is not None and empty is None):
-                found["answer"] = str(path)
+                found["answer"] = path
                 if text:
                     return text
                 empty = text
@@ -394,48 +407,36 @@ class AnswerReader:
     @property
     def expected(self) -> str:
         """What a reply must have, in words."""
-        places = ", ".join(map(str, self._answers[:4]))
-        return f"an answer at {places}" + (" …" if len(self._answers) > 4 else "")
+        places = ", ".join(map(str, self._answers.all[:4]))
+        return f"an answer at {places}" + (" …" if len(self._answers.all) > 4 else "")
 
-    def _contexts_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[str, ...], tuple[Hit, ...], int]:
+    def _contexts_of(
+        self, told: Iterable[tuple[str, Any]], found: dict[str, str]
+    ) -> tuple[tuple[str, ...], tuple[Hit, ...], int]:
         """Return the texts, the hits, and how many items have no text, whether others have one or none."""
         unread = 0
-        for path in self._tried("_contexts", value):
-            items = _found(value, path)
+        for path, items in told:
             if isinstance(items, str | dict):
                 items = [items]
             if not isinstance(items, list) or not items:
                 continue
-            are_names = str(path).endswith("sources") and not self._names_are_contexts
+            are_names = path.endswith("sources") and not self._names_are_contexts
             texts = ["" if are_names and isinstance(item, str) else _context_text(item) for item in items]
             if any(texts):
-                found["contexts"] = str(path)
+                found["contexts"] = path
                 return tuple(texts), _hits(items, texts), texts.count("")
             unread = unread or sum(not isinstance(item, str | None) for item in items)
         return (), (), unread
 
-    def _retrieved_nothing(self, value: Any, found: dict[str, str]) -> bool:
-        """Tell whether the reply has an empty list where contexts would be, and contexts nowhere else."""
-        if "contexts" in found:
-            return False
-        told = [(str(path), _found(value, path)) for path in self._tried("_contexts", value)]
-        empty = [path for path, items in told if items == []]
-        if not empty or any(items for _, items in told):
-            return False
-        found["contexts"] = empty[0]
-        return True
-
     def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
-        for path in self._tried("_citations", value):
-            items = _found(value, path)
+        for path, items in self._citations.found_in(value):
             if isinstance(items, list) and items:
-                found["citations"] = str(path)
+                found["citations"] = path
                 return read_citations(items)
         return (), 0
 
     def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
-        for path in self._tried("_usages", value):
-            told = _found(value, path)
+        for path, told in self._usages.found_in(value):
             totals = UsageTotals()
             for record in told if isinstance(told, list) else [told]:
                 if isinstance(record, dict):
@@ -450,13 +451,18 @@ class AnswerReader:
                 input_tokens=totals.input_tokens, output_tokens=totals.output_tokens, cost_usd=totals.cost_usd
             )
             if usage != Usage():
-                found["usage"] = str(path)
+                found["usage"] = path
                 return usage
         return None
 
 
-def _parsed(names: Iterable[str], places: Iterable[str] = _PLACES) -> tuple[JsonPath, ...]:
-    return tuple(JsonPath.parse(place + name) for place in places for name in names)
+def _retrieved_nothing(told: Sequence[tuple[str, Any]], found: dict[str, str]) -> bool:
+    """Tell whether a reply has an empty list where contexts would be, and contexts nowhere else."""
+    empty = [path for path, items in told if items == []]
+    if "contexts" in found or not empty or any(items for _, items in told):
+        return False
+    found["contexts"] = empty[0]
+    return True
 
 
 def _text_of(value: Any) -> str | None:

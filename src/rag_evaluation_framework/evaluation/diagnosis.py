@@ -190,8 +190,6 @@ def _asked(manifest: Any, told: str) -> Iterator[Finding]:
         finally:
             await target.close()
 
-    import aiohttp  # noqa: F401  # before the clock starts: loading it takes longer than many answers
-
     begun, shown = time.perf_counter(), shown_target(url, target)
     try:
         asyncio.run(answer())
