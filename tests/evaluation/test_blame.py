@@ -279,6 +279,23 @@ def test_a_long_reference_is_matched_word_by_word_where_a_metric_did_so() -> Non
         assert [each.passage for each in found.evidence] == [asked.reference] * (kind != "ok")
 
 
+def test_a_long_reference_is_left_alone_where_no_metric_reads_one_unless_the_answer_declines() -> None:
+    answers = ("The ferry crosses the harbour.", "The ferry has a bar.", "I don't know.")
+    ferry = "The ferry crosses the harbour at Aberfeld, and on Sundays it also calls at the island of Sund."
+    rows = [
+        {"question": "?", "answer": text, "contexts": [ferry], "reference": f"{ferry} " * 3}
+        for text in answers
+    ]
+    for metrics, kinds in (
+        (["faithfulness"], ["unknown", "invented", "refused_wrongly"]),
+        (["faithfulness", "answer_correctness"], ["not_used", "not_used", "refused_wrongly"]),
+    ):
+        causes = [row.blame for row in evaluate(rows, metrics=metrics).rows]
+        assert [each.kind for each in causes if each] == kinds
+        told = ["no metric compared the answer with its reference" in each.why for each in causes if each]
+        assert told == [len(metrics) == 1] * 2 + [False]
+
+
 @pytest.mark.parametrize("answer", [WEATHER, "I don't know."])
 def test_a_system_that_says_it_retrieved_nothing_missed_it(answer: str) -> None:
     found = blamed(sample(reference=SHIP), answer, retrieved_nothing=True)

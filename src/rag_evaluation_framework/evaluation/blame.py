@@ -28,9 +28,10 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, counted, described
+from rag_evaluation_framework.errors import ModelError, UsageError, counted, described
 from rag_evaluation_framework.evaluation.expected_points import (
     ExpectedPoints,
     Point,
@@ -60,7 +61,7 @@ from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.metrics.declaration import parse_metric, without_parameters
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import LEXICAL_MATCH, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import parse_citations
@@ -100,7 +101,8 @@ class _Case:
 
     ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
     the passage that comes closest. ``is_answer`` where it is known that the answer does not decline,
-    ``is_matched`` where a metric has matched its words with those of the reference.
+    ``is_matched`` where a metric has matched its words with those of the reference, ``is_compared`` unless
+    it is known that none has looked at the reference.
     """
 
     sample: Sample
@@ -110,6 +112,7 @@ class _Case:
     doubtful: Mapping[tuple[int, int], str | None] | None = None
     is_answer: bool = False
     is_matched: bool = False
+    is_compared: bool = True
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -202,11 +205,24 @@ class _Case:
         return self._claims_by(against) if against else []
 
     @property
-    def _has_truth(self) -> bool:
-        """Whether anything says what is right, or where it stands."""
+    def _is_located(self) -> bool:
+        """Whether it is known where the relevant text stands, or what it says."""
         sample = self.sample
         is_located = sample.relevant_documents or sample.relevant_chunk_ids or sample.relevant_spans
-        return bool(any(self.readings) or self.wanted.points or self.passages or is_located)
+        return bool(is_located or self.passages)
+
+    @property
+    def _has_truth(self) -> bool:
+        """Whether anything says what is right, or where it stands."""
+        return bool(any(self.readings) or self.wanted.points or self._is_located)
+
+    @property
+    def _is_unread(self) -> bool:
+        """Whether only a long reference says what is right, and nobody asked to have it compared."""
+        is_only_reference = self.sample.expectation is None and self.turn is None and not self._is_located
+        return (
+            not self.is_compared and is_only_reference and len(self.sample.reference or "") > _LONG_REFERENCE
+        )
 
     def _of_nothing(self) -> Blame:
         """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
@@ -225,8 +241,12 @@ class _Case:
                 return Blame("unknown", f"{NOT_ANSWERED[kind]}; nothing is known to be relevant")
             if_retrieved: BlameKind = "refused_wrongly" if kind in DECLINED else "not_used"
             return self._by_truth(if_retrieved, NOT_ANSWERED[kind])
+        if self._is_unread:
+            return self._without_truth(f"no metric compared the answer with its reference ({_COMPARES} does)")
         if not self.wanted.points and not self.passages:
-            return self._without_truth()
+            return self._without_truth(
+                "there is no reference and no relevant passage to tell whether the answer is right"
+            )
         lacking = self._lacking()
         if not lacking and self.wanted.are_enough:
             return self._of_right_answer(_right(self.wanted))
@@ -236,8 +256,7 @@ class _Case:
             return self._of_wrong_answer(lacking, contradicted)
         return self._of_right_answer(_right(self.wanted))
 
-    def _without_truth(self) -> Blame:
-        missing = "there is no reference and no relevant passage to tell whether the answer is right"
+    def _without_truth(self, missing: str) -> Blame:
         if not self.unsupported:
             return Blame("unknown", missing)
         return Blame(
@@ -416,6 +435,9 @@ def _passage(claim: Mapping[str, Any], contexts: Sequence[str]) -> str | None:
 
 # The metrics that hold the claims of an answer against its contexts.
 _OF_CONTEXTS = ("faithfulness", "hallucination")
+_COMPARES = "answer_correctness"
+# Comparing a reference of more characters with the answer takes longer than all else that is found out.
+_LONG_REFERENCE = 200
 # No judge is asked: what a run costs does not depend on what is told of it.
 BLAMED_BY = LexicalSupport.name
 
@@ -423,6 +445,7 @@ BLAMED_BY = LexicalSupport.name
 def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None) -> Blame:
     """Find out where an answer of a run failed; what its metrics say of its claims is not said otherwise."""
     doubtful, is_answer = None, False
+    is_compared = any(_reads_reference(score.metric) for score in result.scores)
     is_matched = any(score.value is not None and score.method == LEXICAL_MATCH for score in result.scores)
     for score in result.scores:
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
@@ -433,11 +456,21 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
                 for each in claims
                 if each["label"] != "supported"
             }
-    case = _Case(sample, result.response, LexicalSupport(), documents, doubtful, is_answer, is_matched)
+    case = _Case(
+        sample, result.response, LexicalSupport(), documents, doubtful, is_answer, is_matched, is_compared
+    )
     try:
         return case.blame_by_turn()
     except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose scores are made
         return Blame("unknown", f"finding the cause broke: {described(error)}")
+
+
+@cache
+def _reads_reference(metric: str) -> bool:
+    try:
+        return not {"reference", "reference_contexts"}.isdisjoint(parse_metric(metric).metric.needs)
+    except UsageError:  # somebody else's, which may
+        return True
 
 
 @dataclass(frozen=True, slots=True)
