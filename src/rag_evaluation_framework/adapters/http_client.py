@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,16 +23,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from rag_evaluation_framework.adapters.http_connections import (
-    ConnectError,
-    Connection,
-    Connections,
-    CutOffError,
-    HttpError,
-    NoReplyError,
-    NotHttpError,
-    place_of,
-)
+from rag_evaluation_framework.adapters.http_connections import Connection, Connections, place_of
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
@@ -236,8 +226,11 @@ class HttpClient:
                     )
                 finally:
                     connections.release(connection)
-        except (HttpError, OSError, ValueError) as error:  # a timeout is an OSError
-            raise _failure(error) from None
+        except TimeoutError:
+            raise TargetError("timeout", "no complete reply in time", retry=True) from None
+        except ValueError as error:
+            message = f"the request could not be sent ({type(error).__name__})"
+            raise TargetError("invalid-request", message) from None
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -268,34 +261,6 @@ class HttpClient:
             while piece := await connection.piece():
                 unpacker.add(piece)
             return unpacker.finished()
-
-
-def _refusal(error: OSError) -> str:
-    """Say why there is no connection, in the system's words; asyncio's own show its inner calls."""
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return error.strerror or "the host is not known"
-
-
-def _failure(error: Exception) -> TargetError:
-    """Say what went wrong on the way, in words of our own."""
-    if isinstance(error, ConnectError):
-        reason = error.__cause__
-        if isinstance(reason, TimeoutError):
-            return TargetError("connect-timeout", "no connection in time", retry=True)
-        if isinstance(reason, ssl.SSLError):
-            return TargetError("tls-error", "the certificate or the encryption was refused")
-        if isinstance(reason, OSError):
-            return TargetError("connection-failed", f"cannot connect: {_refusal(reason)}", retry=True)
-    if isinstance(error, TimeoutError):
-        return TargetError("timeout", "no complete reply in time", retry=True)
-    if isinstance(error, CutOffError):
-        return TargetError("truncated-body", "the connection ended before the body did", retry=True)
-    if isinstance(error, NotHttpError):
-        return TargetError("invalid-http", "the reply is not HTTP")
-    if isinstance(error, NoReplyError | OSError):
-        return TargetError("connection-reset", "the connection was closed without a reply", retry=True)
-    return TargetError("invalid-request", f"the request could not be sent ({type(error).__name__})")
 
 
 # What a status means for a run: the published table of what is tried again, and ``Retry-After``.

@@ -7,6 +7,7 @@ waits unread on a connection is bounded.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import time
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote, urlsplit
 
 import httptools
+
+from rag_evaluation_framework.errors import TargetError
 
 # What waits unread on each connection: at 500 in flight, 16 MB.
 _UNREAD_BYTES = 1 << 15
@@ -34,24 +37,19 @@ Check = Callable[[str, Sequence[str]], None]
 """Is told a name and the addresses that it leads to, and may refuse them."""
 
 
-class HttpError(Exception):
-    """What goes wrong with an exchange."""
+def _not_http() -> TargetError:
+    return TargetError("invalid-http", "the reply is not HTTP")
 
 
-class ConnectError(HttpError):
-    """No connection; the reason is its cause."""
-
-
-class NoReplyError(HttpError):
-    """The connection ended before the reply began."""
-
-
-class CutOffError(HttpError):
-    """The connection ended before the body did."""
-
-
-class NotHttpError(HttpError):
-    """What came is not HTTP, or its head is far too long."""
+def _not_connected(error: Exception) -> TargetError:
+    if isinstance(error, TimeoutError):
+        return TargetError("connect-timeout", "no connection in time", retry=True)
+    if isinstance(error, ssl.SSLError):
+        return TargetError("tls-error", "the certificate or the encryption was refused")
+    # Why, in the system's words: asyncio's own show its inner calls.
+    number = getattr(error, "errno", None) or 0
+    told = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or "the host is not known"
+    return TargetError("connection-failed", f"cannot connect: {told}", retry=True)
 
 
 class Place(NamedTuple):
@@ -85,11 +83,9 @@ def place_of(url: str) -> Place:
 
 
 def _written(method: str, place: Place, headers: Mapping[str, str], body: bytes | None) -> bytes:
-    own = (
-        {**place.headers}
-        if body is None and method == "GET"
-        else {**place.headers, "content-length": f"{len(body or b'')}"}
-    )
+    own = {**place.headers, "content-length": f"{len(body or b'')}"}
+    if body is None and method == "GET":
+        del own["content-length"]
     for name in headers:
         own.pop(name.lower(), None)
     lines = [f"{name}: {value}\r\n" for each in (own, headers) for name, value in each.items()]
@@ -166,7 +162,7 @@ class Connections:
                     sock.close()
                     raise
         except (OSError, ValueError) as error:  # a timeout is an OSError
-            raise ConnectError from error
+            raise _not_connected(error) from None
         return made
 
     def _encryption(self, place: Place) -> dict[str, Any]:
@@ -235,7 +231,7 @@ class Connection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._unread = 0
         self._has_head = self._is_complete = self._is_paused = self._may_stay = False
-        self._error: Exception | None = None
+        self._error: TargetError | None = None
         self._waiting: asyncio.Future[None] | None = None
 
     async def ask(self, written: bytes) -> None:
@@ -245,7 +241,6 @@ class Connection(asyncio.Protocol):
         self._transport.write(written)
         while not self._has_head:
             await self._news()
-        self.status = self._parser.get_status_code()
 
     async def piece(self) -> bytes:
         """Return the next piece of the body; empty at its end."""
@@ -298,37 +293,38 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._error = NotHttpError()
+            self._error = _not_http()
         if not self._has_head and self._head_bytes > _LONGEST_HEAD:
-            self._error = NotHttpError()
+            self._error = _not_http()
         if self._unread > _UNREAD_BYTES and not self._is_complete and self._error is None:
             self._is_paused = True
             self._transport.pause_reading()
         self._tell()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self._has_head:
-            self._error = self._error or NoReplyError()
-        elif not self._is_complete:
-            if error is None and not {"content-length", "transfer-encoding"} & self.headers.keys():
-                self._is_complete = True  # the end of the connection is that of the body
-            else:
-                self._error = self._error or CutOffError()
+        kind, told = "connection-reset", "the connection was closed without a reply"
+        if self._has_head and not self._is_complete:
+            kind, told = "truncated-body", "the connection ended before the body did"
+            # Where the body's length is not told, the end of the connection is that of the body.
+            is_open_ended = {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
+            self._is_complete = error is None and is_open_ended
+        self._error = self._error or TargetError(kind, told, retry=True)
         self._tell()
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
         if self._is_complete:  # a second reply, though nothing was asked
-            self._error = NotHttpError()
+            self._error = _not_http()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:  # else it is a trailer
             self.headers[name.decode("latin-1").lower()] = value.decode("utf-8", "surrogateescape")
 
     def on_headers_complete(self) -> None:
-        if self._parser.get_status_code() >= 200:
-            self._has_head = True
+        if not self._has_head:
+            self.status = self._parser.get_status_code()
+            self._has_head = self.status >= 200
 
     def on_body(self, body: bytes) -> None:
         if not self._is_complete:
