@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from multiprocessing.reduction import ForkingPickler
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,9 @@ import pytest
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework import workers as workers_module
-from rag_evaluation_framework.components import TARGETS
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.evaluation import engine
 from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
-from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
-from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.retrieval import embedders
@@ -282,36 +277,6 @@ def test_items_that_come_one_by_one_are_all_worked_on() -> None:
             return one_by_one + [found[0] for found in await asyncio.gather(*map(coming.done, range(3, 30)))]
 
     assert asyncio.run(asyncio.wait_for(squared(), 20)) == [number**2 for number in range(30)]
-
-
-def test_every_metric_bound_to_methods_can_be_sent_to_another_process() -> None:
-    names = [each.name for each in all_metrics() if "chunks" not in each.needs]
-    scorers = scorers_for(names)
-    sent = ForkingPickler.loads(ForkingPickler.dumps(scorers))
-    shown = ("name", "method", "version", "needs", "higher_is_better", "is_slow")
-    assert [[getattr(each, name) for name in shown] for each in sent] == [
-        [getattr(each, name) for name in shown] for each in scorers
-    ]
-    assert len({id(each.methods) for each in sent}) == 1  # what one finds out is there for the others
-
-
-def test_every_target_can_be_sent_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text('{"id": "a", "answer": "Paris"}\n', encoding="utf-8")
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    secrets = Secrets()
-    made: dict[str, Callable[[Any], Any]] = {
-        "http": lambda build: build(
-            "http://localhost:1", secret_headers={"X-Key": "not-for-you"}, mask=secrets.mask
-        ),
-        "openai": lambda build: build(model="m", base_url="http://localhost:1"),
-        "python": lambda build: build("os.path:basename"),
-        "recorded": lambda build: build(answers),
-    }
-    assert sorted(made) == TARGETS.names()
-    for name, make in made.items():
-        target = MaskedTarget(make(TARGETS.get(name)), secrets)
-        assert ForkingPickler.loads(ForkingPickler.dumps(target)).name == target.name
 
 
 def test_ctrl_c_leaves_no_process_no_traceback_and_a_whole_journal(tmp_path: Path) -> None:

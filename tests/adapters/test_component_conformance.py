@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,14 @@ from rag_evaluation_framework import (
     VectorStore,
     generate_pa_chunk_id,
 )
-from rag_evaluation_framework.components import EMBEDDERS, RERANKERS, VECTOR_STORES, component_from
+from rag_evaluation_framework.components import (
+    EMBEDDERS,
+    RERANKERS,
+    RETRIEVERS,
+    VECTOR_STORES,
+    component_from,
+    retriever_from,
+)
 from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.extensions import BatchVectorStore
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
@@ -213,6 +222,54 @@ def test_every_store_refuses_what_makes_no_sense(name: str, text_of: Callable[[s
         store.search([1.0, 2.0], 0)
     with pytest.raises(InputError, match="expected vectors of 2 numbers, got 3"):
         store.search([1.0, 2.0, 3.0], 1)
+
+
+def elsewhere(call: Callable[..., Any], *given: Any) -> Any:
+    """Return what a method returns in a process that knows nothing of this one but what it is sent."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(call, *given).result()
+
+
+@pytest.mark.parametrize("name", names_of(VECTOR_STORES))
+def test_every_store_finds_the_same_in_another_process_and_a_copy_changes_nothing_of_it(
+    name: str, text_of: Callable[[str], str], tmp_path: Path
+) -> None:
+    kind, _, more = text_of(name).removesuffix(")").partition("(")
+    in_a_folder = [f'path="{tmp_path / "data"}"'] if kind in ("chroma", "lancedb") else []
+    rng = np.random.default_rng(0)
+    chunks, vectors = chunks_of([f"text {number}" for number in range(80)]), rng.normal(size=(80, 8)).tolist()
+    queries = rng.normal(size=(10, 8)).tolist()
+    whole = ExactVectorStore()
+    whole.add(chunks, vectors)
+    for place in ("", *in_a_folder):
+        store: Any = component_from(VECTOR_STORES, f"{kind}({', '.join(filter(None, (place, more)))})")
+        store.add(chunks[:60], vectors[:60])
+        before = store.search_many(queries, 5)
+        assert elsewhere(store.search_many, queries, 5) == before
+        copy = pickle.loads(pickle.dumps(store))
+        assert (str(copy), copy.search_many(queries, 5)) == (str(store), before)
+        copy.add(chunks[60:], vectors[60:])
+        assert copy.search_many(queries, 5) == whole.search_many(queries, 5)
+        copy.clear()
+        del copy
+        assert store.search_many(queries, 5) == before
+        store.clear()
+
+
+RETRIEVED = {
+    "bm25": "bm25",
+    "dense": "dense(embedder=hashing)",
+    "fused": "fused(lexical=bm25, dense=dense(embedder=hashing))",
+}
+
+
+@pytest.mark.parametrize("name", RETRIEVERS.names())
+def test_every_retriever_finds_the_same_in_another_process(name: str) -> None:
+    retriever = retriever_from(RETRIEVED.get(name, name))
+    retriever.index(chunks_of(TEXTS))
+    before = retriever.retrieve(["parental leave", "lunch"], 3)
+    assert before[0][0].content == TEXTS[0]
+    assert elsewhere(retriever.retrieve, ["parental leave", "lunch"], 3) == before
 
 
 @pytest.mark.parametrize("name", names_of(RERANKERS))

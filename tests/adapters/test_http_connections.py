@@ -48,7 +48,7 @@ def served(
 
     async def run() -> Any:
         server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
-        client = HttpClient(connect_timeout=5)
+        client = HttpClient()
         try:
             port = server.sockets[0].getsockname()[1]
             return await use(client, f"{'https' if tls else 'http'}://localhost:{port}/v1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,8 +80,6 @@ def test_batches_and_threads_give_the_scores_of_one_by_one(folders: Path) -> Non
     with ThreadPoolExecutor(8) as pool:
         threads = list(pool.map(lambda text: together.decide(claims(text), [EVIDENCE])[0], texts))
     assert threads == single
-    copied = pickle.loads(pickle.dumps(together))
-    assert copied.decide(claims(SUPPORTED), [EVIDENCE])[0].label == "supported"
 
 
 def test_long_evidence_is_packed_by_the_words_of_the_claim(folders: Path) -> None:

@@ -213,9 +213,13 @@ def test_indexes_of_chroma_qdrant_and_pgvector_are_searched_by_the_command(
     assert len(recalls) == 1
     assert [cell["performance"]["store_recall"] for cell in ranked] == [1.0] * 4
     with chdir(tmp_path):  # what searches an index is sent without its connection
-        for system in [existing_index(index).system for index in indexes]:
-            found = [each.found("Ferry?", 5) for each in (system, pickle.loads(pickle.dumps(system)))]
-            assert [each["text"] for each in found[0]] == [each["text"] for each in found[1]]
+        for index in map(existing_index, indexes):
+            index.index(CHUNKS)  # as if they were the documents
+            index.retrieve(["Ferry?"], 2)
+            copy = pickle.loads(pickle.dumps(index))
+            assert copy.retrieve(["Lunch?"], 5) == index.retrieve(["Lunch?"], 5)
+            assert copy.doubts == index.doubts
+            assert copy.recall_against_exact(["Lunch?"], 5) == 1.0
     told = "pgvector(table=handbook, vector=embedding, text=content, document=source, distance=cosine, "
     assert [cell for cell in ranked if cell["configuration"]["retriever"].startswith(told)]
     for wrong, line in {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from chunked_texts import BLANK, TEXTS, repetitive_texts
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ from rag_evaluation_framework.retrieval.chunkers import SpanChunker
 # How to build a small chunker of each kind; one that is not listed must build without arguments.
 SPECIFICATIONS = {
     "chonkie": ["chonkie(chunker=RecursiveChunker, tokenizer=character, chunk_size=60)"],
-    "fixed": ["fixed(tokens=15)", "fixed(tokens=15, overlap=5)", "fixed(tokens=1)"],
+    "fixed": ["fixed(tokens=15)", "fixed(tokens=15, overlap=5)", "fixed(tokens=1)", "fixed(tokenizer=o200k)"],
     "langchain": [
         "langchain(splitter=RecursiveCharacterTextSplitter, chunk_size=60, chunk_overlap=20)",
         "langchain(splitter=CharacterTextSplitter, chunk_size=60, chunk_overlap=0)",
@@ -102,6 +104,14 @@ def test_a_chunker_prints_as_a_specification_that_builds_it_again(specification:
     assert str(again) == str(chunker)
     for text in TEXTS.values():
         assert again.chunk_with_positions(document(text)) == chunker.chunk_with_positions(document(text))
+
+
+@pytest.mark.parametrize("specification", ALL)
+def test_a_chunker_that_was_pickled_after_its_first_document_cuts_as_before(specification: str) -> None:
+    chunker = built(specification)
+    for text in TEXTS.values():
+        before = chunker.chunk_with_positions(document(text))
+        assert pickle.loads(pickle.dumps(chunker)).chunk_with_positions(document(text)) == before
 
 
 @pytest.mark.parametrize(

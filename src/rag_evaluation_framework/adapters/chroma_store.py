@@ -52,7 +52,8 @@ class ChromaVectorStore(CollectionStore):
         ef_construction: int = EF_CONSTRUCTION,
         ef_search: int = EF_SEARCH,
     ) -> None:
-        super().__init__(None if host is None else f"{host}:{port}")
+        is_lasting = host is not None or path is not None
+        super().__init__(None if host is None else f"{host}:{port}", is_lasting=is_lasting)
         require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
         if host is not None and path is not None:
             raise UsageError("chroma: expected a host or a path, got both")
@@ -65,6 +66,7 @@ class ChromaVectorStore(CollectionStore):
             if not isinstance(value, int) or value < 1:
                 raise UsageError(f"chroma: {name}: expected a whole number of at least 1, got {shown(value)}")
         self._host, self._port, self._ssl, self._path = host, port, ssl, path
+        self._folder = None if path is None else str(Path(path).resolve())
 
     def __repr__(self) -> str:
         given: dict[str, Any] = {} if self._host is None else {"host": self._host, "port": self._port}
@@ -101,7 +103,7 @@ class ChromaVectorStore(CollectionStore):
         super()._open(dimensions)
         # What is kept in memory goes with the process; only servers and folders have to be cleaned up.
         if self._finalizer is not None:
-            self._finalizer.atexit = self._host is not None or self._path is not None
+            self._finalizer.atexit = self._is_lasting
 
     def _create(self, collection: str, dimensions: int) -> Any:
         # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
@@ -110,8 +112,11 @@ class ChromaVectorStore(CollectionStore):
             collection, configuration=configuration, embedding_function=None
         )
 
+    def _opened(self, collection: str) -> Any:
+        return self._client.get_collection(collection, embedding_function=None)
+
     def _connect(self) -> Any:
-        return _connected(self._host, self._port, ssl=self._ssl, path=self._path)
+        return _connected(self._host, self._port, ssl=self._ssl, path=self._folder)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return _raised()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from math import isqrt
+from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
@@ -123,11 +124,12 @@ class LanceDBStore(CollectionStore):
         lists: int | None = None,
         probes: int | None = None,
     ) -> None:
-        super().__init__(path)
+        super().__init__(path, is_lasting=path is not None)
         require_extra("lancedb", feature="LanceDBStore", extra="lancedb")
         given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
         given |= {"lists": lists, "probes": probes}
         self._path, self._kind = path, index
+        self._folder = None if path is None else str(Path(path).resolve())
         self._settings = checked_index_settings("lancedb", index, _OF_LANCEDB, given)
 
     def __repr__(self) -> str:
@@ -171,8 +173,11 @@ class LanceDBStore(CollectionStore):
     def _create(self, collection: str, dimensions: int) -> Any:
         return self._client.create_table(collection, _arrow(0, np.zeros((0, dimensions), np.float32)))
 
+    def _opened(self, collection: str) -> Any:
+        return self._client.open_table(collection)
+
     def _connect(self) -> Any:
-        return _Folder(self._path)
+        return _Folder(self._folder)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return RuntimeError, ValueError, OSError
@@ -190,6 +195,9 @@ class _Folder:
 
     def create_table(self, name: str, rows: Any) -> Any:
         return self._database.create_table(name, rows)
+
+    def open_table(self, name: str) -> Any:
+        return self._database.open_table(name)
 
     def delete_collection(self, name: str) -> None:
         self._database.drop_table(name)

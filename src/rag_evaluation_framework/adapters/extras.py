@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
 import uuid
 import weakref
 from abc import ABC, abstractmethod
@@ -31,7 +32,7 @@ from rag_evaluation_framework.files.access import read_bytes, sha256
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
-from rag_evaluation_framework.retrieval.stores import CandidateStore
+from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix
 from rag_evaluation_framework.startup import dataclass
 
 
@@ -271,17 +272,55 @@ def checked_index_settings(
     return settings
 
 
+_REACHING = threading.Lock()  # several threads may search a copy for the first time
+
+
 class CollectionStore(CandidateStore):
-    """Keeps chunks in one collection of a vendor's, made when the first chunks come."""
+    """Keeps chunks in one collection of a vendor's, made when the first chunks come.
+
+    A copy that was pickled searches the same collection where it ``is_lasting``, on a server or in a folder,
+    as long as the store lives that made it. Else, and once chunks are added to it, it has one of its own.
+    """
 
     name: str
 
-    def __init__(self, server: str | None) -> None:
+    def __init__(self, server: str | None, *, is_lasting: bool) -> None:
         super().__init__()
-        self._server = server
+        self._server, self._is_lasting = server, is_lasting
         self._client: Any = None
         self._collection: Any = None
+        self._collection_name: str | None = None
         self._finalizer: weakref.finalize[..., CollectionStore] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection behind: a copy in another process connects when it is used."""
+        kept = self._collection_name if self._is_lasting else None
+        left = {"_client": None, "_collection": None, "_finalizer": None}
+        return {**self.__dict__, **left, "_collection_name": kept}
+
+    def add(self, chunks: Sequence[PositionAwareChunk], embeddings: Sequence[Sequence[float]]) -> None:
+        """Add chunks with one vector each; a list of lists or an array."""
+        if self._finalizer is None:  # what another store made is not written to
+            self._collection = self._collection_name = None
+        self._reach()
+        super().add(chunks, embeddings)
+
+    def _numbers(self, queries: Matrix, k: int) -> list[list[int]]:
+        self._reach()
+        return super()._numbers(queries, k)
+
+    def _reach(self) -> None:
+        """Open the collection of the store that this is a copy of, or fill one like it."""
+        with _REACHING:
+            if self._collection is not None or not self._occurrences:
+                return
+            if self._collection_name is not None:
+                with self._failures():
+                    self._client = self._connect()
+                    self._collection = self._opened(self._collection_name)
+                return
+            firsts = [numbers[0] for numbers in self._occurrences]
+            self._insert(0, [self._stored.chunks[each] for each in firsts], self._stored.vectors[firsts])
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -290,6 +329,10 @@ class CollectionStore(CandidateStore):
     @abstractmethod
     def _create(self, collection: str, dimensions: int) -> Any:
         """Make a collection of this name and return what it is reached by."""
+
+    @abstractmethod
+    def _opened(self, collection: str) -> Any:
+        """Return what a collection that was made is reached by."""
 
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:
@@ -302,12 +345,12 @@ class CollectionStore(CandidateStore):
             name = f"rag-eval-{uuid.uuid4().hex}"
             # Before it is made, so that one that is interrupted meanwhile goes too.
             self._finalizer = weakref.finalize(self, _delete, self._client, name, self._errors())
-            self._collection = self._create(name, dimensions)
+            self._collection, self._collection_name = self._create(name, dimensions), name
 
     def _drop(self) -> None:
         if self._finalizer is not None:
             self._finalizer()
-        self._collection, self._finalizer = None, None
+        self._collection = self._collection_name = self._finalizer = None
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -351,6 +394,11 @@ class MeasuredIndex(ExistingIndex):
     def __init__(self, recall: Callable[[Sequence[str], int], float | None], **system: Any) -> None:
         super().__init__(IndexSystem(**system))
         self._recall = recall
+        self._opened: partial[ExistingIndex] = system["opened"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # It is opened anew, and looks texts up in the documents that this one has.
+        return self._opened, (), {"_documents": self._documents, "_counts": self._counts}
 
     def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:
         return self._recall(queries, k)

@@ -189,14 +189,14 @@ class Reply:
 class HttpClient:
     """Sends requests over connections that are kept open; belongs to the event loop that first uses it."""
 
-    def __init__(
-        self, *, max_body_bytes: int = MAX_BODY_BYTES, connect_timeout: float = CONNECT_TIMEOUT
-    ) -> None:
+    def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._max_body_bytes = max_body_bytes
-        self._connect_timeout = connect_timeout
         self._connections = Connections(_check_addresses)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HttpClient, (self._max_body_bytes,)  # another process opens connections of its own
 
     async def request(
         self,
@@ -215,7 +215,7 @@ class HttpClient:
                 connections = self._of_this_loop()
                 sent = time.monotonic()
                 connection = await connections.exchange(
-                    method, place, headers, body, connect_timeout=min(self._connect_timeout, timeout)
+                    method, place, headers, body, connect_timeout=min(CONNECT_TIMEOUT, timeout)
                 )
                 try:
                     return Reply(

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -314,6 +313,7 @@ MISSING_PRICE = (
 # What endpoints add to the messages by themselves: a few marks around each, and a few lines at the beginning.
 _TEMPLATE_TOKENS = 200
 _HOLD_SECONDS = 0.01
+_OPENED = frozenset({"_attempts", "_client", "_outages", "_loop"})
 _REFUSALS_FROM = 300
 
 
@@ -360,12 +360,23 @@ class OpenAIChatModel:
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
         self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
         self.prices = _prices(price_input, price_output)
-        self._timeout = timeout
-        self._attempts = SharedAttempts(concurrency=concurrency, max_attempts=max_attempts)
-        self._client = HttpClient()
+        self._timeout, self._concurrency, self._max_attempts = timeout, concurrency, max_attempts
         self._conceded = NO_CONCESSIONS
+        self._open()
+
+    def _open(self) -> None:
+        self._attempts = SharedAttempts(concurrency=self._concurrency, max_attempts=self._max_attempts)
+        self._client = HttpClient()
         self._outages = EndpointWatch()
         self._loop = BackgroundLoop(self._client.close)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connections behind: a copy in another process opens its own, with the same key."""
+        return {name: value for name, value in self.__dict__.items() if name not in _OPENED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
 
     def __enter__(self) -> Self:
         return self
@@ -410,8 +421,8 @@ class OpenAIChatModel:
         """Return the same model, over the same connections, that counts and is capped by another total."""
         if spending.cap is not None and self.prices is None:
             raise UsageError(MISSING_PRICE.format(name=self.name))
-        model = copy(self)
-        model.spending = spending
+        model = object.__new__(OpenAIChatModel)
+        model.__dict__.update(self.__dict__, spending=spending)
         return model
 
     def close(self, *, for_good: bool = False) -> None:

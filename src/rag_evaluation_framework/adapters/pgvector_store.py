@@ -77,10 +77,11 @@ class PgvectorStore(CollectionStore):
         probes: int | None = None,
     ) -> None:
         require_extra("psycopg", feature=_FEATURE, extra=EXTRA)
-        super().__init__(_shown_server(dsn))
+        super().__init__(_shown_server(dsn), is_lasting=True)
         given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
         given |= {"lists": lists, "probes": probes}
         self._dsn, self._index = dsn, index
+        self._address = os.environ.get(DSN_VARIABLE, "") if dsn is None else dsn
         self._settings = checked_index_settings("pgvector", index, _SETTINGS, given)
         if index == "hnsw" and (self._settings["ef_construction"] or 0) < 2 * (self._settings["m"] or 0):
             found = self._settings["ef_construction"]
@@ -178,8 +179,11 @@ class PgvectorStore(CollectionStore):
             self._client.run("ALTER TABLE {} ALTER embedding SET STORAGE PLAIN", table)
         return table
 
+    def _opened(self, collection: str) -> str:
+        return _table_name(collection)
+
     def _connect(self) -> Any:
-        return _Server(self._dsn)
+        return _Server(self._address)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return _raised()

@@ -38,7 +38,7 @@ class QdrantVectorStore(CollectionStore):
     name = "qdrant"
 
     def __init__(self, url: str | None = None, *, path: str | None = None) -> None:
-        super().__init__(None if url is None else shown_address(url))
+        super().__init__(None if url is None else shown_address(url), is_lasting=url is not None)
         require_extra("qdrant_client", feature=_FEATURE, extra=EXTRA)
         if url is not None and path is not None:
             raise UsageError("qdrant: expected a url or a path, got both")
@@ -49,6 +49,14 @@ class QdrantVectorStore(CollectionStore):
         return str(
             Specification("qdrant", {name: value for name, value in given.items() if value is not None})
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._path is not None and self._collection is not None:
+            raise UsageError(
+                f"qdrant: the folder {self._path} is open here, and Qdrant opens a folder once at a time: "
+                "expected a server (url=…) or memory for a store that is sent to another process"
+            )
+        return super().__getstate__()
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
@@ -80,6 +88,9 @@ class QdrantVectorStore(CollectionStore):
         # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
         vectors = models.VectorParams(size=dimensions, distance=models.Distance.DOT)
         self._client.create_collection(collection, vectors_config=vectors)
+        return collection
+
+    def _opened(self, collection: str) -> str:
         return collection
 
     def _connect(self) -> Any:

@@ -53,6 +53,7 @@ Message = dict[str, str]
 Call = Callable[[str, Sequence[Message], int | None], Any]
 """Asks a question, after these messages, for so many contexts where that can be said."""
 
+_DSPY = "DSPy"
 _HISTORY = "chat_history"
 _SHOWN_METHODS = 6
 
@@ -111,11 +112,21 @@ class FrameworkSystem:
             return self._awaited(self.later(question, history, None))
         return self._reply(result)
 
+    def asked_alone(self, question: str) -> Any:
+        """Return the reply to a question that nothing came before."""
+        return self.asked(question)
+
     def function(self) -> Callable[..., Any]:
-        """Return :meth:`asked` with the parameters that a target fills."""
-        if self.takes_history:
-            return lambda question, history: self.asked(question, history)
-        return lambda question: self.asked(question)
+        """Return the method whose parameters are those that a target fills."""
+        return self.asked if self.takes_history else self.asked_alone
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.kind == _DSPY:
+            raise UsageError(
+                f"{self.name}: it answers by the model that is configured in this process, and cannot be "
+                "sent to another; give a function that configures it"
+            )
+        return system_of, (self.given, self.called)
 
     async def _awaited(self, result: Awaitable[Any]) -> Any:
         return self._reply(await result)
@@ -136,8 +147,8 @@ class FrameworkSystem:
         return row
 
 
-def system_of(given: Any) -> FrameworkSystem | None:
-    """Return an object as a system; ``None`` where no framework's shape fits.
+def system_of(given: Any, called: str | None = None) -> FrameworkSystem | None:
+    """Return an object as a system, ``called`` so in results; ``None`` where no framework's shape fits.
 
     One that is of a framework and cannot be asked is refused, with what to give instead.
     """
@@ -148,7 +159,8 @@ def system_of(given: Any) -> FrameworkSystem | None:
     for fits, refused in _REFUSED:
         if _has(given, *fits):
             raise UsageError(f"target: {refused}")
-    return next((made(given) for fits, made in _SHAPES if _has(given, *fits)), None)
+    system = next((made(given) for fits, made in _SHAPES if _has(given, *fits)), None)
+    return system if system is None or called is None else replace(system, called=called)
 
 
 def only_finds(given: Any) -> bool:
@@ -331,7 +343,7 @@ def _leads(graph: Any, start: str, end: str) -> bool:
 def _module(given: Any) -> FrameworkSystem:
     name = _module_input(given)
     return FrameworkSystem(
-        kind="DSPy",
+        kind=_DSPY,
         given=given,
         call=lambda question, history, k: given(**{name: question}),
         later=(lambda question, history, k: given.acall(**{name: question}))
@@ -546,9 +558,9 @@ def existing_index(given: Any) -> ExistingIndex:
         found = component_from(INDEXES, given)
     if isinstance(found, ExistingIndex):
         return found
-    if (system := system_of(found)) is None:
+    if (system := system_of(found, given if isinstance(given, str) else None)) is None:
         raise UsageError(f"index: expected {not_a_system(found)}")
-    return ExistingIndex(replace(system, called=given) if isinstance(given, str) else system)
+    return ExistingIndex(system)
 
 
 def imported_object(place: str) -> Any:

@@ -90,11 +90,8 @@ class UnjudgedScorer:
 
 
 def _without_judge(scorer: MetricScorer) -> MetricScorer:
-    methods = scorer.methods
-    support = None if getattr(methods.support, "judge", None) is not None else methods.support
-    cheap = Methods(embedder=methods.embedder, corpus=methods.corpus, support=support)
     parameters = {name: value for name, value in scorer.metric.parameters.items() if name != "method"}
-    return scorer.bound_to(replace(scorer.metric, parameters=parameters), cheap)
+    return scorer.bound_to(replace(scorer.metric, parameters=parameters), scorer.methods.without_judge)
 
 
 def _near_to(scorer: MetricScorer, methods: Methods) -> MetricScorer | None:

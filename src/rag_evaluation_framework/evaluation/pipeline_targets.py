@@ -12,7 +12,8 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError, counted, in_full, shown
 from rag_evaluation_framework.extensions import Specification
@@ -63,6 +64,11 @@ class PipelineTarget:
         self._hits: dict[int, tuple[PositionAwareChunk, Hit]] = {}
         # A search that outlived its run must not meet that of the next: models are seldom safe to share.
         self._one_at_a_time = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hits are known by where their chunks are in the memory of this process.
+        made = partial(PipelineTarget, batch_size=self.batch_size, texts=self._texts, name=self.name)
+        return made, (self._pipeline, self._k)
 
     async def answer(self, request: Request) -> Response:
         """Return what the pipeline finds for the question; of a conversation, for the last one."""

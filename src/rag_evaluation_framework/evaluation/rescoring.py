@@ -214,7 +214,7 @@ class RescoredRows:
                 on_progress(self.folder.head.dataset_id, progress)
 
         rows = rows_of_folder(self.folder, self._samples)
-        methods = self.methods if self._are_blamed else None
+        methods = self.methods.without_judge if self._are_blamed else None
         work = _Rescoring(tuple(self.scorers), self._truth, methods)
         if self.methods.budget is not None:
             scored = self._scored_in_part(work, tell=tell, workers=workers, total=total)

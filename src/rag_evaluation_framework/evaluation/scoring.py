@@ -243,7 +243,8 @@ class MetricScorer:
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), **self._given), (self.metric, self.methods)
+        methods = self.methods if self.is_slow or self.questions else self.methods.without_judge
+        return partial(type(self), **self._given), (self.metric, methods)
 
     def bound_to(self, metric: BoundMetric, methods: Methods) -> MetricScorer:
         """Return another scorer that reads the same truth."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 from rag_evaluation_framework.errors import Issue, shown
@@ -201,6 +201,9 @@ class SearchedDocuments:
         self._characters = cache(without_spaces)
         self._squeezed = lru_cache(maxsize=64)(SqueezedText)
         self._places_of = lru_cache(maxsize=256)(self._searched)  # several metrics ask about the same texts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(SearchedDocuments, are_all=self.are_all), (self._documents,)
 
     def places_of(self, text: str, name: str | None) -> Sequence[CharacterSpan]:
         """Return where a text is: in the document of that name, or in any if no document has the name.

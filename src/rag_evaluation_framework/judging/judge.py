@@ -9,6 +9,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from operator import itemgetter
 from statistics import median
 from typing import Any, Generic, TypeVar
@@ -221,6 +222,10 @@ class Judge:
         self._memory: Memory[Verdict] = Memory(_REMEMBERED, keeps=_is_final)
         self._lock = threading.Lock()
         self._failed_votes: Counter[str] = Counter()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Verdicts stay here: a copy asks for what it needs.
+        return partial(Judge, votes=self.votes, max_characters=self.max_characters), self.models
 
     @property
     def name(self) -> str:

@@ -74,6 +74,8 @@ class JudgeSupport:
     :class:`ModelError`. Evidence is never cut.
     """
 
+    is_slow = True
+
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.name = judge.name

@@ -148,6 +148,15 @@ class Methods:
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return partial(type(self), **given), ()
 
+    @cached_property
+    def without_judge(self) -> Methods:
+        """The same for who asks no judge: neither its key nor what it has cost is sent about with that."""
+        asks = getattr(self.support, "judge", None) is not None
+        if self.judge is None and not asks:
+            return self
+        support = None if asks else self.support
+        return replace(self, judge=None, support=support, spending=None, budget=None)
+
     @property
     def has_own_support(self) -> bool:
         """Whether another than ours by words decides what supports what."""

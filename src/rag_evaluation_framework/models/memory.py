@@ -59,6 +59,9 @@ class RememberingModel:
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Future[Completion]] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RememberingModel, (self._model, self.path.parent)
+
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> Completion:

@@ -77,6 +77,11 @@ class Spending:
         self.usage: Usage | None = None
         """The tokens and dollars of all of them, as far as they were reported."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.cap is not None:
+            raise UsageError("max_cost: a cap holds in one process: what keeps it cannot be sent to another")
+        return Spending, ()  # a copy counts what it spends itself
+
     def add(self, usage: Usage | None, *, held: float = 0.0) -> None:
         """Count a call that was paid for, and give back what was ``held`` for it."""
         cost = None if usage is None else usage.cost_usd
@@ -199,6 +204,9 @@ class CallBudget:
         self.left: int | None = None
         self.made = 0
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("judge_budget: calls are counted in one process: who keeps it cannot be sent")
 
     def take(self) -> None:
         """Take one call; :class:`ModelOutageError` ``judge-budget`` where there is none left."""

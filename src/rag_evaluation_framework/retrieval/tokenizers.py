@@ -144,6 +144,9 @@ class BytePairTokenizer:
         decode = vocabulary.bpe().decode_tokens
         self._lengths = np.array([len(decode([token])) for token in range(tokens)], np.int64)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tokenizer_from, (self.name,)  # another process has, or builds, the vocabulary itself
+
     def offsets(self, text: str) -> IntArray:
         tokens = np.array(self._vocabulary.encode(text), np.int64)
         return character_offsets(text, self._lengths[tokens])
