@@ -471,6 +471,8 @@ def test_a_drop_from_an_earlier_run_fails(golden: Command, project: Path) -> Non
     options = ("--split", "facts")
     run = golden("--target", ASSISTANT, *options, "--json").json["runs"][0]["runId"]
     assert golden("--target", ASSISTANT, *options, "--baseline", run).code == 0
+    passed = " ".join(golden("--target", ASSISTANT, *options, "--threshold", "token_f1=0").out.split())
+    assert f"--target {ASSISTANT} --split facts --baseline 003" in passed.replace("\\ ", "")
     ended = golden("--target", "silent:answer", *options, "--baseline", run)
     # Without thresholds a sample moves with the first metric: twelve facts name nothing any more.
     assert ended.code == 1

@@ -9,7 +9,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.options import (
@@ -28,6 +27,7 @@ from rag_evaluation_framework.cli.options import (
     WORKERS,
     Amount,
     concurrency,
+    given_again,
     mend_journals,
     whole_number,
 )
@@ -295,7 +295,7 @@ def _by_model(
                 runs_directory=given["runs_dir"],
                 on_progress=show,
                 concurrency=given["concurrency"],
-                configuration={"arguments": _given_again()},
+                configuration={"arguments": given_again(given.keys() - _GIVEN_AGAIN)},
             )
     except ModelError as error:
         _say(str(error))
@@ -437,24 +437,6 @@ def _progress(given: dict[str, Any], what: str) -> Iterator[Callable[[Progress],
         yield lambda state: line(what, state)
     finally:
         line.finish()
-
-
-def _given_again() -> list[str]:
-    """Return those words of the current command line that a resume needs too, without secrets."""
-    from rag_evaluation_framework.adapters.http_agent import shown_address
-
-    context = click.get_current_context()
-    words: list[str] = []
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name not in _GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        if isinstance(parameter, click.Option):
-            words.append(parameter.opts[0])
-        value = context.params[name]
-        if value is not True:
-            words.append(shown_address(value) if name == "base_url" else str(value))
-    return words
 
 
 def _say(text: str, *, silent: bool = False) -> None:

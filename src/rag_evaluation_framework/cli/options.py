@@ -501,8 +501,8 @@ def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
 
 # What may hold a secret is not written down.
 SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@|://\S*\?", re.IGNORECASE)
-_NAMES = ("mapped", "thresholds", "judge_key_env", "key_env")
-"""The options that name a field, a metric or a variable, which is no secret whatever it is called."""
+_NAMES = ("mapped", "thresholds", "judge_key_env", "key_env", "model", "dataset_name", "glob")
+"""The options that name a field, a metric, a variable …, which is no secret whatever it is called."""
 NOT_RESUMED = frozenset(
     (
         *("answers", "manifest", "folder", "url", "target", "history", "datasets", "metrics", "tags"),

@@ -339,6 +339,7 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
     group = group_fields(
         suite.choice,
         datasets=tuple(each.name for each in plan.datasets),
+        chosen=suite.options.datasets,
         metrics=suite.metrics,
         leader=leader,
     )

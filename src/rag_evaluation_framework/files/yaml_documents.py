@@ -11,6 +11,7 @@ more than :data:`MAX_ALIASED_VALUES` values.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -137,6 +138,7 @@ MAX_ALIASED_VALUES = 100_000
 # Beyond what YAML calls non-printable, U+0085, U+2028 and U+2029: the parser speaks YAML 1.1, takes them for
 # line breaks and folds them away inside strings.
 _NOT_ALLOWED_BARE = late_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_SURROGATES = late_pattern(r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 
@@ -165,7 +167,7 @@ def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, L
     """
     if isinstance(text, bytes):
         text = decode_text(text, file=file)
-    text = text.removeprefix("\ufeff")
+    text = _with_whole_escapes(text.removeprefix("\ufeff"))
     builder = _Builder()
     try:
         _check_characters(text)
@@ -174,6 +176,22 @@ def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, L
     except InputError as error:
         raise type(error)([*builder.issues, *error.issues]).located(file) from None
     return builder.root, builder.lines, [issue.located(file) for issue in builder.issues]
+
+
+def _with_whole_escapes(text: str) -> str:
+    """Return JSON with one escape for what it writes as two surrogates, of which YAML knows nothing."""
+    if _SURROGATES.search(text) is None:
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _SURROGATES.sub(_whole_escape, text)
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    character = json.loads(f'"{found[2]}"')
+    return f"{found[1]}\\U{ord(character):08x}"
 
 
 def encode(value: Any) -> str:

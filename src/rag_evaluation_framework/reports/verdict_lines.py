@@ -345,7 +345,8 @@ def _asking_again(evaluation: Evaluation) -> str | None:
     if not isinstance(selection, Mapping) or not {"golden", "manifest"} & head.configuration.keys():
         return None
     chosen = ["--allow-missing"] if words is _evaluate and selection.get("allow_missing") else []
-    for name, option in (("metrics", "-m"), ("tags", "--tag")):
+    part = "--split" if words is _golden else "--dataset"
+    for name, option in (("datasets", part), ("metrics", "-m"), ("tags", "--tag")):
         chosen += [f"{option} {quote(str(each))}" for each in selection.get(name) or ()]
     if selection.get("sample_size"):
         chosen.append(f"--sample-size {selection['sample_size']}")

@@ -175,11 +175,16 @@ def group_fields(
     choice: SampleChoice,
     *,
     datasets: tuple[str, ...],
+    chosen: tuple[str, ...] = (),
     metrics: tuple[str, ...] = (),
     leader: RunHead | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of a head's configuration by which the runs of an evaluation are found again."""
+    """Return the fields of a head's configuration by which the runs of an evaluation are found again.
+
+    ``chosen`` are the datasets that were asked for by name, if not all were meant.
+    """
     selection = {
+        **({"datasets": list(chosen)} if chosen else {}),
         "tags": list(choice.tags),
         "sample_size": choice.sample_size,
         "allow_missing": choice.allow_missing,
