@@ -195,6 +195,10 @@ def test_damaged_weights_and_settings_are_clear_errors(folders: Path, tmp_path: 
     (tmp_path / "two" / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(UsageError, match="the model cannot be loaded"):
         entailment(path=str(tmp_path / "two")).decide(claims(SUPPORTED), [EVIDENCE])
+    runs, rows = tmp_path / "runs", [{"question": "?", "answer": SUPPORTED, "contexts": [EVIDENCE]}]
+    with pytest.raises(UsageError, match="the model cannot be loaded"):  # before anybody is asked
+        evaluate(rows, support=f'entailment(path="{tmp_path / "two"}")', runs_directory=runs)
+    assert not runs.exists()
     for wrong in (
         {},
         {"model": "a", "path": "b"},
@@ -223,6 +227,10 @@ def test_a_run_is_scored_by_it_and_says_so(folders: Path, tmp_path: Path) -> Non
     method = head["configuration"]["metrics"]["faithfulness"]
     assert method.startswith("entailment:three@")
     assert head["configuration"]["support"] == {"method": method, "device": "cpu"}
+    support = entailment(path=str(folders / "three"))
+    assert support.device is None  # nothing is loaded just to tell
+    again = evaluate(run, metrics=["faithfulness"], support=support)
+    assert again.head.configuration["support"] == {"method": method, "device": "cpu"}
 
 
 TORCH = pytest.mark.vendors("torch", "transformers", "safetensors", "onnxruntime", "onnx")

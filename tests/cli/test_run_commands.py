@@ -150,7 +150,7 @@ def test_the_command_that_goes_on_with_a_generation_has_just_what_a_resume_needs
     monkeypatch.chdir(dataset.parent)
     Path("my documents").mkdir()
     Path("my documents", "boats.txt").write_text("The last boat leaves at nine.\n", encoding="utf-8")
-    needed = "--model m --base-url … --keep-all --glob *.txt --dataset-name boats".split()
+    needed = shlex.split("--model m --base-url … --keep-all --glob *.txt --dataset-name boats")
     given = [f"{NOBODY}?api-key=open-sesame" if word == "…" else word for word in needed]
     invoke(generate_command, "my documents", *given, "--queries-per-doc", "2", "--concurrency", "3")
     (row,) = json.loads(invoke(runs_command, "--json").stdout)

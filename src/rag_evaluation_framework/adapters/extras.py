@@ -125,6 +125,10 @@ class DeviceModel:
             return f"{kind} ({torch.cuda.get_device_name(self._model.device)})"
         return f"{kind}: the GPU has too little memory" if self._has_moved else kind
 
+    def load(self) -> None:
+        """Load the model now, so that one that cannot be is told at once."""
+        self._model  # noqa: B018 - reading it is what loads it
+
     def _loaded_by(self, load: Callable[[str | None], Any]) -> Any:
         LOADED_MODELS[str(self)] = self
         try:

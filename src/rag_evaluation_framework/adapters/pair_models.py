@@ -254,10 +254,6 @@ class LocalPairModel(DeviceModel):
         if place.is_onnx and not (place.folder / "tokenizer.json").is_file():
             raise _refused(str(place.folder), "tokenizer.json beside the model", "none")
 
-    @property
-    def device(self) -> str:
-        return super().device or (self._model and super().device) or ""
-
     def __repr__(self) -> str:
         return self.name
 

@@ -219,6 +219,7 @@ class RescoredRows:
         if self.methods.budget is not None:
             scored = self._scored_in_part(work, tell=tell, workers=workers, total=total)
         elif waits_to_score(self.scorers, crew_of(workers)):
+            self.methods.load()
             scored = _in_threads(rows, work, threads=self.methods.threads, tell=tell)
         else:
             scored = _in_processes(rows, work, workers=workers, total=total)
@@ -409,9 +410,10 @@ def _summed_up(
         folder=rows.folder.path,
         kept=kept,
     )
-    # Only now is it known what the judge has cost.
+    # Only now is it known what the judge has cost, and where a local model worked.
     performance = replace(scored.performance, judge_usage=judge_usage(rows.methods))
-    return replace(scored, blame=rows.blame(), performance=performance)
+    head = replace(scored.head, configuration={**scored.head.configuration, **rows.methods.local_model})
+    return replace(scored, head=head, blame=rows.blame(), performance=performance)
 
 
 def recorded_dataset(folder: RunFolder) -> Path:

@@ -22,6 +22,7 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
+from rag_evaluation_framework.evaluation.scored_answers import waits_to_score
 from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Registry, Scorer, Target
@@ -119,6 +120,8 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         _check_baseline(plan, suite.baseline)
     parts: dict[str, Evaluation] = {}
     charge_earlier(suite, resumed.runs.values() if resumed else ())
+    if any(waits_to_score(dataset.scorers, suite.options.crew) for dataset in plan.datasets):
+        suite.methods.load()  # where workers score, they load their own
     leader = resumed.leader.head if resumed else None
     for dataset in plan.datasets:
         folder = resumed.runs.get(dataset.name) if resumed else None
@@ -246,12 +249,22 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
         else:
             outcome = judged_in_part(run, dataset, folder, seed=suite.choice.seed)
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
+    folder = _with_device(folder, suite.methods)
     evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, finished)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
     _keep_documents(dataset, folder)
     return written(evaluation)
+
+
+def _with_device(folder: RunFolder, methods: Methods) -> RunFolder:
+    """Return a run whose head says where its local model worked, which is known once it has."""
+    head = replace(folder.head, configuration={**folder.head.configuration, **methods.local_model})
+    if head != folder.head:
+        with suppress(StorageError):  # what was measured is reported all the same
+            return folder.amended(head)
+    return folder
 
 
 def _asked(suite: Suite) -> Target:
@@ -363,7 +376,6 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
             **suite.repository,
             **(judge_fields(suite.methods) if plan.judge_calls else {}),
             **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.told}),
-            **suite.methods.local_model,
             **({"embedding_roles": roles} if roles else {}),
             **group,
         },
@@ -530,7 +542,6 @@ def rescored_head(
             "metrics": metrics,
             **judge_fields(methods),
             **({} if methods.budget is None else {JUDGE_BUDGET: methods.budget.told}),
-            **methods.local_model,
         },
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )

@@ -56,7 +56,7 @@ class PairModel(Protocol):
     name: str
 
     @property
-    def device(self) -> str: ...
+    def device(self) -> str | None: ...
 
     def room(self, claim: str, question: str) -> int:
         """Return how many tokens of evidence fit beside a claim."""
@@ -218,8 +218,8 @@ class EntailmentSupport:
         return partial(EntailmentSupport, lexical=self.lexical, threshold=self.threshold), (self.model,)
 
     @property
-    def device(self) -> str:
-        """Where the model runs: ``cpu``, ``cuda:0`` …"""
+    def device(self) -> str | None:
+        """Where the model runs: ``cpu``, ``cuda:0`` …; not known before it is loaded, here or by workers."""
         return self.model.device
 
     def decide(

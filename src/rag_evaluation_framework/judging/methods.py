@@ -162,9 +162,16 @@ class Methods:
         """Whether another than ours by words decides what supports what."""
         return self.support is not None and self.support.name != LEXICAL_SUPPORT
 
+    def load(self) -> None:
+        """Load the local models that decide what supports what: one that cannot be is told before the run."""
+        stages = (each.method for each in getattr(self.support, "stages", ()))
+        for method in (self.support, *stages):
+            if load := getattr(getattr(method, "model", None), "load", None):
+                load()
+
     @property
     def local_model(self) -> dict[str, Any]:
-        """What a run records of a local model that decides what supports what: which, and where it runs."""
+        """What a run records of a local model that decides what supports what: which, and where it ran."""
         device = getattr(self.support, "device", None)
         told = {"method": getattr(self.support, "name", None), "device": device}
         return {} if device is None else {"support": told}

@@ -357,7 +357,7 @@ class RunFolder:
         raise no_such_run(path_or_id, runs_directory)
 
     def amended(self, head: RunHead) -> RunFolder:
-        """Give a run that has no answers yet another head."""
+        """Give a run another head: one that has no answers yet, or that knows more of how it was scored."""
         _write_head(self.path / "head.json", head, overwrite=True)
         return RunFolder(self.path, head)
 
