@@ -31,6 +31,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import access, strict_json
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 
 # Records as the columns of an HDF5 file, without loss and without trust. Needs the extra ``hdf5``.
@@ -228,7 +229,7 @@ def read_benchmark(path: str | Path) -> dict[str, Any]:
     if start.startswith(parquet_tables.MAGIC):
         return _checked(_read_parquet(path), path)
     if start == MAGIC:
-        head, records = read_table(access.read_bytes(path, max_line_bytes=None), file=str(path))
+        head, records = read_table(read_bytes(path, max_line_bytes=None), file=str(path))
         return _checked({**head, "records": records}, path)
     benchmark: dict[str, Any] = read_document(path).checked(KIND)
     return benchmark

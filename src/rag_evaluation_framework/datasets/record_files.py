@@ -16,6 +16,7 @@ from typing import Any, Literal
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import access, strict_json
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import line_of
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
@@ -147,7 +148,7 @@ def _document_records(
     """Yield the records of an array, or the one object of a file."""
     file = str(path)
     try:
-        text = access.read_text(path)
+        text = read_text(path)
         text = prepare(text) if prepare else text
         pieces = list(_pieces(text))
     except InputError as error:

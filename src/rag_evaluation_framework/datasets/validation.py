@@ -18,6 +18,7 @@ from rag_evaluation_framework.datasets.split_build import count_issues, drained,
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
 from rag_evaluation_framework.files import access
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import comment_issues
 from rag_evaluation_framework.records.samples import ROWS, Dataset
 from rag_evaluation_framework.startup import dataclass, replace
@@ -306,7 +307,7 @@ def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | No
         return
     is_golden = told in GOLDEN_DIALECTS
     if is_golden:
-        yield from comment_issues(access.read_text(path))
+        yield from comment_issues(read_text(path))
     if (yield from _are_right(record_file_issues(path, dialect, lenient=lenient))) and is_golden:
         yield from golden_context_issues(dialect.read(path))
 

@@ -14,6 +14,7 @@ from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Location, invalid, shown
 from rag_evaluation_framework.files import access, strict_json, yaml_documents
+from rag_evaluation_framework.files.access import read_bytes, read_text
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import lines_of, nearest_line, parts_of
 from rag_evaluation_framework.files.strict_json import read_lines
@@ -73,7 +74,7 @@ class DocumentFile:
 
 def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
     """Read a JSON or YAML document; with ``lines``, records on lines of their own are read as a list."""
-    file, text = str(path), access.read_text(path)
+    file, text = str(path), read_text(path)
     if not text.strip():
         raise InputError([Issue("empty-file", "a JSON or YAML document", "an empty file", file=file)])
     named_yaml, named_json = is_named_yaml(path), access.plain_name(path).endswith((".json", ".jsonl"))
@@ -299,7 +300,7 @@ class DataCompressor:
         if access.recognise(compressed_data[:4]) is None:
             found = shown(compressed_data[:8])
             raise InputError([Issue("not-compressed", "gzip or Zstandard data", found)])
-        value = strict_json.decode(access.read_bytes(compressed_data, limits=limits, max_line_bytes=None))
+        value = strict_json.decode(read_bytes(compressed_data, limits=limits, max_line_bytes=None))
         if not isinstance(value, dict):
             raise InputError([Issue("wrong-type", "an object", shown(value))])
         return value
