@@ -114,7 +114,11 @@ def header_of(stream: BinaryIO) -> list[str] | None:
 
 def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]], columns: Columns) -> None:
     """Write records as rows, atomically; a record that JSON could not hold is refused."""
-    check_records(path, records)
+    for index, record in enumerate(records):
+        try:
+            check_value(dict(record))
+        except InputError as error:
+            raise error.located(str(path), within=f"[{index}]") from None
     names = _named_columns(records, columns)
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         text = io.StringIO(newline="")
@@ -126,15 +130,6 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]], columns: 
             text.seek(0)
             text.truncate()
         stream.write(text.getvalue().encode())
-
-
-def check_records(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Raise where JSON could not hold one of the records that a table is written with."""
-    for index, record in enumerate(records):
-        try:
-            check_value(dict(record))
-        except InputError as error:
-            raise error.located(str(path), within=f"[{index}]") from None
 
 
 def _cell_kind(rule: Mapping[str, Any]) -> CellKind:

@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns, check_records
+from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, refused, shown
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.files import access, strict_json
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import (
+    DEFAULT_LIMITS,
+    Limits,
+    check_regular,
+    named_compression,
+    open_stored,
+)
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value
 
@@ -258,12 +265,12 @@ def parts_of(path: Path) -> list[Path]:
     if any(each.suffix != ".parquet" or not each.name.startswith("part") for each in parts):
         return []
     for each in parts:
-        access.check_regular(each, within=path)
+        check_regular(each, within=path)
     return sorted(parts, key=lambda each: [int(run) if run.isdecimal() else run for run in _RUNS(each.name)])
 
 
 def _is_arrow(path: Path) -> bool:
-    with access.open_stored(path) as file:
+    with open_stored(path) as file:
         return file.read(len(_ARROW_FILE)).startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
@@ -277,7 +284,7 @@ def read_rows(
     path: str | Path,
     columns: Columns = ANY_COLUMNS,
     *,
-    limits: access.Limits = access.DEFAULT_LIMITS,
+    limits: Limits = DEFAULT_LIMITS,
     on_error: Callable[[InputError], None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the 1-based number of each row, and the row as a record; an Arrow file or stream is read too."""
@@ -306,10 +313,14 @@ def read_rows(
 
 def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Write records as rows, atomically; a record that JSON could not hold is refused."""
-    if access.named_compression(path):
+    if named_compression(path):
         raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
     pyarrow, parquet = _pyarrow()
-    check_records(path, records)
+    for index, record in enumerate(records):
+        try:
+            check_value(dict(record))
+        except InputError as error:
+            raise error.located(str(path), within=f"[{index}]") from None
     names = list(dict.fromkeys(name for record in records for name in record))
     kinds = {name: _kind([record[name] for record in records if name in record]) for name in names}
     plain = [name for name in names if kinds[name] and name != EXTRA_FIELDS]
@@ -342,9 +353,7 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def open_parquet(
-    path: str | Path, limits: access.Limits = access.DEFAULT_LIMITS, *, plain_as_texts: bool = False
-) -> Any:
+def open_parquet(path: str | Path, limits: Limits = DEFAULT_LIMITS, *, plain_as_texts: bool = False) -> Any:
     """Open a file after checking what its footer and its pages claim.
 
     Texts stay a dictionary until their row is read: expanded, a batch of those that repeat could be of any
@@ -352,7 +361,7 @@ def open_parquet(
     """
     pyarrow, parquet = _pyarrow()
     try:
-        with access.open_stored(path) as file:
+        with open_stored(path) as file:
             with_dictionary = check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
         metadata = parquet.read_metadata(path)
         texts = [
@@ -373,7 +382,7 @@ def open_parquet(
         raise damaged(error).located(str(path)) from None
 
 
-def _allowed_bytes(size: int, limits: access.Limits) -> int:
+def _allowed_bytes(size: int, limits: Limits) -> int:
     return min(limits.max_bytes, max(limits.free_bytes, int(size * limits.max_ratio)))
 
 
