@@ -13,8 +13,18 @@ from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Location, invalid, shown
-from rag_evaluation_framework.files import access, strict_json, yaml_documents
-from rag_evaluation_framework.files.access import read_bytes, read_text
+from rag_evaluation_framework.files import strict_json, yaml_documents
+from rag_evaluation_framework.files.access import (
+    Limits,
+    compress,
+    compressing,
+    named_compression,
+    open_reading,
+    plain_name,
+    read_bytes,
+    read_text,
+    recognise,
+)
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import lines_of, nearest_line, parts_of
 from rag_evaluation_framework.files.strict_json import read_lines
@@ -77,7 +87,7 @@ def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
     file, text = str(path), read_text(path)
     if not text.strip():
         raise InputError([Issue("empty-file", "a JSON or YAML document", "an empty file", file=file)])
-    named_yaml, named_json = is_named_yaml(path), access.plain_name(path).endswith((".json", ".jsonl"))
+    named_yaml, named_json = is_named_yaml(path), plain_name(path).endswith((".json", ".jsonl"))
     if not text.lstrip().startswith(("{", "[")) and (named_yaml or not named_json):
         return _yaml(text, file)
     try:
@@ -97,13 +107,13 @@ def write_document(value: Any, path: str | Path) -> None:
         data = yaml_documents.encode(value).encode()
     else:
         data = strict_json.encode(value, indent=2) + b"\n"
-    with atomic_writer(path) as file, access.compressing(file, access.named_compression(path)) as stream:
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         stream.write(data)
 
 
 def is_named_yaml(path: str | Path) -> bool:
     """Tell whether a name, compressed or not, is that of a YAML file."""
-    return access.plain_name(path).endswith(_YAML_SUFFIXES)
+    return plain_name(path).endswith(_YAML_SUFFIXES)
 
 
 def _first_line_is_whole(text: str) -> bool:
@@ -156,9 +166,9 @@ _METRIC = f"{_METRICS}."
 
 def read_results(path: str | Path) -> dict[str, Any]:
     """Read results in any of the four formats, without checking the schema."""
-    with access.open_reading(path) as stream:
+    with open_reading(path) as stream:
         parquet = stream.read(len(parquet_tables.MAGIC)) == parquet_tables.MAGIC
-    if parquet or access.plain_name(path).endswith(".csv"):
+    if parquet or plain_name(path).endswith(".csv"):
         return _read_table(path, parquet=parquet)
     value = read_document(path).value
     if not isinstance(value, dict):
@@ -169,7 +179,7 @@ def read_results(path: str | Path) -> dict[str, Any]:
 
 def write_results(results: Mapping[str, Any], path: str | Path) -> None:
     """Write results atomically, in the format of the file name; JSON if it has none."""
-    name = access.plain_name(path)
+    name = plain_name(path)
     if name.endswith(".parquet"):
         parquet_tables.write_rows(path, results_rows(results))
     elif name.endswith(".csv"):
@@ -217,7 +227,7 @@ def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
     if parquet:
         rows = parquet_tables.read_rows(path, on_error=problems.take)
     else:
-        with access.open_reading(path) as stream:
+        with open_reading(path) as stream:
             columns = _columns(csv_tables.header_of(stream) or ())
         rows = csv_tables.read_rows(path, columns, on_error=problems.take)
     records = [row for _, row in rows]
@@ -278,7 +288,7 @@ def read_configuration(path: str | Path) -> dict[str, Any]:
 # Evaluation data as compressed bytes and back, in memory.
 
 # The whole dataset stands in memory afterwards, several times as large, so less is allowed than on the disk.
-IN_MEMORY_LIMITS = access.Limits(max_bytes=2 << 30)
+IN_MEMORY_LIMITS = Limits(max_bytes=2 << 30)
 
 
 class DataCompressor:
@@ -287,17 +297,17 @@ class DataCompressor:
     @staticmethod
     def compress_evaluation_data(data: dict[str, Any], compression_level: int = 6) -> bytes:
         """Compress evaluation data with gzip, level 0 to 9; the same data give the same bytes."""
-        return access.compress(strict_json.encode(data), "gzip", level=compression_level)
+        return compress(strict_json.encode(data), "gzip", level=compression_level)
 
     @staticmethod
     def decompress_evaluation_data(
-        compressed_data: bytes, *, limits: access.Limits = IN_MEMORY_LIMITS
+        compressed_data: bytes, *, limits: Limits = IN_MEMORY_LIMITS
     ) -> dict[str, Any]:
         """Decompress evaluation data, gzip or Zstandard.
 
         Data that expand beyond the limits (a "zip bomb") are a ``LimitExceededError`` after a few megabytes.
         """
-        if access.recognise(compressed_data[:4]) is None:
+        if recognise(compressed_data[:4]) is None:
             found = shown(compressed_data[:8])
             raise InputError([Issue("not-compressed", "gzip or Zstandard data", found)])
         value = strict_json.decode(read_bytes(compressed_data, limits=limits, max_line_bytes=None))
