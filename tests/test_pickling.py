@@ -129,7 +129,7 @@ def test_what_a_judge_scores_is_scored_as_before_with_its_key_and_others_are_not
     assert scores_of(copied(scorers)) == before
     for scorer in scorers:
         assert (KEY.encode() in pickle.dumps(scorer)) == bool(scorer.questions), scorer.name
-    assert KEY.encode() not in pickle.dumps(Blaming(methods))
+    assert KEY.encode() not in pickle.dumps(Blaming(methods.without_judge))
     remembering = scorers_for(["bias"], Methods(judge=Judge(RememberingModel(judge.models[0], tmp_path))))
     kinds: list[list[Scorer]] = [[*remembering], unjudged(remembering)]
     for kind in kinds:

@@ -87,45 +87,7 @@ def without_time(sample: Sample) -> Sample:
     return replace(sample, recorded=recorded and replace(recorded, usage=None, latency_ms=None))
 
 
-LOGGED = {
-    "inspect.json": {
-        "version": 2,
-        "status": "success",
-        "eval": {"task": "t"},
-        "plan": {},
-        "samples": [
-            {
-                "id": 1,
-                "input": "q?",
-                "target": "a",
-                "output": {
-                    "choices": [{"message": {"role": "assistant", "content": "a"}}],
-                    "usage": {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34},
-                    "time": 1.5,
-                },
-            }
-        ],
-    },
-    "runs.jsonl": {
-        "id": "r",
-        "run_type": "chain",
-        "inputs": {"question": "q?"},
-        "outputs": {"answer": "a"},
-        "start_time": "2026-11-16T12:00:00",
-        "end_time": "2026-11-16T12:00:01.500000",
-        "prompt_tokens": 30,
-        "completion_tokens": 4,
-        "total_cost": None,
-    },
-    "promptfoo.jsonl": {
-        "vars": {"question": "q?"},
-        "testCase": {"assert": [{"type": "equals", "value": "a"}]},
-        "response": {"output": "a"},
-        "latencyMs": 1500,
-        "cost": 0,
-        "tokenUsage": {"prompt": 30, "completion": 4, "total": 34},
-    },
-}
+LOGGED: dict[str, Any] = TABLES["what a log says an answer took"]
 
 
 @pytest.mark.parametrize("name", LOGGED)

@@ -6,51 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import ContextCitation, SpanCitation
 from rag_evaluation_framework.judging.citation_support import cited_answer
 from rag_evaluation_framework.records.citations import parse_citations
 
-STANDING = [
-    # the answer, and what stands at each of its sentences that claim or cite something
-    ("It rained here [1]. It snowed there [2].", [["[1]"], ["[2]"]]),
-    ("It rained here.[1] It snowed there.[2][3]", [["[1]"], ["[2]", "[3]"]]),
-    ("It rained here. [1] It snowed there. [2]", [["[1]"], ["[2]"]]),
-    ("[1] It rained here. It snowed there [2].", [["[1]"], ["[2]"]]),
-    ("According to [1], it rained here.", [["[1]"]]),
-    ("It rained here [1] and it snowed there [2].", [["[1]", "[2]"]]),
-    ("It rained here.\n[1] It snowed there.", [[], ["[1]"]]),
-    ("- It rained here. [1]\n- [2] It snowed there.", [["[1]"], ["[2]"]]),
-    ("Did it rain? [1] It rained here [2].", [["[1]"], ["[2]"]]),
-    ("It rained here. Did it snow? [1]", [[], ["[1]"]]),
-    ("It rained here [1]. Would you like to know more [9]?", [["[1]"], ["[9]"]]),
-    ("# Weather [2]\nIt rained here [1].", [["[2]"], ["[1]"]]),
-    ("Sure! [2] It rained here [1].", [["[2]"], ["[1]"]]),
-    ("```\ndays[9] = 1\n```\nIt rained here [1].", [["[9]"], ["[1]"]]),
-    # Alone on its line, to what was last claimed; to what comes first where nothing was.
-    ("It rained here.\n[1]\nIt snowed there.\n[2]", [["[1]"], ["[2]"]]),
-    ("It rained here.\n- **[1]**", [["[1]"]]),
-    ("It rained here.\nHope this helps!\n\n[1]", [["[1]"]]),
-    ("# Weather\n[1]\nIt rained here.", [["[1]"]]),
-    # What only says that a source follows is no sentence of its own.
-    ("It rained here. ([1]) (Source: [2])", [["[1]", "[2]"]]),
-    ("下过雨了，很大。来源：[1]", [["[1]"]]),
-    ("It rained here.\nSource: [1]\n\nIt snowed there.", [["[1]"], []]),
-    # What only announces a sentence is a part of it.
-    ("According to the report [1]:\n\nIt rained here.", [["[1]"]]),
-    ("It rained here.\nFurther [1]:\n- It snowed there.\n- It was cold.", [[], ["[1]"], []]),
-    # What leads up to a claim may end like a sentence, and the claim goes on after it.
-    ("综上所述，Dr. [1] 船在中午离开. [2]", [["[1]", "[2]"]]),
-    ("It rained here.", [[]]),
-    ("It rained here [1, 2].", [["[1, 2]", "[1, 2]"]]),
-    ("It rained here [0] and [guide.pdf:3:9-1].", [["[0]", "[guide.pdf:3:9-1]"]]),
-    ("船在中午离开[1]。船在六点回来。[2]", [["[1]"], ["[2]"]]),
-    ("船在中午离开。根据资料[2]，船在六点回来。", [[], ["[2]"]]),
-    ("船在中午离开。[指南.pdf:3:10-20，30-40]船在六点回来。", [["[指南.pdf:3:10-20，30-40]"] * 2, []]),
-    ('It rained [a.md:1:0-9 | excerpt: "A. B!"]. It snowed.', [['[a.md:1:0-9 | excerpt: "A. B!"]'], []]),
-]  # fmt: skip
 
-
-@pytest.mark.parametrize(("answer", "expected"), STANDING)
+@pytest.mark.parametrize(("answer", "expected"), tables_beside(__file__)["citations_stand_at_their_sentence"])
 def test_citations_stand_at_their_sentence(answer: str, expected: list[list[str]]) -> None:
     found = cited_answer(answer).sentences
     assert [[answer[each.start : each.end] for each in one.brackets] for one in found] == expected

@@ -105,12 +105,10 @@ class ChromaVectorStore(CollectionStore):
         if self._finalizer is not None:
             self._finalizer.atexit = self._is_lasting
 
-    def _create(self, collection: str, dimensions: int) -> Any:
+    def _create(self, collection: str, dimensions: int) -> None:
         # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
         configuration = {"hnsw": {"space": "ip", **self._settings}}
-        return self._client.create_collection(
-            collection, configuration=configuration, embedding_function=None
-        )
+        self._client.create_collection(collection, configuration=configuration, embedding_function=None)
 
     def _opened(self, collection: str) -> Any:
         return self._client.get_collection(collection, embedding_function=None)

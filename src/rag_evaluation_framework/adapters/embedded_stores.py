@@ -41,8 +41,31 @@ _OF_LANCEDB: IndexSettings = {
 _ROOTS_A_LIST = 4
 
 
-class FaissStore(CandidateStore):
+class _IndexedStore(CandidateStore):
+    """A store that has several kinds of index; its text says which, with what settings."""
+
+    name: str
+    _kind: str
+    _settings: dict[str, int | None]
+    _path: str | None = None
+
+    def __repr__(self) -> str:
+        given: dict[str, Any] = {} if self._path is None else {"path": self._path}
+        given |= {} if self._kind == "exact" else {"index": self._kind}
+        told = {name: value for name, value in self._settings.items() if value is not None}
+        return str(Specification(self.name, {**given, **told}))
+
+    @property
+    def effort(self) -> str | None:
+        name = {"hnsw": "ef_search", "ivf": "probes"}.get(self._kind)
+        value = self._settings.get(name or "")
+        return name if name is None or value is None else f"{name}={value}"
+
+
+class FaissStore(_IndexedStore):
     """FAISS in memory. ``index`` is exact, hnsw or ivf."""
+
+    name = "faiss"
 
     def __init__(
         self,
@@ -60,13 +83,6 @@ class FaissStore(CandidateStore):
         given |= {"lists": lists, "probes": probes}
         self._kind, self._settings = index, checked_index_settings("faiss", index, _OF_FAISS, given)
         self._index: Any = None
-
-    def __repr__(self) -> str:
-        return _text("faiss", self._kind, self._settings)
-
-    @property
-    def effort(self) -> str | None:
-        return _effort(self._kind, self._settings)
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         if self._index is None:
@@ -108,10 +124,11 @@ class FaissStore(CandidateStore):
         return index
 
 
-class LanceDBStore(CollectionStore):
+class LanceDBStore(_IndexedStore, CollectionStore):
     """A table of LanceDB. ``path`` is a folder, else a temporary one; ``index`` is exact, hnsw or ivf."""
 
     name = "lancedb"
+    drops = "drop_table"
 
     def __init__(
         self,
@@ -131,13 +148,6 @@ class LanceDBStore(CollectionStore):
         self._path, self._kind = path, index
         self._folder = None if path is None else str(Path(path).resolve())
         self._settings = checked_index_settings("lancedb", index, _OF_LANCEDB, given)
-
-    def __repr__(self) -> str:
-        return _text("lancedb", self._kind, self._settings, path=self._path)
-
-    @property
-    def effort(self) -> str | None:
-        return _effort(self._kind, self._settings)
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         with self._failures():
@@ -170,37 +180,21 @@ class LanceDBStore(CollectionStore):
         told = {"m": settings["m"], "ef_construction": settings["ef_construction"]}
         return kinds.HnswSq(distance_type="dot", num_partitions=1, **told)
 
-    def _create(self, collection: str, dimensions: int) -> Any:
-        return self._client.create_table(collection, _arrow(0, np.zeros((0, dimensions), np.float32)))
+    def _create(self, collection: str, dimensions: int) -> None:
+        self._client.create_table(collection, _arrow(0, np.zeros((0, dimensions), np.float32)))
 
     def _opened(self, collection: str) -> Any:
         return self._client.open_table(collection)
 
     def _connect(self) -> Any:
-        return _Folder(self._folder)
+        lancedb = extra_module("lancedb", feature="LanceDBStore", extra="lancedb")
+        folder = mkdtemp(prefix="rag-eval-") if self._folder is None else self._folder
+        if self._folder is None:
+            weakref.finalize(self, rmtree, folder, ignore_errors=True)
+        return lancedb.connect(folder)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return RuntimeError, ValueError, OSError
-
-
-class _Folder:
-    """A database of LanceDB in a folder; a temporary one goes with it."""
-
-    def __init__(self, path: str | None) -> None:
-        lancedb = extra_module("lancedb", feature="LanceDBStore", extra="lancedb")
-        folder = mkdtemp(prefix="rag-eval-") if path is None else path
-        if path is None:
-            weakref.finalize(self, rmtree, folder, ignore_errors=True)
-        self._database = lancedb.connect(folder)
-
-    def create_table(self, name: str, rows: Any) -> Any:
-        return self._database.create_table(name, rows)
-
-    def open_table(self, name: str) -> Any:
-        return self._database.open_table(name)
-
-    def delete_collection(self, name: str) -> None:
-        self._database.drop_table(name)
 
 
 def _arrow(first: int, vectors: Matrix) -> Any:
@@ -208,16 +202,3 @@ def _arrow(first: int, vectors: Matrix) -> Any:
     numbers = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.ravel()), vectors.shape[1])
     ids = arrow.array(np.arange(first, first + len(vectors)))
     return arrow.table({"id": ids, "vector": numbers})
-
-
-def _text(name: str, kind: str, settings: dict[str, Any], *, path: str | None = None) -> str:
-    given: dict[str, Any] = {} if path is None else {"path": path}
-    given |= {} if kind == "exact" else {"index": kind}
-    given |= {key: value for key, value in settings.items() if value is not None}
-    return str(Specification(name, given))
-
-
-def _effort(kind: str, settings: dict[str, Any]) -> str | None:
-    name = {"hnsw": "ef_search", "ivf": "probes"}.get(kind)
-    value = settings.get(name or "")
-    return name if name is None or value is None else f"{name}={value}"

@@ -287,6 +287,8 @@ class CollectionStore(CandidateStore):
     """
 
     name: str
+    drops = "delete_collection"
+    """What the vendor's client calls the method that drops one."""
 
     def __init__(self, server: str | None, *, is_lasting: bool) -> None:
         super().__init__()
@@ -331,12 +333,12 @@ class CollectionStore(CandidateStore):
         """Return the vendor's client."""
 
     @abstractmethod
-    def _create(self, collection: str, dimensions: int) -> Any:
-        """Make a collection of this name and return what it is reached by."""
+    def _create(self, collection: str, dimensions: int) -> None:
+        """Make a collection of this name."""
 
-    @abstractmethod
     def _opened(self, collection: str) -> Any:
         """Return what a collection that was made is reached by."""
+        return collection
 
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:
@@ -346,10 +348,11 @@ class CollectionStore(CandidateStore):
         if self._collection is None:
             if self._client is None:
                 self._client = self._connect()
-            name = f"rag-eval-{uuid.uuid4().hex}"
+            name = f"rag_eval_{uuid.uuid4().hex}"
             # Before it is made, so that one that is interrupted meanwhile goes too.
-            self._finalizer = weakref.finalize(self, _delete, self._client, name, self._errors())
-            self._collection, self._collection_name = self._create(name, dimensions), name
+            self._finalizer = weakref.finalize(self, _delete, self._client, self.drops, name, self._errors())
+            self._create(name, dimensions)
+            self._collection, self._collection_name = self._opened(name), name
 
     def _drop(self) -> None:
         if self._finalizer is not None:
@@ -366,10 +369,10 @@ class CollectionStore(CandidateStore):
             raise TargetError("store-failed", f"{self.name}{where}: {error}") from error
 
 
-def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
+def _delete(client: Any, drops: str, name: str, errors: tuple[type[Exception], ...]) -> None:
     """Drop a collection; a server that is gone has nothing left to drop."""
     with suppress(*errors):
-        client.delete_collection(name)
+        getattr(client, drops)(name)
 
 
 def place_of(chunk: PositionAwareChunk) -> dict[str, str | int]:

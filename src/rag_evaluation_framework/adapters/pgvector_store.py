@@ -161,7 +161,7 @@ class PgvectorStore(CollectionStore):
     def _index_name(self) -> str:
         return f"{self._collection}_index"
 
-    def _create(self, collection: str, dimensions: int) -> str:
+    def _create(self, collection: str, dimensions: int) -> None:
         most = _INDEXED[self._type]
         if self._index != "exact" and dimensions > most:
             halves = "" if self._type == "halfvec" else f", {_INDEXED['halfvec']:,} with halfvec=true"
@@ -170,27 +170,18 @@ class PgvectorStore(CollectionStore):
                 f"got {dimensions:,}; index=exact takes all"
             )
         self._indexed = 0
-        table = _table_name(collection)
         # What is lost when the server falls is made again; so nothing is written twice.
         column = f"embedding {self._type}({dimensions})"
-        self._client.run(f"CREATE UNLOGGED TABLE {{}} (id integer, {column})", table)
+        self._client.run(f"CREATE UNLOGGED TABLE {{}} (id integer, {column})", collection)
         if dimensions * (2 if self._type == "halfvec" else 4) < _BYTES_IN_A_PAGE:
             # Beside its number and not in a table of long values, which every search would have to look into.
-            self._client.run("ALTER TABLE {} ALTER embedding SET STORAGE PLAIN", table)
-        return table
-
-    def _opened(self, collection: str) -> str:
-        return _table_name(collection)
+            self._client.run("ALTER TABLE {} ALTER embedding SET STORAGE PLAIN", collection)
 
     def _connect(self) -> Any:
         return _Server(self._address)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return _raised()
-
-
-def _table_name(collection: str) -> str:
-    return collection.replace("-", "_")
 
 
 # One connection, and what is asked of it.
@@ -254,7 +245,7 @@ class _Server:
         if self._connection.closed or self._connection.broken:
             self._connection = self._psycopg.connect(self._dsn, autocommit=True)
             weakref.finalize(self, self._connection.close)
-        self.run("DROP TABLE IF EXISTS {}", _table_name(collection))
+        self.run("DROP TABLE IF EXISTS {}", collection)
 
     def quoted(self, name: Name) -> str:
         """Return a name as SQL writes it, whatever letters it has."""

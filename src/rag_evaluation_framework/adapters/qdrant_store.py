@@ -52,10 +52,8 @@ class QdrantVectorStore(CollectionStore):
 
     def __getstate__(self) -> dict[str, Any]:
         if self._path is not None and self._collection is not None:
-            raise UsageError(
-                f"qdrant: the folder {self._path} is open here, and Qdrant opens a folder once at a time: "
-                "expected a server (url=…) or memory for a store that is sent to another process"
-            )
+            expected = "a server (url=…) or memory for a store that is sent to another process"
+            raise UsageError(f"qdrant: {self._path} is open here, as it can be once: expected {expected}")
         return super().__getstate__()
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
@@ -83,15 +81,11 @@ class QdrantVectorStore(CollectionStore):
             for reply in replies
         ]
 
-    def _create(self, collection: str, dimensions: int) -> str:
+    def _create(self, collection: str, dimensions: int) -> None:
         models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
         # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
         vectors = models.VectorParams(size=dimensions, distance=models.Distance.DOT)
         self._client.create_collection(collection, vectors_config=vectors)
-        return collection
-
-    def _opened(self, collection: str) -> str:
-        return collection
 
     def _connect(self) -> Any:
         return _connected(self._url, self._path)

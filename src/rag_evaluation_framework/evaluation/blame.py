@@ -479,9 +479,6 @@ class Blaming:
 
     methods: Methods
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Blaming, (self.methods.without_judge,)
-
     def __call__(self, item: tuple[Sample, SampleResult]) -> bytes:
         documents = None if self.methods.corpus is None else self.methods.documents.texts
         return blame_line(item[1].sample_id, blamed(*item, documents))

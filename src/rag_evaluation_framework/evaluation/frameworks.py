@@ -122,10 +122,8 @@ class FrameworkSystem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.kind == _DSPY:
-            raise UsageError(
-                f"{self.name}: it answers by the model that is configured in this process, and cannot be "
-                "sent to another; give a function that configures it"
-            )
+            told = "it answers by the model that is configured in this process"
+            raise UsageError(f"{self.name}: {told}; expected a function that configures it")
         return system_of, (self.given, self.called)
 
     async def _awaited(self, result: Awaitable[Any]) -> Any:

@@ -239,7 +239,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
                 on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
                 on_finished=finished.add,
                 spending=_capped(suite),
-                blaming=BLAME.get("blaming")(dataset.methods) if is_blamed else None,
+                blaming=BLAME.get("blaming")(dataset.methods.without_judge) if is_blamed else None,
                 row=finished.row,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
@@ -342,7 +342,7 @@ def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
     rows = rows_of_folder(folder, _samples_of(dataset, folder))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
-    blaming = BLAME.get("blaming")(dataset.methods)
+    blaming = BLAME.get("blaming")(dataset.methods.without_judge)
     return in_order(blaming, items, workers=workers, total=len(dataset.selection))
 
 

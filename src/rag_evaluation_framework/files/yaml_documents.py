@@ -167,7 +167,7 @@ def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, L
     """
     if isinstance(text, bytes):
         text = decode_text(text, file=file)
-    text = _with_whole_escapes(text.removeprefix("\ufeff"))
+    text = _without_surrogates(text.removeprefix("\ufeff"))
     builder = _Builder()
     try:
         _check_characters(text)
@@ -178,20 +178,15 @@ def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, L
     return builder.root, builder.lines, [issue.located(file) for issue in builder.issues]
 
 
-def _with_whole_escapes(text: str) -> str:
-    """Return JSON with one escape for what it writes as two surrogates, of which YAML knows nothing."""
+def _without_surrogates(text: str) -> str:
+    """Return JSON with the characters that it writes as two surrogates, of which YAML knows nothing."""
     if _SURROGATES.search(text) is None:
         return text
     try:
         json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return _SURROGATES.sub(_whole_escape, text)
-
-
-def _whole_escape(found: re.Match[str]) -> str:
-    character = json.loads(f'"{found[2]}"')
-    return f"{found[1]}\\U{ord(character):08x}"
+    return _SURROGATES.sub(lambda found: found[1] + json.loads(f'"{found[2]}"'), text)
 
 
 def encode(value: Any) -> str:

@@ -151,10 +151,7 @@ class Methods:
     @cached_property
     def without_judge(self) -> Methods:
         """The same for who asks no judge: neither its key nor what it has cost is sent about with that."""
-        asks = getattr(self.support, "judge", None) is not None
-        if self.judge is None and not asks:
-            return self
-        support = None if asks else self.support
+        support = None if getattr(self.support, "judge", None) is not None else self.support
         return replace(self, judge=None, support=support, spending=None, budget=None)
 
     @property

@@ -179,9 +179,8 @@ def group_fields(
     metrics: tuple[str, ...] = (),
     leader: RunHead | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of a head's configuration by which the runs of an evaluation are found again.
-
-    ``chosen`` are the datasets that were asked for by name, if not all were meant.
+    """Return the fields of a head's configuration by which the runs of an evaluation are found again, and
+    the datasets that were ``chosen`` by name.
     """
     selection = {
         **({"datasets": list(chosen)} if chosen else {}),
