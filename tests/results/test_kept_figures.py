@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from errno import EACCES
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import pytest
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
 from rag_evaluation_framework.datasets import dialect
+from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.errors import StorageError
+from rag_evaluation_framework.files.strict_json import write_lines
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results import journal, kept_data, results_documents, run_evaluations
 from rag_evaluation_framework.results.run_folder import RunFolder
 
@@ -143,6 +147,37 @@ def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
     for name, made in (("refused", refusing), ("full", lambda **_: open("/dev/full", "r+b"))):  # noqa: PTH123, SIM115
         monkeypatch.setattr("tempfile.TemporaryFile", made)
         assert shown(name, 2 * len(records)) == held  # causes are found again too
+
+
+def test_a_file_too_large_to_be_held_is_read_once_and_once_more_to_draw_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [f"How many balls are in box {n}?" for n in range(40) if n % 10 != 3]
+    write_lines(tmp_path / "boxes.jsonl", ({"question": each, **answer(each)} for each in asked))
+    whole, read = PlainRows.stream, list[Sample]()
+
+    def counted(*given: Any) -> Iterator[Sample]:
+        for sample in whole(*given):
+            read.append(sample)
+            yield sample
+
+    monkeypatch.setattr(PlainRows, "stream", counted)
+
+    def kept(name: str, times: int, *options: str) -> list[bytes]:
+        read.clear()
+        scored = ("score", "boxes.jsonl", "-m", "faithfulness", "--runs-dir", name, *options)
+        assert rag_eval_ended(*scored, folder=tmp_path).returncode == 0
+        assert len(read) // len(asked) == times  # and one to see whether answers are there at all
+        (run,) = (tmp_path / name).iterdir()
+        return [(run / each).read_bytes() for each in ("samples.jsonl", "data.jsonl.zst", "blame.jsonl")]
+
+    held, drawn = kept("held", 1), kept("held and drawn", 1, "--sample", "9")
+    monkeypatch.setattr(kept_data, "MOST_HELD_BYTES", 0)
+    assert kept("large", 1) == held
+    assert kept("large and drawn", 2, "--sample", "9") == drawn
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
+    assert kept("full", 2) == held
 
 
 def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from rag_evaluation_framework.results.journal import (
     WrittenResult,
     written_entry,
 )
+from rag_evaluation_framework.results.kept_data import as_kept
 from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
@@ -438,11 +439,10 @@ def run_samples(
 
     The same call begins a run and resumes it. An answer in the journal whose scores failed because a judge's
     endpoint did is scored again, not asked for again; a sample that failed because the target could not be
-    reached or turned the caller away (a wrong key) is asked again. ``samples`` are read twice: once to check
-    that they are those the run began with, once to ask. Anything that prevents the run (other data, other
-    metrics, a damaged journal, a folder that cannot be written, another process at work on it) is raised
-    before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
-    the outcome, and the run can be resumed.
+    reached or turned the caller away (a wrong key) is asked again. ``samples`` that are not in memory are
+    asked as the folder keeps them. Anything that prevents the run (other data or metrics, a damaged journal,
+    a folder that cannot be written, another process at work on it) is raised before the first request. What
+    stops it later (the target gone, the disk full, Ctrl-C) is in the outcome, and the run can be resumed.
 
     Where the caller knows that the samples ``are_unchanged``, a run with nothing left to do reads its journal
     alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
@@ -521,7 +521,7 @@ def _open_samples(
     samples: Samples, folder: RunFolder, index: JournalIndex, drawn: Sequence[int]
 ) -> Iterator[OpenSample]:
     waiting: dict[int, Any] = dict.fromkeys(drawn)
-    for place, sample in placed(samples, folder.samples_path):
+    for place, sample in placed(as_kept(samples, folder.path), folder.samples_path):
         if not index.is_done(place) or place in index.reaskable:
             yield OpenSample(place, sample)
         elif place in waiting:

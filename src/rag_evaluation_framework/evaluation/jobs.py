@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from shlex import quote
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rag_evaluation_framework.datasets.recognition import recognise
@@ -221,7 +221,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     if manifest.kind == "golden":
         _check_history(options, resumed)
     known = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
-    plan = _planner(manifest)(
+    plan = _planner(manifest, None if resumed else directory or Path(gettempdir()))(
         manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
     )
     plan = within_budget(plan, methods.budget)
@@ -336,9 +336,9 @@ def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
     return open_baseline(job.baseline, runs_directory=runs, datasets=names)
 
 
-def _planner(manifest: Manifest) -> Callable[..., Plan]:
+def _planner(manifest: Manifest, aside: Path | None) -> Callable[..., Plan]:
     if manifest.kind == "suite":
-        return plan_evaluation
+        return partial(plan_evaluation, aside=aside)
     from rag_evaluation_framework.evaluation.golden_runs import plan_golden
 
     return plan_golden

@@ -36,7 +36,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.kept_data import MOST_HELD, Counted, HeldSamples
-from rag_evaluation_framework.results.run_folder import ContentHash, fingerprint
+from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.version import __version__
@@ -67,6 +67,13 @@ class Selection:
     """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
     digits: tuple[str, ...] = ()
     """The fingerprints of all samples, in order, where the very samples are held and will come again."""
+    spooled: SpooledSamples | None = None
+    """The same samples, waiting for the folder of a run."""
+
+    @property
+    def are_held(self) -> bool:
+        """Whether they are in memory."""
+        return getattr(self.stream, "are_held", False)
 
     def __call__(self) -> Iterator[Sample]:
         place = 0
@@ -144,13 +151,15 @@ _BYTES_PER_TOKEN = 4
 class _Tally:
     """Counts samples one by one, and takes note of what they lack."""
 
-    def __init__(self, missing: MissingFields) -> None:
+    def __init__(self, missing: MissingFields, spooled: SpooledSamples | None) -> None:
         self.missing, self._content, self._digits = missing, ContentHash(), list[str]()
         self._counts: Counter[str] = Counter()
+        self._spooled = spooled
 
     def look_at(self, sample: Sample) -> None:
         self.missing.look_at(sample)
-        self._content.add(sample.id, digits := fingerprint(sample))
+        digits = fingerprint(sample) if self._spooled is None else self._spooled.add(sample)
+        self._content.add(sample.id, digits)
         if len(self._digits) <= MOST_HELD:
             self._digits.append(digits)
         recorded, counts = sample.recorded, self._counts
@@ -164,10 +173,12 @@ class _Tally:
         counts["output_bytes"] += len((sample.reference or "").encode())
 
     def listed(self, selection: Selection) -> Selection:
-        """Return all samples with their fingerprints, where those that were looked at are held."""
+        """Return the samples with what is known of those that were looked at: fingerprints, or where they
+        wait for the folder of a run.
+        """
         is_all = len(self._digits) == selection.n_in_file == len(selection)
-        are_held = is_all and getattr(selection.stream, "are_held", False)
-        return replace(selection, digits=tuple(self._digits)) if are_held else selection
+        digits = tuple(self._digits) if is_all and selection.are_held else ()
+        return replace(selection, digits=digits, spooled=self._spooled)
 
     def counted(self, of: str | None, *, repeats: int) -> Counted:
         content, issues = str(self._content) if repeats == 1 else None, tuple(self.missing.issues())
@@ -261,12 +272,14 @@ def plan_evaluation(
     choice: SampleChoice | None = None,
     methods: Methods | None = None,
     known: Mapping[str, Counted] | None = None,
+    aside: Path | None = None,
 ) -> Plan:
     """Plan a run over the datasets named (all of them where none is); all problems are in one error.
 
     ``known`` has what was counted of datasets before, by their names. ``metrics`` replace those of the
     manifest. A metric that only a judge can measure is a problem where the gate is on and ``methods`` have
-    no judge.
+    no judge. Samples that are read wait in the folder ``aside`` for their run, so that a file that is too
+    large to be held is read once; without one it is read again.
     """
     choice = choice or SampleChoice()
     entries = manifest.selected(tuple(datasets))
@@ -280,7 +293,8 @@ def plan_evaluation(
     for entry in entries:
         with problems.collected():
             counted = (known or {}).get(entry.name) or Counted()
-            plans.append(_planned(entry, manifest, choice, methods or Methods(), counted))
+            methods = methods or Methods()
+            plans.append(_planned(entry, manifest, choice, methods, known=counted, aside=aside))
     problems.raise_all()
     warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
     return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
@@ -392,7 +406,7 @@ def source_of(entry: DatasetEntry) -> Source:
             return methods
         return replace(methods, corpus=Corpus(dataset.documents))
 
-    return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
+    return Source(HeldSamples.of(dataset.samples), dataset.dialect or "", documented)
 
 
 def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:
@@ -442,7 +456,13 @@ def _selected(
 
 
 def _planned(
-    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods, known: Counted
+    entry: DatasetEntry,
+    manifest: Manifest,
+    choice: SampleChoice,
+    methods: Methods,
+    *,
+    known: Counted,
+    aside: Path | None,
 ) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
     source = source_of(entry)
@@ -455,11 +475,13 @@ def _planned(
     contexts: LocatedContexts | None = None
     file, returned = str(entry.path), manifest.api.response_paths
     missing = MissingFields(list(scorers.values()), file=file, returned=returned)
+    is_new = choice.repeats == 1 and not is_as_it_was
+    spooled = SpooledSamples(aside) if is_new and aside is not None else None
     if is_as_it_was:
         n = known.samples
         selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
     elif choice.sample_size is None and not is_golden:  # counted while they are chosen
-        tally = _Tally(missing)
+        tally = _Tally(missing, spooled)
         selection = tally.listed(_selected(entry, source, choice, tally.look_at))
         counted = tally.counted(of, repeats=choice.repeats)
     else:
@@ -470,9 +492,10 @@ def _planned(
             missing = MissingFields(
                 list(scorers.values()), file=file, located=contexts.truth, returned=returned
             )
-        tally = _Tally(missing)
+        tally = _Tally(missing, spooled)
         for sample in replace(selection, repeats=1)():
             tally.look_at(sample)
+        selection = tally.listed(selection)
         counted = tally.counted(None, repeats=choice.repeats)
     if counted.incomplete and not choice.allow_missing:
         raise InputError(missing.refusals())

@@ -45,9 +45,9 @@ from rag_evaluation_framework.results.breakdowns import blame_of_all, write_blam
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate, sample_bounds
 from rag_evaluation_framework.results.kept_data import (
+    as_kept,
     keep_documents,
     keep_judge_usage,
-    kept_samples,
     named_documents,
     needed_documents,
     read_judge_usage,
@@ -63,7 +63,6 @@ from rag_evaluation_framework.results.run_folder import (
     JUDGE_BUDGET,
     NEW_RUN,
     RunFolder,
-    Samples,
     check_unchanged,
     content_hash,
 )
@@ -296,7 +295,7 @@ def evaluation_of(
     """Sum up one dataset's run; ``finished`` is what was kept while it was scored."""
     return evaluation_of_run(
         folder,
-        samples=_samples_of(dataset, folder),
+        samples=as_kept(dataset.selection, folder.path),
         thresholds=dataset.thresholds,
         outcome=outcome,
         kind="golden" if dataset.is_golden else "answers",
@@ -333,14 +332,8 @@ def _blamed(
     return method
 
 
-def _samples_of(dataset: DatasetPlan, folder: RunFolder) -> Samples:
-    """Return the samples as the run keeps them, which is quicker than to read a file of a dialect again."""
-    is_read = dataset.entry.dataset is not None or getattr(dataset.selection.stream, "are_held", False)
-    return (None if is_read else kept_samples(folder.path)) or dataset.selection
-
-
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
-    rows = rows_of_folder(folder, _samples_of(dataset, folder))
+    rows = rows_of_folder(folder, as_kept(dataset.selection, folder.path))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
     blaming = BLAME.get("blaming")(dataset.methods.without_judge)
     return in_order(blaming, items, workers=workers, total=len(dataset.selection))

@@ -207,16 +207,18 @@ def read_lines(
     limits: Limits = DEFAULT_LIMITS,
     max_line_bytes: int = MAX_LINE_BYTES,
     on_error: Callable[[InputError], None] | None = None,
+    is_own: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Yield the 1-based line number and the value of every line that is not blank.
 
     A bad line raises :class:`InputError` with file and line. With ``on_error`` the error goes there
-    instead and reading continues on the next line; damage to the compressed stream itself ends it.
+    instead and reading continues on the next line; damage to the compressed stream itself ends it. In a file
+    that is our own, no key comes twice.
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
     path = None if isinstance(source, bytes) else Path(source)
     stamp = None if path is None else stamp_of(path)
-    is_checked, is_sound = stamp is not None and stamp in _sound, True
+    is_checked, is_sound = is_own or (stamp is not None and stamp in _sound), True
     number = 0
     with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
         for block in _blocks(stream, file=name, max_line_bytes=max_line_bytes):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from math import comb
 from pathlib import Path
 from shlex import join, quote
@@ -321,7 +320,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         yield f"rag-eval show {run} --failed{runs_option}", "with everything that was retrieved"
     elif verdict.word == "no gate" and holds_rows(evaluation):
         more = shortcomings(evaluation).wrong - 3
-        has_contexts = any(row.response.contexts for row in islice(evaluation.rows, 1))
+        has_contexts = any(part.counts.origins for part in evaluation.runs)
         others = [f"the other {number_word(more)}"] * (more > 0) + ["with their contexts"] * has_contexts
         yield f"rag-eval show {run}{runs_option}", ", ".join(others) or "each answer"
         yield f"rag-eval report {run}{runs_option}", "all of it as one page"

@@ -88,6 +88,13 @@ class HeldSamples:
         self._may_hold = self._may_hold and path.stat().st_size <= MOST_HELD_BYTES
         self._held: tuple[Sample, ...] | None = None
 
+    @classmethod
+    def of(cls, samples: tuple[Sample, ...]) -> HeldSamples:
+        """Return samples that are in memory, however many."""
+        held = cls(samples.__iter__, Path())
+        held._held = samples
+        return held
+
     @property
     def are_held(self) -> bool:
         return self._held is not None
@@ -113,6 +120,12 @@ def kept_samples(folder: Path) -> Samples | None:
     return (lambda: read_samples(path)) if path.is_file() else None
 
 
+def as_kept(samples: Samples, folder: Path) -> Samples:
+    """Return samples that are not in memory as a run's folder keeps them: its own file is read faster."""
+    are_held = not callable(samples) or getattr(samples, "are_held", False)
+    return samples if are_held else kept_samples(folder) or samples
+
+
 def as_they_were(samples: Iterable[Sample], folder: RunFolder) -> Iterator[Sample]:
     """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
     digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
@@ -127,7 +140,7 @@ def as_they_were(samples: Iterable[Sample], folder: RunFolder) -> Iterator[Sampl
 
 def read_samples(path: Path) -> Iterator[Sample]:
     """Yield the samples of a file that :func:`write_list` or :func:`keep_samples` wrote."""
-    for number, written in read_lines(path, limits=_OWN):
+    for number, written in read_lines(path, limits=_OWN, is_own=True):
         try:
             yield _sample(written)
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
@@ -139,7 +152,7 @@ def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
     path, last = folder / SAMPLES_FILE, max(places, default=-1)
     if not path.is_file():
         return {}
-    lines = islice(enumerate(read_lines(path, limits=_OWN)), last + 1)
+    lines = islice(enumerate(read_lines(path, limits=_OWN, is_own=True)), last + 1)
     return {place: _sample(written) for place, (_, written) in lines if place in places}
 
 
@@ -279,7 +292,7 @@ def read_documents(folder: Path) -> KeptDocuments:
     texts: dict[str, str] = {}
     found: list[Document] = []
     not_kept: dict[str, str] = {}
-    for number, line in read_lines(path, limits=_OWN):
+    for number, line in read_lines(path, limits=_OWN, is_own=True):
         try:
             texts.setdefault(line["sha256"], line.get("text"))
             text, names = texts[line["sha256"]], {"file_name": line.get("file_name")}

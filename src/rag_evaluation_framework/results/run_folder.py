@@ -38,7 +38,8 @@ from itertools import count, repeat, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
-from typing import Any, Literal, TypeAlias
+from shutil import copyfileobj
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -56,7 +57,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
-from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import Aside, atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
@@ -135,10 +136,14 @@ class ContentHash:
 
     def add(self, identifier: str, digits: str) -> None:
         """Add the next sample."""
-        self._digest.update(msgspec.json.encode((identifier, digits)) + b"\n")
+        self._digest.update(_list_line(identifier, digits))
 
     def __str__(self) -> str:
         return f"sha256:{self._digest.hexdigest()}"
+
+
+def _list_line(identifier: str, digits: str) -> bytes:
+    return msgspec.json.encode((identifier, digits)) + b"\n"
 
 
 def content_hash(samples: Samples) -> str:
@@ -151,6 +156,9 @@ def write_list(samples: Samples, path: Path) -> int:
 
     A repeated id is an error. Samples that several runs share are kept once, by whoever holds the runs.
     """
+    spooled: SpooledSamples | None = getattr(samples, "spooled", None)
+    if spooled is not None and (written := spooled.put(path)) is not None:
+        return written
     digests = IdDigests()
     listed = _listed(samples) if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
 
@@ -178,9 +186,53 @@ def _kept(samples: Samples, folder: Path) -> Iterator[tuple[str, str]]:
     ):
         for sample, known in _fingerprinted(samples):
             content = _content(sample)
-            about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
-            stream.write(b'%s,"content":%s}\n' % (about[:-1], content))
+            stream.write(_kept_line(sample, content))
             yield sample.id, known or _digits(content)
+
+
+def _kept_line(sample: Sample, content: bytes) -> bytes:
+    about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
+    return b'%s,"content":%s}\n' % (about[:-1], content)
+
+
+class SpooledSamples:
+    """The list and the samples of a run that has no folder yet, written while they are read to be counted.
+
+    So a file that is too large to be held is read once. They wait in files without a name in ``folder``, or
+    above it where it is not there yet, and are given up where the disk refuses them or an id repeats.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
+        self._list, self._data, self._digests, self._count = Aside(folder), Aside(folder), IdDigests(), 0
+        self._stream = compressing(cast("BinaryIO", self._data), named_compression(SAMPLES_FILE))
+
+    def add(self, sample: Sample) -> str:
+        """Take the next sample, and return its fingerprint."""
+        content = _content(sample)
+        digits = _digits(content)
+        self._list.write(_list_line(sample.id, digits))
+        self._stream.write(_kept_line(sample, content))
+        self._digests.add(sample.id)
+        self._count += 1
+        return digits
+
+    def put(self, path: Path) -> int | None:
+        """Move both into the folder of a run, whose list is at ``path``, and return how many there are.
+
+        ``None`` says that they were given up, or are in another run.
+        """
+        self._stream.close()
+        data, listed = self._data.read(), self._list.read()
+        if data is None or listed is None or self._digests.repeated():
+            return None
+        # The list comes last: with it a run has begun.
+        for file, place in ((data, path.parent / SAMPLES_FILE), (listed, path)):
+            with atomic_writer(place) as written:
+                copyfileobj(file, written)
+        self._data.give_up()
+        self._list.give_up()
+        return self._count
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
