@@ -36,9 +36,11 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     on the whole, and the exit code says how.
     """
     from rag_evaluation_framework.results.shards import merge_evaluations
+    from rag_evaluation_framework.results.storage import shard_at
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
 
-    whole = merge_evaluations(*(find_evaluation(run, runs_directory=runs_dir) for run in runs))
+    shards = (shard_at(Path(run)) or find_evaluation(run, runs_directory=runs_dir) for run in runs)
+    whole = merge_evaluations(*shards)
     whole.save(out, format="results" if len(whole.runs) == 1 else None)
     if as_json:
         print_json(whole.to_dict())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -248,6 +249,7 @@ def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
 _BUFFER_BYTES = 1 << 20
 _ROWS_AT_A_TIME = 256
 _BATCH_BYTES = 8 << 20
+_BATCHES_IN_A_GROUP = 16
 _INT64 = range(-(1 << 63), 1 << 63)
 _RUNS = re.compile(r"([0-9]+)").split
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
@@ -311,19 +313,30 @@ def read_rows(
         on_error(error.located(file))
 
 
-def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Write records as rows, atomically; a record that JSON could not hold is refused."""
+Records = Iterable[Mapping[str, Any]]
+
+
+def write_rows(path: str | Path, records: Records | Callable[[], Records]) -> None:
+    """Write records as rows, atomically; a record that JSON could not hold is refused.
+
+    They may be a function that begins to make them, which is called twice: to see what the columns hold, and
+    to write some thousands at a time.
+    """
+    began = records if callable(records) else lambda: records
     if named_compression(path):
         raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
     pyarrow, parquet = _pyarrow()
-    for index, record in enumerate(records):
+    kinds: dict[str, str | None] = {}
+    longest = 1
+    for index, record in enumerate(began()):
         try:
             check_value(dict(record))
         except InputError as error:
             raise error.located(str(path), within=f"[{index}]") from None
-    names = list(dict.fromkeys(name for record in records for name in record))
-    kinds = {name: _kind([record[name] for record in records if name in record]) for name in names}
-    plain = [name for name in names if kinds[name] and name != EXTRA_FIELDS]
+        longest = max(longest, _size(record))
+        for name, value in record.items():
+            kind = _kind(value)
+            kinds[name] = kind if kinds.get(name, kind) == kind else None
     types = {
         "text": pyarrow.string(),
         "texts": pyarrow.list_(pyarrow.string()),
@@ -331,19 +344,24 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
         "number": pyarrow.float64(),
         "truth": pyarrow.bool_(),
     }
-    columns = {
-        name: pyarrow.array([record.get(name) for record in records], types[kinds[name] or ""])
-        for name in plain
-    }
-    rest = [{name: value for name, value in record.items() if name not in columns} for record in records]
-    if any(rest) or not columns:
-        extra = [strict_json.encode(fields).decode() if fields else None for fields in rest]
-        columns[EXTRA_FIELDS] = pyarrow.array(extra, pyarrow.string())
+    plain = {name: types[kind] for name, kind in kinds.items() if kind and name != EXTRA_FIELDS}
+    rest = {EXTRA_FIELDS: types["text"]} if not plain or len(plain) < len(kinds) else {}
+    layout = pyarrow.schema({**plain, **rest})
     # Pages end between batches: short ones keep pages of long texts within what is read back.
-    longest = max(map(_size, records), default=1)
     batch = min(_ROWS_AT_A_TIME, max(1, _BATCH_BYTES // longest))
-    with atomic_writer(path) as stream:
-        parquet.write_table(pyarrow.table(columns), stream, compression="zstd", write_batch_size=batch)
+    left = iter(began())
+    with (
+        atomic_writer(path) as stream,
+        parquet.ParquetWriter(stream, layout, compression="zstd", write_batch_size=batch) as writer,
+    ):
+        while group := [_cells(record, plain) for record in islice(left, _BATCHES_IN_A_GROUP * batch)]:
+            writer.write_table(pyarrow.Table.from_pylist(group, layout))
+
+
+def _cells(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record by its columns: what has none is one text of JSON."""
+    rest = {name: value for name, value in record.items() if name not in plain}
+    return {**record, EXTRA_FIELDS: strict_json.encode(rest).decode() if rest else None}
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -442,19 +460,17 @@ def _size(value: Any) -> int:
     return 8
 
 
-def _kind(values: Sequence[Any]) -> str | None:
-    """Name the kind of column that holds all of these values exactly; ``None`` when there is none."""
-    if all(isinstance(value, str) for value in values):
+def _kind(value: Any) -> str | None:
+    """Name the kind of column that holds a value exactly; ``None`` when there is none."""
+    if isinstance(value, str):
         return "text"
-    if all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in values):
-        return "texts"
-    if all(isinstance(value, bool) for value in values):
+    if isinstance(value, list):
+        return "texts" if all(isinstance(item, str) for item in value) else None
+    if isinstance(value, bool):
         return "truth"
-    if all(type(value) is int and value in _INT64 for value in values):
-        return "integer"
-    if all(type(value) is float for value in values):
-        return "number"
-    return None
+    if type(value) is int:
+        return "integer" if value in _INT64 else None
+    return "number" if type(value) is float else None
 
 
 def damaged(error: Exception, what: str = "Parquet") -> InputError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -177,27 +179,87 @@ def read_results(path: str | Path) -> dict[str, Any]:
     return value
 
 
+def results_in_parts(path: str | Path) -> tuple[dict[str, Any], Callable[[], Iterator[Any]]] | None:
+    """Return results without their queries, and a function that begins to read these one by one.
+
+    Memory does not grow with them. ``None`` where that cannot be: YAML, CSV, JSON that is not indented by
+    two, results without queries.
+    """
+    with open_reading(path) as stream:
+        parquet = stream.read(len(parquet_tables.MAGIC)) == parquet_tables.MAGIC
+    if not parquet:
+        return _json_in_parts(path) if plain_name(path).endswith(".json") else None
+    _, first = next(parquet_tables.read_rows(path, on_error=lambda _: None), (0, dict[str, Any]()))
+    head = first.get(HEAD)
+    return (head, partial(_table_queries, path)) if isinstance(head, dict) and head.pop(_ROWS, 0) else None
+
+
+def _table_queries(path: str | Path) -> Iterator[dict[str, Any]]:
+    problems, found, expected = FileProblems(str(path)), 0, None
+    for _, row in parquet_tables.read_rows(path, on_error=problems.take):
+        expected = row.pop(HEAD, {}).get(_ROWS, expected)
+        found += 1
+        yield _query(row)
+    problems.raise_if_any()
+    if found != expected:
+        raise _wrong_count(expected, found).located(str(path))
+
+
+_QUERIES_BEGIN, _QUERIES_END = b'  "query_results": [\n', (b"  ],\n", b"  ]\n")
+
+
+def _json_in_parts(path: str | Path) -> tuple[dict[str, Any], Callable[[], Iterator[Any]]] | None:
+    with open_reading(path) as stream:
+        before = b"".join(takewhile(_QUERIES_BEGIN.__ne__, stream))
+        last = b"".join(deque(_query_texts(stream), maxlen=1))
+        after = last.removeprefix(b"  ]") + stream.read()
+    if last not in _QUERIES_END:
+        return None
+    head = strict_json.decode(before + b'  "query_results": null' + after, file=str(path))
+    del head[_ROWS]
+    return head, partial(_json_queries, path)
+
+
+def _query_texts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the text of each query, on one line or indented, and at last the line that ends them."""
+    text = b""
+    for line in lines:
+        text += line
+        if line in _QUERIES_END:
+            yield line
+            return
+        if line.startswith(b"    }") or (line.startswith(b"    {") and line != b"    {\n"):
+            yield text
+            text = b""
+
+
+def _json_queries(path: str | Path) -> Iterator[Any]:
+    with open_reading(path) as stream:
+        line = 2 + sum(1 for _ in takewhile(_QUERIES_BEGIN.__ne__, stream))
+        for text in _query_texts(stream):
+            if text not in _QUERIES_END:
+                yield strict_json.decode(text.strip().removesuffix(b","), file=str(path), line=line)
+            line += text.count(b"\n")
+
+
 def write_results(results: Mapping[str, Any], path: str | Path) -> None:
     """Write results atomically, in the format of the file name; JSON if it has none."""
     name = plain_name(path)
     if name.endswith(".parquet"):
-        parquet_tables.write_rows(path, results_rows(results))
+        parquet_tables.write_rows(path, partial(results_rows, results))
     elif name.endswith(".csv"):
-        rows = results_rows(results)
+        rows = list(results_rows(results))
         csv_tables.write_rows(path, rows, _columns(name for row in rows for name in row))
     else:
         write_document(dict(results), path)
 
 
-def results_rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+def results_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Lay results out as the rows of a table."""
-    head = dict(results)
-    rows: list[dict[str, Any]] = []
-    if _ROWS in head:
-        rows = [_row(query, f"{_ROWS}[{index}]") for index, query in enumerate(_listed(head[_ROWS]))]
-        head[_ROWS] = len(rows)
-    first, *others = rows or [{}]
-    return [{HEAD: head, **first}, *others]
+    queries = _listed(results.get(_ROWS, []))
+    rows = (_row(query, f"{_ROWS}[{index}]") for index, query in enumerate(queries))
+    yield {HEAD: {**results, **({_ROWS: len(queries)} if _ROWS in results else {})}, **next(rows, {})}
+    yield from rows
 
 
 def results_of_rows(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -215,11 +277,15 @@ def results_of_rows(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     if expected is None and not queries:
         return dict(head)
     if expected != len(queries):
-        found = f"{len(queries)}: the table was cut or added to"
-        raise InputError([Issue("wrong-count", f"{shown(expected)} rows, as {HEAD} says", found, HEAD)])
+        raise _wrong_count(expected, len(queries))
     return {
         name: [_query(row) for row in queries] if name == _ROWS else value for name, value in head.items()
     }
+
+
+def _wrong_count(expected: Any, rows: int) -> InputError:
+    found = f"{rows}: the table was cut or added to"
+    return InputError([Issue("wrong-count", f"{shown(expected)} rows, as {HEAD} says", found, HEAD)])
 
 
 def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
@@ -245,8 +311,8 @@ def _columns(names: Iterable[str]) -> Columns:
     return Columns({**kinds, HEAD: "json"})
 
 
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
+def _listed(value: Any) -> Any:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise InputError([Issue("wrong-type", "a list", shown(value), _ROWS)])
     return value
 

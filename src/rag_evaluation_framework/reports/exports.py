@@ -232,7 +232,7 @@ def _qrels(evaluation: Evaluation, path: Path) -> None:
 
 _WRITERS: Mapping[str, Callable[[Evaluation, Path], None]] = {
     "csv": _csv,
-    "parquet": lambda evaluation, path: parquet_tables.write_rows(path, list(answer_rows(evaluation))),
+    "parquet": lambda evaluation, path: parquet_tables.write_rows(path, lambda: answer_rows(evaluation)),
     "shards": _shards,
     "xlsx": _xlsx,
     "latex": lambda evaluation, path: write_text_atomically(path, latex_table(evaluation)),

@@ -80,15 +80,22 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """An array whose items are made when they are written."""
+    """An array of so many items, which are made when they are written."""
 
     items: Callable[[], Iterator[Any]]
+    size: int
     encode: Callable[[Any], bytes] = strict_json.encode
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items()
+
+    def __len__(self) -> int:
+        return self.size
 
     def pieces(self) -> Iterator[bytes]:
         """Yield its text."""
         separator = b"["
-        for item in self.items():
+        for item in self:
             yield separator + _ITEM + self.encode(item)
             separator = b","
         yield b"[]" if separator == b"[" else _INDENT + b"]"
@@ -263,8 +270,8 @@ def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
 def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     """Return the results of a run as JSON, or write them to ``path`` atomically and return nothing.
 
-    The name of the file asks for the format, by default JSON, which is streamed, compressed or not; YAML, CSV
-    and Parquet are made in memory. Of ranked runs, Parquet and Arrow have a row for each query.
+    The name of the file asks for the format, by default JSON, which is streamed, compressed or not, as is
+    Parquet; YAML and CSV are made in memory. Of ranked runs, Parquet and Arrow have a row for each query.
     """
     if path is None:
         return b"".join(_pieces(evaluation)).decode()
@@ -277,7 +284,8 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     if evaluation.is_ranking:
         evaluation = replace(evaluation, document=TOGETHER.get("with_queries")(evaluation))
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
-        write_results(results_document(evaluation), path)
+        is_streamed = plain_name(path).endswith(".parquet") and evaluation.document is None
+        write_results(_sections(evaluation) if is_streamed else results_document(evaluation), path)
         return ""
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         for piece in _pieces(evaluation):
@@ -290,7 +298,7 @@ def results_document(evaluation: Evaluation, *, queries: bool = True) -> dict[st
     if evaluation.document is not None:
         return dict(evaluation.document)
     return {
-        name: list(value.items()) if isinstance(value, Streamed) else value
+        name: list(value) if isinstance(value, Streamed) else value
         for name, value in _sections(evaluation).items()
         if queries or not isinstance(value, Streamed)
     }
@@ -327,7 +335,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
         "blame": None if blame is None else blame.to_dict(),
-        _QUERIES: Streamed(lambda: map(query_result, run.rows), encode),
+        _QUERIES: Streamed(lambda: map(query_result, run.rows), run.counts.finished, encode),
         "statistical_analysis": {
             **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},

@@ -185,11 +185,9 @@ def _differing(sides: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:
 def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
     """Return the runs of one dataset as one: shards of a file in its order, files one after another."""
     first = parts[0]
-    lines = [[_line(row) for row in part.rows] for part in parts]
-    every = list(chain.from_iterable(lines))
-    # A line that stands twice is of two files, whatever they are called.
-    is_one_file = name == first.name and None not in every and len(set(every)) == len(every)
-    is_one_file = is_one_file and all(each == sorted(each) for each in lines)
+    # A results file tells neither where its samples stood nor all of them.
+    are_whole = all(part.document is None for part in parts)
+    is_one_file = are_whole and name == first.name and _are_of_a_file(parts)
 
     def rows() -> Iterator[Row]:
         several = [part.rows for part in parts]
@@ -198,8 +196,7 @@ def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
 
     blames = [part.blame for part in parts if part.blame is not None]
     head = _head(first.head, parts, name=name)
-    # A results file does not tell all of its samples.
-    if all(part.document is None for part in parts) and all(row.sample is not None for row in rows()):
+    if are_whole and all(row.sample is not None for row in rows()):
         head = replace(head, dataset_hash=content_hash(lambda: (row.sample for row in rows() if row.sample)))
     return _summed_up(
         first,
@@ -209,6 +206,15 @@ def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
         outcome=_outcome([part.outcome for part in parts]),
         blame=blame_of_all(blames) if len(blames) == len(parts) else None,
     )
+
+
+def _are_of_a_file(parts: Sequence[Evaluation]) -> bool:
+    """Tell whether the samples stood in one file, each shard in its order."""
+    lines = [[_line(row) for row in part.rows] for part in parts]
+    every = list(chain.from_iterable(lines))
+    # A line that stands twice is of two files, whatever they are called.
+    is_each_once = None not in every and len(set(every)) == len(every)
+    return is_each_once and all(each == sorted(each) for each in lines)
 
 
 def _summed_up(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import msgspec
 
 from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.datasets.schemas import schema, schema_issues
-from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.datasets.value_files import read_results, results_in_parts
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -53,9 +54,10 @@ from rag_evaluation_framework.results.comparison import (
     shared_metrics,
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, JudgedPart
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.results.verdicts import written_thresholds
+from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.intervals import Interval
 
 # The results files of a folder: their names, and what each says about itself without being read whole.
@@ -366,6 +368,9 @@ class EvaluationResultsStorage:
 
 # Evaluations and comparisons, whatever they are kept in.
 
+_CHECKED_AT_ONCE = 256
+_PLACE = re.compile(r"\A(query_results\[)(\d+)")
+
 
 def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002
     """Write an evaluation, a comparison or a dataset atomically, as its ending or ``format`` says."""
@@ -385,23 +390,34 @@ def readable_results(path: Path) -> dict[str, Any]:
         found = f"only {shown(next(iter(document)))}" if document else "an empty object"
         expected = "the results of a run (evaluation_id, summary, query_results …)"
         raise InputError([Issue("no-results", expected, found, file=str(path))])
+    _check_fields(document, path)
+    return document
+
+
+def _check_fields(document: Mapping[str, Any], path: Path, first: int = 0) -> None:
+    """Refuse fields that are not what they must be; the queries are counted from the ``first``."""
     issues = [
-        issue
+        replace(issue, path=_PLACE.sub(lambda found: f"{found[1]}{int(found[2]) + first}", issue.path))
         for issue in schema_issues("results", document)
         if issue.code != "missing-field" or issue.path not in ("evaluation_id", "timestamp", "dataset_id")
     ]
     if issues:
         raise InputError([issue.located(file=str(path)) for issue in issues])
-    return document
 
 
 def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     """Return the head and the rows of a results document; the rows have no samples."""
+    figures = _figures_of(document)
+    queries = enumerate(document.get("query_results") or ())
+    return _head_of(document), [_row(place, query, figures) for place, query in queries]
+
+
+def _head_of(document: Mapping[str, Any]) -> RunHead:
     metadata = document.get("metadata") or {}
     told = metadata.get("evaluation_parameters")
     parameters = dict(told) if isinstance(told, Mapping) else {}
     seed = parameters.pop("random_seed", 0)
-    head = RunHead(
+    return RunHead(
         run_id=str(document.get("evaluation_id") or "results"),
         dataset_id=evaluated_dataset(document) or "unknown",
         dataset_hash=metadata.get("dataset_hash"),
@@ -412,9 +428,6 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
         started_at=document.get("timestamp"),
         parameters=parameters,
     )
-    figures = _figures_of(document)
-    queries = enumerate(document.get("query_results") or ())
-    return head, [_row(place, query, figures) for place, query in queries]
 
 
 def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
@@ -430,16 +443,45 @@ def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
 
 def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
     """Return what a results document holds; it has no samples, only what was answered and scored."""
-    summary, figures = document.get("summary") or {}, _figures_of(document)
-    head, rows = rows_of_document(document)
-    totals = RunTotals()
-    for row in rows:
+    rows = rows_of_document(document)[1]
+    return _evaluation(document, lambda: rows, rows)
+
+
+def shard_at(path: Path) -> Evaluation | None:
+    """Return a results file to be merged, whose rows are read whenever somebody goes through them.
+
+    ``None`` where they cannot be read one by one.
+    """
+    parts = results_in_parts(path) if path.is_file() and plain_name(path).endswith(SUFFIXES) else None
+    if parts is None:
+        return None
+    document, read = parts
+    figures = _figures_of(document)
+
+    def rows(queries: Iterable[Any]) -> Iterator[Row]:
+        return (_row(place, query, figures) for place, query in enumerate(queries))
+
+    return _evaluation(document, lambda: rows(read()), rows(_checked(document, read(), path)))
+
+
+def _checked(document: Mapping[str, Any], queries: Iterator[Any], path: Path) -> Iterator[Any]:
+    for first in count(0, _CHECKED_AT_ONCE):
+        some = list(islice(queries, _CHECKED_AT_ONCE))
+        if not some:
+            return
+        _check_fields({**document, "query_results": some}, path, first)
+        yield from some
+
+
+def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row]) -> Evaluation:
+    summary, head, totals = document.get("summary") or {}, _head_of(document), RunTotals()
+    for row in counted:
         totals.add(row.result)
-    total, finished = int(summary.get("total_queries", len(rows))), len(rows)
+    total, finished = int(summary.get("total_queries", len(totals.ids))), len(totals.ids)
     return Evaluation(
         kind="answers",
         head=head,
-        metrics=figures,
+        metrics=_figures_of(document),
         counts=Counts(total=total, finished=finished, failed=int(summary.get("failed_queries", 0))),
         outcome=RunOutcome(
             completed=True, interrupted=False, done=finished, failed=0, remaining=total - finished
@@ -447,7 +489,7 @@ def evaluation_of_document(document: dict[str, Any]) -> Evaluation:
         columns=totals.columns(),
         blame=msgspec.convert(document.get("blame"), BlameSummary | None),
         thresholds=written_thresholds(head.configuration),
-        read_rows=lambda: rows,
+        read_rows=rows,
         document=document,
     )
 
