@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from command_lines import rag_eval
 from rag_evaluation_framework import Evaluation, Gate, Threshold, UsageError, evaluate, load
+from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.reports import exports
 
 WISH: dict[str, Any] = {"metrics": ["string_match", "token_f1"], "gate": {"string_match": 1.0}}
@@ -160,7 +162,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
     summary = {name: value for name, value in said["summary"].items() if "time" not in name}
     queries = sorted(said["query_results"], key=lambda each: each["query_id"])
     sections = {name: said[name] for name in said if name.endswith("_metrics") and "perf" not in name}
-    return {**sections, "summary": summary, "blame": said["blame"], "queries": queries}
+    return {**sections, "summary": summary, "blame": said.get("blame"), "queries": queries}
 
 
 @pytest.fixture(scope="module")
@@ -183,22 +185,53 @@ def test_whatever_the_shards_are_and_in_whatever_order_they_make_the_whole(
     assert told(kept[0].merge(*kept[1:])) == told(whole)  # type: ignore[union-attr, arg-type]
 
 
-def test_a_large_run_is_exported_in_shards_that_merge_to_it(
-    whole: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_a_large_run_writes_shards_that_merge_to_it(
+    whole: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     monkeypatch.setattr(exports, "_SHARD_ROWS", 7)
-    folder = tmp_path / "answers"
-    assert whole.export("shards", folder) == f"written to {folder}"
+    write_lines(tmp_path / "answers.jsonl", ANSWERS)
+    folder, joined = tmp_path / "answers.shards", tmp_path / f"whole.results.{ending}"
+    metrics = (part for each in SCORED_BY for part in ("-m", each))
+    scored = ("score", tmp_path / "answers.jsonl", "--runs-dir", tmp_path / "runs", "--out", folder)
+    assert rag_eval(*scored, *metrics).exit_code == 0
     files = sorted(folder.iterdir())
     assert [each.name for each in files] == [f"part-{n:05}.results.parquet" for n in range(5)]
-    merged = rag_eval("merge", *files, "--out", tmp_path / "whole.results.parquet")
-    assert merged.exit_code == 0
-    again = load(tmp_path / "whole.results.parquet")
+    assert rag_eval("merge", folder, "--out", joined).exit_code == 0
+    again = load(joined)
     assert isinstance(again, Evaluation)
     assert told(again) == told(whole)
     assert again.columns.ids == whole.columns.ids
     with pytest.raises(UsageError, match="expected a folder that is not there yet"):
         whole.export("shards", folder)
+
+
+@pytest.mark.parametrize("layout", ["json", "indented json", "parquet"])
+def test_results_files_are_merged_row_by_row(tmp_path: Path, layout: str) -> None:
+    paths = []
+    for name in ("one", "two"):
+        rows = [
+            {**each, "id": f"{name} {n} {each['id']}", "contexts": [f"{name} {n} " * 9_000]}
+            for n in range(5)
+            for each in ANSWERS
+        ]
+        shard = evaluate(rows, metrics=["string_match"])
+        paths.append(shard.save(tmp_path / f"{name}.results.{layout.split()[-1]}"))
+        if "indented" in layout:
+            paths[-1].write_text(json.dumps(shard.to_dict(), indent=2), encoding="utf-8")
+    whole = load(paths[0]).merge(load(paths[1]))  # type: ignore[union-attr, arg-type]
+    texts = sum(len(row.response.contexts[0]) for row in whole.rows)
+    tracemalloc.start()
+    assert rag_eval("merge", *paths, "--out", tmp_path / "all.results.json").exit_code == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < texts / 3, (peak, texts)
+    assert told(load(tmp_path / "all.results.json")) == told(whole)  # type: ignore[arg-type]
+    if layout != "parquet":
+        content = paths[1].read_text(encoding="utf-8")
+        paths[1].write_text(content.replace('"two 4 n7",', "[4],"), encoding="utf-8")
+        refused = str(rag_eval("merge", *paths, "--out", tmp_path / "not.results.json").exception)
+        assert "two.results.json: query_results[127].query_id: expected text" in refused
 
 
 def test_rankings_of_other_queries_are_the_ranking_of_all_to_the_last_digit(tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--out",
         type=click.Path(path_type=Path),
-        help="Also write the results document to this file; for several datasets, into this folder.",
+        help="Also write the results document to this file; for several datasets, into this folder. A name "
+        "that ends in .shards makes a folder of Parquet files of 20,000 answers each.",
     ),
     *OUTPUT,
 )

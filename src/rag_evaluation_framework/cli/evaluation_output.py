@@ -163,6 +163,8 @@ def _check(suite: Suite, given: Given) -> None:
     out, names = given["out"], [dataset.name for dataset in suite.plan.datasets]
     if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
+    if out is not None and out.suffix == ".shards" and out.exists():
+        raise UsageError(f"--out: expected a folder that is not there yet, got {out}")
     files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
     check_writable(path if path.is_dir() else path.parent for path in files)
     check_writable([given["runs_dir"]], option="--runs-dir")

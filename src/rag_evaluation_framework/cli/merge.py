@@ -14,7 +14,7 @@ Examples:
   rag-eval merge 001 002 003 --out nightly.results.json
   rag-eval merge shard-a.results.json shard-b.results.json \\
     --out whole.results.json
-  rag-eval merge answers/*.results.parquet --out whole.results.parquet"""
+  rag-eval merge answers.shards --out whole.results.parquet"""
 
 
 @click.command("merge", epilog=MERGE_EXAMPLES)
@@ -29,7 +29,7 @@ Examples:
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
-    """Join shards: runs, results files or rankings over different samples or parts of datasets.
+    """Join shards: runs, results files, folders of them or rankings over other samples or parts of datasets.
 
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
     methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides
@@ -39,7 +39,8 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     from rag_evaluation_framework.results.storage import shard_at
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
 
-    shards = (shard_at(Path(run)) or find_evaluation(run, runs_directory=runs_dir) for run in runs)
+    parts = [each for run in runs for each in sorted(Path(run).glob("part-*.results.parquet")) or [Path(run)]]
+    shards = (shard_at(part) or find_evaluation(part, runs_directory=runs_dir) for part in parts)
     whole = merge_evaluations(*shards)
     whole.save(out, format="results" if len(whole.runs) == 1 else None)
     if as_json:

@@ -108,7 +108,8 @@ _COMMON = (
     "--out",
     type=FILE,
     metavar="FILE",
-    help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
+    help="Write the results of every sample to this .json, .yaml, .csv or .parquet file; .shards makes a "
+    "folder of Parquet files of 20,000 samples each.",
 )
 @RESUME
 @ASK_DAMAGED

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
@@ -14,13 +15,13 @@ from rag_evaluation_framework.extensions import Registry, extra_module
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.screen import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.shards import divided
+from rag_evaluation_framework.results.shards import SHARDS, divided
 from rag_evaluation_framework.results.summaries import Figure
 
 ENDINGS = {
     "csv": ".csv",
     "parquet": ".parquet",
-    "shards": "",
+    "shards": SHARDS,
     "xlsx": ".xlsx",
     "latex": ".tex",
     "qrels": ".qrels",
@@ -124,15 +125,22 @@ def _csv(evaluation: Evaluation, path: Path) -> None:
 
 
 def _shards(evaluation: Evaluation, path: Path) -> None:
-    """Write a results file for every twenty thousand answers, so that no more are held at a time."""
+    """Write a results file for every twenty thousand answers, so that no more are held at a time.
+
+    The folder gets its name at the end: one that a kill left would be merged as if it were all of it.
+    """
+    if path.exists():
+        raise UsageError(f"expected a folder that is not there yet, got {path}")
     try:
-        path.mkdir(parents=True)
-    except FileExistsError:
-        raise UsageError(f"expected a folder that is not there yet, got {path}") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+            unfinished = Path(folder, path.name)
+            unfinished.mkdir()
+            for number, shard in enumerate(divided(evaluation, _SHARD_ROWS)):
+                shard.save(unfinished / f"part-{number:05}.results.parquet")
+            unfinished.rename(path)
     except OSError as error:
         raise refused("make the folder", path, error) from error
-    for number, shard in enumerate(divided(evaluation, _SHARD_ROWS)):
-        shard.save(path / f"part-{number:05}.results.parquet")
 
 
 def _xlsx(evaluation: Evaluation, path: Path) -> None:

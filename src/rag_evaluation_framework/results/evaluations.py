@@ -140,7 +140,7 @@ Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]
 
 _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "page", ".txt": "terminal"}
-_OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml")
+_OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml", ".shards")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -53,6 +53,7 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
+from rag_evaluation_framework.results.shards import SHARDS
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
     CITATION,
@@ -271,10 +272,14 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     """Return the results of a run as JSON, or write them to ``path`` atomically and return nothing.
 
     The name of the file asks for the format, by default JSON, which is streamed, compressed or not, as is
-    Parquet; YAML and CSV are made in memory. Of ranked runs, Parquet and Arrow have a row for each query.
+    Parquet; YAML and CSV are made in memory. Of ranked runs, Parquet and Arrow have a row for each query. A
+    name that ends in ``.shards`` is that of a folder of results files, for ``merge`` to join.
     """
     if path is None:
         return b"".join(_pieces(evaluation)).decode()
+    if Path(path).suffix == SHARDS:
+        TOGETHER.get("export")(evaluation, "shards", path)
+        return ""
     if evaluation.is_ranking and Path(path).suffix in TABLE_ENDINGS:
         scores = {name: part.columns for name, part in evaluation.parts.items()}
         write_query_scores(

@@ -18,6 +18,9 @@ from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_boun
 from rag_evaluation_framework.results.run_folder import content_hash
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
 
+SHARDS = ".shards"
+"""What a folder of results files is called that is written instead of one."""
+
 
 def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     """Join shards of a run; the figures are those of one run over all samples, to the last digit.

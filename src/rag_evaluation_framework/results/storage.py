@@ -368,7 +368,7 @@ class EvaluationResultsStorage:
 
 # Evaluations and comparisons, whatever they are kept in.
 
-_CHECKED_AT_ONCE = 256
+_CHECKED_AT_ONCE = 32
 _PLACE = re.compile(r"\A(query_results\[)(\d+)")
 
 
