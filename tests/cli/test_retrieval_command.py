@@ -230,3 +230,32 @@ def test_a_sweep_over_something_else_is_not_resumed(
     done = rag_eval(*SWEEP, *change, "--resume", sweep.name, folder=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_sweeps_over_parts_of_the_questions_merge_to_the_sweep_over_all(tmp_path: Path) -> None:
+    questions = json.loads(Path(QUESTIONS).read_text(encoding="utf-8"))
+    asked = questions["queries"][:40]
+    for name, queries in (("one", asked[:15]), ("two", asked[15:]), ("all", asked)):
+        path = tmp_path / f"{name}.eval.json"
+        path.write_text(json.dumps({**questions, "queries": queries}), encoding="utf-8")
+    made = ("--test", "t", "--seed", "7")
+    ids = {}
+    for name, options in (("one", made), ("two", made), ("all", made), ("other", ("-k", "4"))):
+        data = "two.eval.json" if name == "other" else f"{name}.eval.json"
+        swept = [data if each == QUESTIONS else each for each in SWEEP]
+        assert rag_eval(*swept, *options, "--runs-dir", "runs", folder=tmp_path).returncode == 0
+        (ids[name],) = {each.name for each in (tmp_path / "runs").iterdir()} - {*ids.values()}
+    done = rag_eval("merge", ids["one"], ids["two"], "--out", "merged.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "40 questions, 45 documents, 3 or 5 results a question, 4 combinations" in done.stdout
+    merged = json.loads((tmp_path / "merged.json").read_text(encoding="utf-8"))
+    whole = json.loads((tmp_path / "runs" / ids["all"] / "results.json").read_text(encoding="utf-8"))
+    for document in (merged, whole):
+        document.pop("spent_usd", None)
+        for cell in document["cells"]:
+            del cell["performance"], cell["evaluation_id"]
+    assert merged == whole
+    refused = rag_eval("merge", ids["one"], ids["other"], ids["all"], "--out", "x.json", folder=tmp_path)
+    assert refused.returncode == 2
+    for reason in ("cells, statistics: set otherwise", "40 samples are in two of them"):
+        assert reason in refused.stderr, refused.stderr

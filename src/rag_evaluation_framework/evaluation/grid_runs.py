@@ -72,6 +72,7 @@ from rag_evaluation_framework.results.kept_data import (
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     NEW_RUN,
+    STATISTICS,
     KnownSamples,
     RunFolder,
     content_hash,
@@ -233,6 +234,7 @@ class _Sweep:
             "moved_spans": self._level.moved,
             "samples": len(self._samples),
             CELLS: [str(pipeline.cell) for pipeline in self._cells],
+            STATISTICS: {"test": self._options.test, **self._intervals},
             **({"arguments": list(self._grid.arguments)} if self._grid.arguments else {}),
         }
         head = self._head(NEW_RUN, "retrieval", configuration)
@@ -260,7 +262,7 @@ class _Sweep:
             folder = RunFolder.open(place)
             results = list(folder.results())
             outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
-            return self._part(pipeline.cell, folder, results, outcome, known)
+            return self._part(folder, results, outcome, known)
         # Parts that do not work, and truth that does not fit, are errors before the cell begins.
         pipeline.prepare()
         cell = pipeline.cell
@@ -291,8 +293,8 @@ class _Sweep:
                 place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
             )
         results = [finished[each] for each in sorted(finished)]
-        part = self._part(cell, folder, results, outcome, performance)
-        return replace(part, warnings=(*part.warnings, *pipeline.doubts))
+        part = self._part(folder, results, outcome, performance)
+        return replace(part, warnings=tuple(pipeline.doubts))
 
     def _head(
         self,
@@ -318,7 +320,6 @@ class _Sweep:
 
     def _part(
         self,
-        cell: Cell,
         folder: RunFolder,
         results: Sequence[SampleResult],
         outcome: RunOutcome,
@@ -338,71 +339,85 @@ class _Sweep:
             intervals=self._intervals,
             folder=folder.path if self._is_kept else None,
         )
-        warnings: tuple[str, ...] = ()
-        if failed := part.counts.failed:
-            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in part.counts.failures.items())
-            queries = counted(part.counts.total, "query", "queries")
-            warnings = (f"{cell}: {failed:,} of {queries} without an answer ({kinds})",)
-        return replace(part, performance=Performance(performance), warnings=warnings)
+        return replace(part, performance=Performance(performance))
 
     def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
-        """Rank the cells, test each against the best of its k, and keep the ranking of a complete sweep."""
-        ranked = sorted(parts, key=lambda part: _place_of(part, self._rank_by))
-        compared = self._compared(ranked)
-        last = parts[-1].outcome
-        completed = last.completed and len(parts) == len(self._cells)
-        done = sum(part.counts.finished for part in parts)
-        total = len(self._samples) * len(self._cells)
-        failed = sum(part.counts.failed for part in parts)
-        spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
-        evaluation = Evaluation(
-            kind="systems",
-            head=group.head,
-            metrics=ranked[0].metrics,
-            counts=Counts(total=total, finished=done, failed=failed, errors=failed),
-            outcome=replace(last, completed=completed, done=done, failed=failed, remaining=total - done),
-            parts={str(part.head.target): part for part in ranked},
-            parts_are="systems",
-            comparison=Comparison(
-                baseline=str(ranked[0].head.target),
-                contenders=tuple(each.contender for each in compared),
-                metrics=tuple(compared),
-            ),
-            performance=Performance({} if None in spent else {"spent_usd": math.fsum(spent)}),
-            warnings=tuple(warning for part in ranked for warning in part.warnings),
+        """Rank the cells, and keep the ranking of a complete sweep."""
+        evaluation = replace(
+            rank_cells(parts, group.head),
             folder=group.path if self._is_kept else None,
             read_documents=None if self._is_kept else lambda: KeptDocuments(tuple(self._corpus)),
         )
-        document = sweep_document(evaluation)
-        evaluation = replace(evaluation, document=document)
-        if self._is_kept and completed:
+        if self._is_kept and evaluation.outcome.completed:
             names = chain(needed_documents(self._samples), self._retrieved)
             keep_documents(self._corpus.documents, names, group.path)
-            write_bytes_atomically(group.results_path, strict_json.encode(document, indent=2) + b"\n")
+            written = strict_json.encode(evaluation.document, indent=2) + b"\n"
+            write_bytes_atomically(group.results_path, written)
         return evaluation
 
-    def _compared(self, ranked: Sequence[Evaluation]) -> list[MetricComparison]:
-        metric, intervals = self._rank_by, self._intervals
-        compared: list[MetricComparison] = []
-        for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
-            scores = {
-                str(part.head.target): {metric: values}
-                for part in ranked
-                if part.head.configuration["k"] == k
-                and metric in part.columns.values
-                and (values := part.columns.scored(metric))
-            }
-            if len(scores) > 1:
-                compared += compare_systems(
-                    scores,
-                    [parse_metric(metric)],
-                    baseline=next(iter(scores)),
-                    test=self._options.test,
-                    alpha=1 - intervals["confidence"],
-                    resamples=intervals["resamples"],
-                    seed=intervals["seed"],
-                )
-        return corrected_together(compared) if compared else []
+
+def rank_cells(parts: Sequence[Evaluation], head: RunHead) -> Evaluation:
+    """Rank cells, in the order of the grid, as the head of their sweep says, and test each against the best
+    of its k.
+    """
+    cells, metric = head.configuration[CELLS], head.configuration["rank_by"]
+    ranked = sorted(parts, key=lambda part: _place_of(part, metric))
+    compared = _compared(ranked, metric, head.configuration.get(STATISTICS, {"seed": head.seed}))
+    last = parts[-1].outcome
+    completed = last.completed and len(parts) == len(cells)
+    done = sum(part.counts.finished for part in parts)
+    total = head.configuration["samples"] * len(cells)
+    failed = sum(part.counts.failed for part in parts)
+    spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
+    evaluation = Evaluation(
+        kind="systems",
+        head=head,
+        metrics=ranked[0].metrics,
+        counts=Counts(total=total, finished=done, failed=failed, errors=failed),
+        outcome=replace(last, completed=completed, done=done, failed=failed, remaining=total - done),
+        parts={str(part.head.target): part for part in ranked},
+        parts_are="systems",
+        comparison=Comparison(
+            baseline=str(ranked[0].head.target),
+            contenders=tuple(each.contender for each in compared),
+            metrics=tuple(compared),
+        ),
+        performance=Performance({} if None in spent else {"spent_usd": math.fsum(spent)}),
+        warnings=tuple(warning for part in ranked for warning in (*_unanswered(part), *part.warnings)),
+    )
+    return replace(evaluation, document=sweep_document(evaluation))
+
+
+def _unanswered(part: Evaluation) -> Iterator[str]:
+    counts = part.counts
+    if counts.failed:
+        kinds = ", ".join(f"{kind}: {count:,}" for kind, count in counts.failures.items())
+        queries = counted(counts.total, "query", "queries")
+        yield f"{part.head.target}: {counts.failed:,} of {queries} without an answer ({kinds})"
+
+
+def _compared(
+    ranked: Sequence[Evaluation], metric: str, statistics: Mapping[str, Any]
+) -> list[MetricComparison]:
+    made = {"test": Options().test, **INTERVALS, **statistics}
+    compared: list[MetricComparison] = []
+    for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
+        scores = {
+            str(part.head.target): {metric: values}
+            for part in ranked
+            if part.head.configuration["k"] == k
+            and metric in part.columns.values
+            and (values := part.columns.scored(metric))
+        }
+        if len(scores) > 1:
+            compared += compare_systems(
+                scores,
+                [parse_metric(metric)],
+                baseline=next(iter(scores)),
+                alpha=1 - made["confidence"],
+                **{name: made[name] for name in ("test", "resamples", "seed")},
+            )
+    return corrected_together(compared) if compared else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_of_all, blame_summary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, summed_up
 from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
-from rag_evaluation_framework.results.run_folder import content_hash
-from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts
+from rag_evaluation_framework.results.run_folder import CELLS, content_hash
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 
 SHARDS = ".shards"
 """What a folder of results files is called that is written instead of one."""
@@ -45,6 +45,8 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
         documents = map(TOGETHER.get("with_queries"), shards)
         merged: Evaluation = TOGETHER.get("merge_rankings")([*documents], head=head)
         return merged
+    if _is_sweep(first):
+        return _joined_sweep(shards, by_name)
     parts = {name: _joined(name, parts) for name, parts in by_name.items()}
     if not first.parts:
         return _decided(next(iter(parts.values())), shards)
@@ -59,6 +61,28 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
         left_out=tuple(left_out),
     )
     return _decided(whole, shards)
+
+
+def _is_sweep(shard: Evaluation) -> bool:
+    return CELLS in shard.head.configuration
+
+
+def _joined_sweep(shards: Sequence[Evaluation], by_name: Mapping[str, Sequence[Evaluation]]) -> Evaluation:
+    """Return sweeps over other questions as one: each cell joined, and all of them ranked and tested anew."""
+    like = shards[0].head
+    cells = [
+        replace(
+            _joined(_joint_name([part.name for part in by_name[cell]]), by_name[cell]),
+            performance=Performance(),
+        )
+        for cell in like.configuration[CELLS]
+    ]
+    head = _head(like, shards, name=cells[0].name)
+    moved = sum(shard.head.configuration["moved_spans"] for shard in shards)
+    swept = {**head.configuration, "samples": cells[0].counts.total, "moved_spans": moved}
+    head = replace(head, dataset_hash=cells[0].head.dataset_hash, configuration=swept)
+    ranked: Evaluation = TOGETHER.get("rank_cells")(cells, head)
+    return ranked
 
 
 def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
@@ -102,9 +126,9 @@ def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
 _SUMMED = ("total", "finished", "failed", "errors")
 # What the configuration of a shard may have of its own; methods and thresholds are looked at elsewhere.
 _OWN = (
-    *("annotations", "blame", "branch", "commit", "dataset_path", "datasets", "evaluation", "golden"),
-    *("judge_card", "manifest", "merged_from", "metrics", "reading", "selection", "splits", "support"),
-    *("thresholds", "traces"),
+    *("annotations", "arguments", "blame", "branch", "commit", "dataset_path", "datasets", "evaluation"),
+    *("golden", "judge_card", "manifest", "merged_from", "metrics", "moved_spans", "reading", "samples"),
+    *("selection", "splits", "support", "thresholds", "traces"),
 )
 
 
@@ -139,7 +163,9 @@ def _unlike(shards: Sequence[Evaluation], called: Sequence[str]) -> Iterator[str
     first, one = shards[0], called[0]
     for other, shard in zip(called, shards, strict=True):
         names = [", ".join(sorted(each.named_runs)) for each in (first, shard)]
-        if shard.kind == "systems" and not (first.is_ranking and shard.is_ranking):
+        if _is_sweep(first) and _is_sweep(shard):
+            pass  # the cells are among the settings
+        elif shard.kind == "systems" and not (first.is_ranking and shard.is_ranking):
             yield f"{other} is of several systems"
         elif names[0] != names[1] and not all(map(_is_of_a_file, (first, shard))):
             word = "of" if first.is_ranking else "over"
@@ -240,6 +266,7 @@ def _summed_up(
         total=total,
         order=list(like.metrics),
         directions={name: each.higher_is_better for name, each in like.metrics.items()},
+        intervals=like.intervals if like.kind == "retrieval" else None,
         thresholds=like.thresholds,
         unmeasured=like.unmeasured,
         blame=blame,
