@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import hashlib
 import os
 import signal
 import subprocess
@@ -56,8 +57,8 @@ _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
 _BEGUN = 2  # how many batches a worker has at a time: the one that it works on, and the next
 _FAREWELL_SECONDS = 0.5
-# A sweep goes back and forth between a chunker and an embedder.
-_WORKS_KEPT = 2
+# A sweep goes back and forth between searching by words, by vectors, and reranking.
+_WORKS_KEPT = 3
 _PROCESSES = "processes"
 _RAY = "ray"
 _RAY_MODULE = "rag_evaluation_framework.adapters.ray_workers"
@@ -128,6 +129,12 @@ Workforce: TypeAlias = int | Crew | None
 def crew_of(workers: Workforce) -> Crew:
     """Return who works."""
     return workers if isinstance(workers, Crew) else Crew(counted_workers(workers))
+
+
+def crew_for(part: object, workers: Workforce) -> Crew:
+    """Return who does a part's work: the workers, where it names their engine among its ``engines``."""
+    crew = crew_of(workers)
+    return crew if crew.engine in getattr(part, "engines", ()) else Crew(1)
 
 
 _Reply: TypeAlias = Callable[[], tuple[list[Any], float] | None]
@@ -497,7 +504,7 @@ class Bench:
         self._work: Any = None
         self._clock = clock
         self._known: dict[bytes, Any] = {}
-        """The latest work by its bytes: what it has loaded since, such as a model, stays with it."""
+        """The latest work by the hash of its bytes: what it has loaded since, as a model, stays with it."""
 
     def version(self) -> str:
         """Return the version of this package that works here."""
@@ -507,15 +514,16 @@ class Bench:
         """Take what is to be done, or do a batch of it; ``None`` where that cannot be unpacked here."""
         from multiprocessing.reduction import ForkingPickler
 
-        if packed in self._known:
-            self._work = self._known[packed] = self._known.pop(packed)
+        digest = hashlib.sha256(packed).digest()
+        if digest in self._known:
+            self._work = self._known[digest] = self._known.pop(digest)
             return True
         try:
             received = ForkingPickler.loads(packed)
         except Exception:  # noqa: BLE001 - what cannot be unpacked here is done where it was made
             return None
         if not isinstance(received, list):
-            self._work = self._known[packed] = received
+            self._work = self._known[digest] = received
             if len(self._known) > _WORKS_KEPT:
                 del self._known[next(iter(self._known))]
             return True

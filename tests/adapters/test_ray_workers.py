@@ -16,16 +16,23 @@ import pytest
 
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework import workers as workers_module
+from rag_evaluation_framework.adapters.sentence_transformers import (
+    CrossEncoderReranker,
+    SentenceTransformerEmbedder,
+)
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Options
-from rag_evaluation_framework.retrieval import embedders
+from rag_evaluation_framework.retrieval import embedders, stores
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.embedders import RememberingEmbedder
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
+from rag_evaluation_framework.retrieval.sweep import grid_of, swept_cells
 from rag_evaluation_framework.workers import Crew, in_order
 from squares import Lengths, Squares
+from tiny_models import write_cross_encoder, write_sentence_model
 
 pytestmark = [pytest.mark.vendors("ray"), pytest.mark.filterwarnings("ignore")]
 FACTS = ("Paris is the capital of France.", "Mount Logan is 5,959 m high.", "Rain fell in May 2020.")
@@ -90,16 +97,19 @@ def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedders, "BATCH", 8)
-    corpus = Corpus(tuple(Document(f"d{n}", f"{FACTS[n % 3]} Number {n}. " * 9) for n in range(20)))
+    monkeypatch.setattr(stores, "_QUERIES_SENT", 8)
+    corpus = Corpus(tuple(Document(f"d{n}", f"{FACTS[n % 3]} Number {n % 7}. " * 9) for n in range(20)))
     chunks = chunk_corpus(corpus, RecursiveCharacterChunker(chunk_size=100)).chunks
-    lexical = BM25Retriever()
-    lexical.index(chunks)
+    lexical, dense = BM25Retriever(), DenseRetriever(HashingEmbedder())
+    fused = FusedRetriever(lexical=lexical, dense=dense)
+    fused.index(chunks)  # with many ties: the same text stands in several documents
     queries = [f"Which number was seen in May, {n}?" for n in range(80)]
     texts = [f"{chunk.content} {number}" for number, chunk in enumerate(chunks)]
-    alone = lexical.retrieve(queries, 3)
-    for count in (1, 2, 4):
-        crew = Crew(count, "ray")
-        assert lexical.retrieve(queries, 3, workers=crew) == alone
+    alone = [each.retrieve(queries, 3) for each in (lexical, dense, fused)]
+    crews = [Crew(count, "ray") for count in (1, 2, 4)]
+    for crew in crews:
+        assert [each.retrieve(queries, 3, workers=crew) for each in (lexical, dense, fused)] == alone
+    for crew in crews:
         lengths = RememberingEmbedder(Lengths(tmp_path))
         lengths.workers = crew
         for part in (texts[:60], texts[60:]):
@@ -193,6 +203,34 @@ for count in (2, 2, 4):
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["None None", "0 1", "0 0 1 1"]
+
+
+@pytest.mark.vendors("sentence_transformers", "onnx")
+def test_models_embed_and_rerank_on_the_workers_whose_device_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedders, "BATCH", 8)
+    write_sentence_model(tmp_path / "texts")
+    write_cross_encoder(tmp_path / "pairs")
+    corpus = Corpus(tuple(Document(f"d{n}", f"{FACTS[n % 3]} Number {n}. " * 9) for n in range(20)))
+    queries = [f"Which number was seen in May, {n}?" for n in range(40)]
+
+    def found(workers: Crew) -> tuple[object, dict[str, str]]:
+        embedder = SentenceTransformerEmbedder(str(tmp_path / "texts"))
+        reranker = CrossEncoderReranker(str(tmp_path / "pairs"))
+        parts = {"embedders": [embedder], "rerankers": [reranker], "vector_stores": ["exact"]}
+        grid = grid_of(chunkers=["recursive(chunk_size=100)"], k=3, **parts)
+        (cell,) = swept_cells(corpus, queries, grid, workers=workers)
+        cell.prepare()
+        hits = cell.retrieve(queries, 3)
+        for model in (embedder, reranker):  # the first batch was this process's own: no figure of its device
+            model._model.to("meta")
+        return hits, cell.figures()["devices"]
+
+    alone, devices = found(Crew(1))
+    assert devices == {"embedder": "meta", "reranker": "meta"}
+    for count in (1, 2, 4):
+        assert found(Crew(count, "ray")) == (alone, {"embedder": "cpu", "reranker": "cpu"})
 
 
 def test_a_function_under_test_is_asked_on_the_workers(tmp_path: Path) -> None:

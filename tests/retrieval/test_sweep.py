@@ -28,7 +28,7 @@ from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, LexicalReranker
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
-from rag_evaluation_framework.retrieval.sweep import Cell, grid_of
+from rag_evaluation_framework.retrieval.sweep import Cell, grid_of, swept_cells
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=400)", "sentence(chunk_size=300)")
@@ -179,6 +179,32 @@ def test_the_number_of_workers_changes_nothing(corpus: Corpus, workers: int) -> 
         return [(each.cell, each.hits) for each in sweep(corpus, QUERIES, grid, workers=workers)]
 
     assert found(workers) == found(1)
+
+
+class Refusing(HashingEmbedder):
+    """Embeds everything but one question."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        if "?" in texts:
+            raise ValueError("there is no question")
+        return super().embed(texts)
+
+
+def test_a_question_that_cannot_be_searched_for_fails_alone_though_workers_search_ahead(
+    corpus: Corpus,
+) -> None:
+    def found(workers: int) -> list[Any]:
+        grid = grid_of(
+            chunkers=CHUNKERS[:1], embedders=[Refusing()], retrievers=["fused"], vector_stores=["exact"]
+        )
+        (cell,) = swept_cells(corpus, [*QUERIES, "?"], grid, workers=workers)
+        cell.prepare()
+        hits = [cell.retrieve(QUERIES[:2], 5), cell.retrieve(QUERIES[2:], 5)]
+        with pytest.raises(ValueError, match="there is no question"):
+            cell.retrieve(["?"], 5)
+        return hits
+
+    assert found(2) == found(1)
 
 
 @pytest.mark.vendors("chromadb", "qdrant_client")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 from rag_evaluation_framework.adapters.extras import DEVICES_OF_WORKERS, GPU_MARK, LOADED_MODELS
 from rag_evaluation_framework.errors import UsageError, WorkerError, shown
@@ -127,6 +128,17 @@ class _Actor(Bench):
         return reply, {name: told for name, each in LOADED_MODELS.items() if (told := each.device)}
 
 
+class _Stored:
+    """Work in the cluster's store: one copy there serves all workers that hold this."""
+
+    def __init__(self, reference: Any) -> None:
+        self.reference = reference
+
+
+_STORED: WeakValueDictionary[tuple[str, bytes], _Stored] = WeakValueDictionary()
+"""By who has joined the cluster, and the bytes of the work."""
+
+
 class RayWorker:
     """One actor of the cluster at an address, which is its ``kind``; a new one where it dies."""
 
@@ -137,7 +149,7 @@ class RayWorker:
 
         self.kind, self._ray = kind, ray
         self._actor: Any = None
-        self._packed: Any = None
+        self._stored: _Stored | None = None
         self._is_over = False
         self._gpus = 0.0
         self._lock = threading.Lock()
@@ -154,7 +166,9 @@ class RayWorker:
             with self._lock:
                 self._drop()
                 self._gpus = gpus
-        self._packed = self._ray.put(packed)
+        key = self._ray.get_runtime_context().get_worker_id(), packed
+        with _LOCK:
+            self._stored = _STORED[key] = _STORED.get(key) or _Stored(self._ray.put(packed))
         return self._asked(None) is not None
 
     def begin(self, batch: Sequence[Any]) -> Callable[[], tuple[list[Any], float] | None]:
@@ -173,7 +187,7 @@ class RayWorker:
     def end(self) -> None:
         """End the actor; nobody waits for what it is working on."""
         with self._lock:
-            self._is_over, self._packed = True, None
+            self._is_over, self._stored = True, None
             self._drop()
 
     def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
@@ -182,10 +196,11 @@ class RayWorker:
         for _ in range(_TRIES):
             try:
                 if sent is None:
+                    work = None if self._stored is None else self._stored.reference
                     if self._start() and batch is not None:
-                        self._ray.get(self._actor.reply_to.remote(self._packed))
+                        self._ray.get(self._actor.reply_to.remote(work))
                     actor = self._actor
-                    sent = actor, actor.reply_to.remote(self._packed if batch is None else batch)
+                    sent = actor, actor.reply_to.remote(work if batch is None else batch)
                 reply, devices = self._ray.get(sent[1])
                 for model, device in devices.items():
                     DEVICES_OF_WORKERS.setdefault(model, set()).add(device)

@@ -130,6 +130,7 @@ class CrossEncoderReranker(_LocalModel):
     """
 
     name, role, of_library = "cross_encoder", "reranker", "CrossEncoder"
+    engines = ("ray",)  # as the embedder
 
     def __init__(
         self, model_name_or_path: str = RERANKER_MODEL, *, device: str | None = None, batch_size: int = 32

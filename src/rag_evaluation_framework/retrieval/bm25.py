@@ -70,6 +70,8 @@ class BM25Index:
 class BM25Retriever:
     """BM25 over words. Only chunks that share a word with the query are found."""
 
+    engines = ("processes", "ray")
+
     def __init__(
         self, k1: float = K1, b: float = B, *, tokenize: Callable[[str], Sequence[str]] = lexical_tokens
     ) -> None:

@@ -30,7 +30,7 @@ from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_v
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
-from rag_evaluation_framework.workers import Workforce, crew_of, in_order
+from rag_evaluation_framework.workers import Workforce, crew_for, in_order
 
 Role = Literal["query", "document"]
 """What a text is to an embedder: what is searched for, or what is found."""
@@ -474,8 +474,7 @@ class RememberingEmbedder(EmbedderByRole):
         matrix = np.zeros((known, 0), np.float32) if before is None else before
         # The same batches whoever works on them: a model's last digit may depend on its neighbours.
         portions = [texts[first : first + BATCH] for first in range(0, len(texts), BATCH)]
-        engines = getattr(self.embedder, "engines", ())
-        crew = self.workers if crew_of(self.workers).engine in engines else 1
+        crew = crew_for(self.embedder, self.workers)
         work = _Embedding(self.embedder)
         items = ((role, portion) for portion in portions)
         source, first = f"embedder {self.embedder}", known

@@ -25,10 +25,10 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part, searched
 from rag_evaluation_framework.retrieval.stores import check_k
 from rag_evaluation_framework.startup import dataclass
-from rag_evaluation_framework.workers import Workforce, counted_workers, crew_of, in_order
+from rag_evaluation_framework.workers import Workforce, counted_workers, crew_for, crew_of, in_order
 
 _MOST_AT_ONCE = 16
 """A reranker that waits for a server is asked by so many threads at most."""
@@ -178,7 +178,7 @@ class RetrievalPipeline:
         if self.chunking is None:
             raise UsageError("pipeline: expected index(corpus) before retrieve(queries)")
         depth = candidates_for(k, self.reranker, fetch_k=self.fetch_k)
-        candidates = self.retriever.retrieve(queries, depth)
+        candidates = searched(self.retriever, queries, depth, workers=self.workers)
         if self.reranker is None:
             return candidates
         return reranked(self.reranker, queries, candidates, k=k, workers=self.workers)
@@ -230,20 +230,35 @@ def reranked(
 ) -> list[list[PositionAwareChunk]]:
     """Let a reranker order each query's candidates and keep k of them.
 
-    Only a reranker with a true ``concurrent`` is asked by several workers at once: one that waits for a
-    server. A model in this process has threads of its own, and its tokenizer may not be shared.
+    A reranker with a true ``concurrent``, which waits for a server, is asked by several threads at once. One
+    that names the workers' engine among its ``engines`` is sent to them. Any other is asked one by one: a
+    model in this process has threads of its own, and its tokenizer may not be shared.
     """
-
-    def best(of_one: tuple[str, Sequence[PositionAwareChunk]]) -> list[PositionAwareChunk]:
-        query, chunks = of_one
-        return list(reranker.rerank(query, chunks, k))[:k] if chunks else []
-
-    pairs = list(zip(queries, candidates, strict=True))
+    ordering, pairs = _Ordering(reranker, k), list(zip(queries, candidates, strict=True))
+    crew = crew_for(reranker, workers)
+    if not crew.is_alone:
+        found = in_order(ordering, pairs, workers=crew, total=len(pairs))
+        return [[chunks[place] for place in best] for chunks, best in zip(candidates, found, strict=True)]
     threads = min(counted_workers(crew_of(workers).count), _MOST_AT_ONCE)
     if threads == 1 or not getattr(reranker, "concurrent", False):
-        return [best(pair) for pair in pairs]
+        return [ordering.best(pair) for pair in pairs]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(best, pairs))
+        return list(pool.map(ordering.best, pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordering:
+    """Orders a query's candidates. Where it is sent to, they are copies, so it tells their places."""
+
+    reranker: Reranker
+    k: int
+
+    def best(self, of_one: tuple[str, Sequence[PositionAwareChunk]]) -> list[PositionAwareChunk]:
+        query, chunks = of_one
+        return list(self.reranker.rerank(query, chunks, self.k))[: self.k] if chunks else []
+
+    def __call__(self, of_one: tuple[str, Sequence[PositionAwareChunk]]) -> list[int]:
+        return [of_one[1].index(chunk) for chunk in self.best(of_one)]
 
 
 # What pipelines, and so the cells of a sweep, cost in US dollars, as far as their parts tell what they use

@@ -19,10 +19,11 @@ from rag_evaluation_framework.extensions import (
     component_text,
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.bm25 import BM25Index
+from rag_evaluation_framework.retrieval.bm25 import BM25Index, BM25Retriever
 from rag_evaluation_framework.retrieval.embedders import check_texts, embedded
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore, check_k
 from rag_evaluation_framework.text.tokens import lexical_tokens
+from rag_evaluation_framework.workers import Workforce, crew_for
 
 # Stores that this process has filled, by identity: how to reach each, and how many chunks it then held.
 _FILLED: dict[int, tuple[Callable[[], object | None], int | None]] = {}
@@ -93,10 +94,14 @@ class DenseRetriever:
         _take_over(store, held=len(store) if isinstance(store, Sized) else None)
         self._dimensions = embeddings.shape[1] if len(chunks) else None
 
-    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
-        """Return for each query the k nearest chunks."""
+    def retrieve(
+        self, queries: Sequence[str], k: int, *, workers: Workforce = 1
+    ) -> list[list[PositionAwareChunk]]:
+        """Return for each query the k nearest chunks; of stores, workers search the exact one alone."""
         check_k(k)
         vectors = embedded(self.embedder, queries, dimensions=self._dimensions, role="query")
+        if isinstance(self.store, ExactVectorStore):
+            return self.store.search_many(vectors, k, workers=workers)  # type: ignore[arg-type]
         if isinstance(self.store, BatchVectorStore):
             return self.store.search_many(vectors, k)  # type: ignore[arg-type]
         return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
@@ -170,10 +175,13 @@ class FusedRetriever:
         for retriever in self.retrievers.values():
             retriever.index(chunks)
 
-    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
+    def retrieve(
+        self, queries: Sequence[str], k: int, *, workers: Workforce = 1
+    ) -> list[list[PositionAwareChunk]]:
         """Return for each query the best k of all rankings."""
         check_k(k)
-        rankings = [it.retrieve(queries, max(k, self.depth)) for it in self.retrievers.values()]
+        depth = max(k, self.depth)
+        rankings = [searched(each, queries, depth, workers=workers) for each in self.retrievers.values()]
         return [
             reciprocal_rank_fusion(of_query, k, constant=self.constant)
             for of_query in zip(*rankings, strict=True)
@@ -192,6 +200,23 @@ def dense_part(retriever: Retriever) -> DenseRetriever | None:
     if isinstance(retriever, FusedRetriever):
         return next((part for each in retriever.retrievers.values() if (part := dense_part(each))), None)
     return retriever if isinstance(retriever, DenseRetriever) else None
+
+
+def searched(
+    retriever: Retriever, queries: Sequence[str], k: int, *, workers: Workforce
+) -> list[list[PositionAwareChunk]]:
+    """Return what a retriever finds; those of ours let workers search where that is worth it."""
+    if isinstance(retriever, BM25Retriever | DenseRetriever | FusedRetriever):
+        return retriever.retrieve(queries, k, workers=workers)
+    return [list(of_one) for of_one in retriever.retrieve(queries, k)]
+
+
+def is_shared(retriever: Retriever, workers: Workforce) -> bool:
+    """Tell whether workers would share a search for many queries."""
+    if isinstance(retriever, FusedRetriever):
+        return any(is_shared(each, workers) for each in retriever.retrievers.values())
+    part = retriever.store if isinstance(retriever, DenseRetriever) else retriever
+    return not crew_for(part, workers).is_alone
 
 
 # The reranker that needs nothing: words in common, weighed within the candidates, beside the rank they had.

@@ -8,9 +8,10 @@ same parts finds by itself, as long as the store finds the same nearest chunks w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from rag_evaluation_framework.components import (
@@ -54,7 +55,13 @@ from rag_evaluation_framework.retrieval.pipeline import (
     reranked,
     summed,
 )
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, dense_part
+from rag_evaluation_framework.retrieval.retrievers import (
+    DenseRetriever,
+    FusedRetriever,
+    dense_part,
+    is_shared,
+    searched,
+)
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, crew_of
 
@@ -194,8 +201,10 @@ OnChunking = Callable[[Chunking], None]
 """Told of a chunking before anything is embedded; it may refuse it."""
 
 _BYTES_A_NUMBER = 4
-# Of a search by words that workers share, so many queries at a time: each time they are sent the index.
+# Of a search that workers share, so many queries at a time, each time with the index; and no more than they
+# find in so many seconds, since whoever has asked for the first of them waits, and not for ever.
 _SEARCHED_AHEAD = 1 << 14
+_AHEAD_SECONDS = 20.0
 # Of an index that exists, and may be large, every vector is compared with so many questions.
 _MEASURED = 50
 
@@ -399,6 +408,8 @@ class _Index:
         self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
         self.rankings: list[_Reranking] = []
         self.embed_seconds = self.index_seconds = self.search_seconds = 0.0
+        self._pace = 0.0
+        """How many queries were last found in a second."""
         self.unmeasured: list[str] = []
 
     def build(self) -> None:
@@ -419,6 +430,12 @@ class _Index:
         self._places = {_place(chunk) for chunk in chunking.chunks}
         self.embed_seconds = self._memory.seconds - embedded_before if self._memory else 0.0
         self.index_seconds = time.perf_counter() - begun - self.embed_seconds
+        if self._memory is not None and self.meter.part is None:
+            # All of them now, so that a model's batches are the same whoever searches for how many at a time.
+            begun = time.perf_counter()
+            with suppress(Exception):  # what fails is told to whoever asks for it
+                embedded(self._memory, sweep.queries, role="query")
+            self.search_seconds += time.perf_counter() - begun
         sweep.current = self
 
     def forget(self) -> None:
@@ -429,30 +446,37 @@ class _Index:
 
     def candidates(self, queries: Sequence[str], depth: int) -> Hits:
         """Return the first ``depth`` chunks for each query; each query is searched for once."""
-        searched = self._sweep.grid.depths[-1] if self._is_stable else depth
-        found = self._found.setdefault(searched, {})
+        needed = self._sweep.grid.depths[-1] if self._is_stable else depth
+        found = self._found.setdefault(needed, {})
         new = [query for query in dict.fromkeys(queries) if query not in found]
         if new:
-            if isinstance(self.retriever, BM25Retriever) and not crew_of(self._sweep.workers).is_alone:
-                # With the next ones of the sweep, so that there is something for workers to share.
-                left = (query for query in self._sweep.queries if query not in found)
-                new = list(dict.fromkeys(chain(new, islice(left, _SEARCHED_AHEAD))))
-            begun = time.perf_counter()
-            found.update(zip(new, self._retrieved(new, searched), strict=True))
-            self.search_seconds += time.perf_counter() - begun
+            begun, before = time.perf_counter(), len(found)
+            # With the next ones of the sweep, so that there is something for workers to share.
+            if len(new) > 1 and (ahead := self._ahead(found.keys() | new)):
+                with suppress(Exception):  # of one that nobody has asked for yet: told when somebody does
+                    found.update(self._retrieved([*new, *ahead], needed))
+            if new[0] not in found:
+                found.update(self._retrieved(new, needed))
+            seconds = time.perf_counter() - begun
+            self._pace = (len(found) - before) / max(seconds, 1e-6)
+            self.search_seconds += seconds
         return [found[query][:depth] for query in queries]
 
-    def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
-        if isinstance(self.retriever, BM25Retriever):
-            hits = self.retriever.retrieve(queries, depth, workers=self._sweep.workers)
-        else:
-            hits = [list(of_one) for of_one in self.retriever.retrieve(queries, depth)]
+    def _ahead(self, known: Collection[str]) -> list[str]:
+        """Return the next queries of the sweep, if workers share a search for them."""
+        if not is_shared(self.retriever, self._sweep.workers):
+            return []
+        left = dict.fromkeys(query for query in self._sweep.queries if query not in known)
+        return list(islice(left, min(_SEARCHED_AHEAD, int(self._pace * _AHEAD_SECONDS))))
+
+    def _retrieved(self, queries: Sequence[str], depth: int) -> dict[str, list[PositionAwareChunk]]:
+        hits = searched(self.retriever, queries, depth, workers=self._sweep.workers)
         for of_one in () if self._is_existing else hits:
             places = [_place(chunk) for chunk in of_one]
             if len(set(places)) < len(places) or not self._places.issuperset(places):
                 expected = "a store that holds the chunks of this run alone, each once"
                 raise InputError([Issue("foreign-chunks", expected, "others or repeated ones", self.text)])
-        return hits
+        return dict(zip(queries, hits, strict=True))
 
     @property
     def size(self) -> dict[str, int | None]:
