@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from rag_evaluation_framework.evaluation import engine
 from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.results import comparison
 from rag_evaluation_framework.retrieval import embedders
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -49,6 +51,22 @@ def ended() -> Iterator[None]:
     yield
     workers_module._end_all()
     assert _children() == []
+
+
+def test_systems_are_tested_to_the_same_bytes_by_1_2_and_4_workers(
+    at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(comparison, "_WORTH_SHARING", 0)
+    documents, random = [f"d{number}" for number in range(9)], Random(0)
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 d{n % 9} 1\n" for n in range(40)))
+    for name in ("a.run", "b.run", "c.run"):
+        found = [(n, *at) for n in range(40) for at in enumerate(random.sample(documents, 9))]
+        (tmp_path / name).write_text("".join(f"q{n} Q0 {each} {at} {-at} x\n" for n, at, each in found))
+    command = ("rank", "qrels", "a.run", "b.run", "c.run", "--json", "--workers")
+    printed = [rag_eval_ended(*command, str(count), folder=tmp_path).stdout for count in (1, 2, 4)]
+    assert json.loads(printed[0])["comparisons"][9]["p_value"] < 1
+    assert printed[1:] == printed[:1] * 2
+    assert _children()
 
 
 def test_there_is_a_worker_a_core_less_one_and_at_least_one() -> None:

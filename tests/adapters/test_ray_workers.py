@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from rag_evaluation_framework.adapters.sentence_transformers import (
     SentenceTransformerEmbedder,
 )
 from rag_evaluation_framework.errors import InputError, UsageError, WorkerError
+from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.results import comparison
 from rag_evaluation_framework.retrieval import embedders, stores
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -117,6 +120,16 @@ def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
     loads = {int(path.name): path.read_text() for path in tmp_path.iterdir()}
     assert len(loads.keys() - {os.getpid()}) >= 2
     assert all(len(marks) <= 1 for place, marks in loads.items() if place != os.getpid())
+
+
+def test_systems_are_tested_to_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_WORTH_SHARING", 0)
+    scores = {f"s{n}": {"mrr": {f"q{m}": (m * n % 17) / 17 for m in range(300)}} for n in range(1, 9)}
+    metrics = [parse_metric("mrr")]
+    alone = comparison.compare_systems(scores, metrics, baseline="s1")
+    for count in (1, 2, 4):
+        crew = partial(Crew, count, "ray")
+        assert comparison.compare_systems(scores, metrics, baseline="s1", workers=crew) == alone
 
 
 def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.results.comparison import PAIRED_TESTS, PairedTest, compare_systems
+from rag_evaluation_framework.results.comparison import compare_systems
 from rag_evaluation_framework.results.summaries import summarise
+from rag_evaluation_framework.statistics.paired import PAIRED_TESTS, PairedTest
 
 MRR, HOLE = parse_metric("mrr"), parse_metric("hole@5")
 

@@ -17,6 +17,7 @@ from rag_evaluation_framework.cli.options import (
     OF_THE_JUDGE,
     RUNS_DIR,
     SEED,
+    WORKERS,
     scoring_of,
     scoring_options,
 )
@@ -72,6 +73,7 @@ _COMMON = (
 )
 @RUNS_DIR
 @SEED
+@WORKERS
 @AS_JSON
 @scoring_options
 def command(
@@ -86,6 +88,9 @@ def command(
     experiment: Path | None,
     runs_dir: Path,
     seed: int,
+    workers: int | None,
+    engine: Any,
+    address: str | None,
     as_json: bool,
     **given: Any,
 ) -> int:
@@ -101,8 +106,10 @@ def command(
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be
     compared.
     """
+    from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.changes import compare_evaluations
 
+    options = Options(workers=workers, engine=engine, address=address)
     if experiment is not None:
         if runs:
             raise UsageError(f"--ab: expected the runs in {experiment}, got {' '.join(runs)}")
@@ -113,7 +120,9 @@ def command(
     else:
         _refuse_options_of_a_judge()
         _check_metrics(metrics, systems)
-        comparison = compare_evaluations(systems, metrics=metrics, force=force, seed=seed)
+        comparison = compare_evaluations(
+            systems, metrics=metrics, force=force, seed=seed, workers=lambda: options.crew
+        )
     _print(
         comparison,
         as_json=as_json,

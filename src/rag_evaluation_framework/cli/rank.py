@@ -19,6 +19,7 @@ from rag_evaluation_framework.cli.options import (
     PAIRED_TEST,
     RESAMPLES,
     SEED,
+    WORKERS,
     given_again,
     metrics_option,
     new_screen,
@@ -90,6 +91,7 @@ _COMMON = (
 @CONFIDENCE
 @RESAMPLES
 @SEED
+@WORKERS
 @click.option(
     "--out",
     type=FILE,

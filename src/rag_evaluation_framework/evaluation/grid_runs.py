@@ -56,6 +56,7 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.results.comparison import (
+    CalledWorkers,
     Comparison,
     MetricComparison,
     compare_systems,
@@ -344,7 +345,7 @@ class _Sweep:
     def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
         """Rank the cells, and keep the ranking of a complete sweep."""
         evaluation = replace(
-            rank_cells(parts, group.head),
+            rank_cells(parts, group.head, workers=lambda: self._options.crew),
             folder=group.path if self._is_kept else None,
             read_documents=None if self._is_kept else lambda: KeptDocuments(tuple(self._corpus)),
         )
@@ -356,13 +357,15 @@ class _Sweep:
         return evaluation
 
 
-def rank_cells(parts: Sequence[Evaluation], head: RunHead) -> Evaluation:
+def rank_cells(
+    parts: Sequence[Evaluation], head: RunHead, *, workers: CalledWorkers | None = None
+) -> Evaluation:
     """Rank cells, in the order of the grid, as the head of their sweep says, and test each against the best
     of its k.
     """
     cells, metric = head.configuration[CELLS], head.configuration["rank_by"]
     ranked = sorted(parts, key=lambda part: _place_of(part, metric))
-    compared = _compared(ranked, metric, head.configuration.get(STATISTICS, {"seed": head.seed}))
+    compared = _compared(ranked, metric, workers, head.configuration.get(STATISTICS, {"seed": head.seed}))
     last = parts[-1].outcome
     completed = last.completed and len(parts) == len(cells)
     done = sum(part.counts.finished for part in parts)
@@ -397,7 +400,7 @@ def _unanswered(part: Evaluation) -> Iterator[str]:
 
 
 def _compared(
-    ranked: Sequence[Evaluation], metric: str, statistics: Mapping[str, Any]
+    ranked: Sequence[Evaluation], metric: str, workers: CalledWorkers | None, statistics: Mapping[str, Any]
 ) -> list[MetricComparison]:
     made = {"test": Options().test, **INTERVALS, **statistics}
     compared: list[MetricComparison] = []
@@ -415,6 +418,7 @@ def _compared(
                 [parse_metric(metric)],
                 baseline=next(iter(scores)),
                 alpha=1 - made["confidence"],
+                workers=workers,
                 **{name: made[name] for name in ("test", "resamples", "seed")},
             )
     return corrected_together(compared) if compared else []

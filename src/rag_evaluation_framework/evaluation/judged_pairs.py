@@ -28,14 +28,13 @@ from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
     MovedSample,
-    PairedTest,
     compare_systems,
     corrected_together,
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, screening_scores
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.startup import dataclass
-from rag_evaluation_framework.statistics.paired import wins_ties_losses
+from rag_evaluation_framework.statistics.paired import PairedTest, wins_ties_losses
 from rag_evaluation_framework.statistics.partly_judged import (
     Draw,
     Judging,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
@@ -18,31 +18,40 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
-from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
+from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.paired import (
-    PairedTestResult,
+    PAIRED_TESTS,
+    PairedTest,
     cohens_d,
+    difference_interval,
     holm,
-    paired_randomisation_test,
-    paired_t_test,
+    paired_test,
     smallest_detectable_difference,
-    wilcoxon_test,
     wins_ties_losses,
 )
 from rag_evaluation_framework.statistics.partly_judged import mean_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
+if TYPE_CHECKING:
+    from rag_evaluation_framework.workers import Workforce
+
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
-
-PairedTest = Literal["randomisation", "t", "wilcoxon"]
-PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")
 
 Finding = Literal["better", "worse", "no difference shown"]
 ComparisonVerdict = Literal["worse", "no worse", "better", "undecided", "not evaluated"]
 
 Scores = Mapping[str, float]
 """One metric's values by query id."""
+
+_Pair: TypeAlias = tuple[str, tuple[str, Scores], tuple[str, Scores], bool]
+"""A metric, each of two systems by its name with its values, and whether higher ones are better."""
+
+CalledWorkers: TypeAlias = "Callable[[], Workforce]"
+"""Says who shares the tests; asked where there are so many that it is worth while to look who is there."""
+
+# To test two values of a query takes some 5 µs: less than half a second is nothing to share.
+_WORTH_SHARING = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +216,7 @@ def compare_systems(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,
+    workers: CalledWorkers | None = None,
 ) -> list[MetricComparison]:
     """Compare every other system with the baseline on every metric.
 
@@ -217,22 +227,19 @@ def compare_systems(
         raise UnknownNameError("baseline", baseline, list(scores))
     if test not in PAIRED_TESTS:
         raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
-    compared = [
-        _compare(
+    pairs = [
+        (
             str(metric),
             (baseline, scores[baseline][str(metric)]),
             (contender, scores[contender][str(metric)]),
-            higher_is_better=metric.metric.higher_is_better,
-            test=test,
-            alpha=alpha,
-            resamples=resamples,
-            seed=seed,
+            metric.metric.higher_is_better,
         )
         for metric in metrics
         for contender in scores
         if contender != baseline
     ]
-    return corrected_together(compared)
+    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
+    return corrected_together(list(_compared(pairs, workers, **wish)))
 
 
 def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
@@ -243,37 +250,46 @@ def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricCo
     ]
 
 
+def _compared(
+    pairs: Sequence[_Pair], workers: CalledWorkers | None, **wish: Any
+) -> Iterator[MetricComparison]:
+    """Compare each pair, by itself and with the same seed: whoever does so finds the same."""
+    compare = partial(_compare, **wish)
+    if workers is None or sum(len(after) for _, _, (_, after), _ in pairs) < _WORTH_SHARING:
+        return map(compare, pairs)
+    from rag_evaluation_framework.workers import in_order
+
+    return in_order(compare, pairs, workers=workers(), total=len(pairs))
+
+
 def _compare(
-    metric: str,
-    first: tuple[str, Scores],
-    second: tuple[str, Scores],
+    pair: _Pair,
     *,
-    higher_is_better: bool,
     test: PairedTest = "randomisation",
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> MetricComparison:
-    """Compare the values of the second, by its name, with those of the first."""
-    (baseline, before), (contender, after) = first, second
+    """Compare the values of the second with those of the first."""
+    metric, (baseline, before), (contender, after), higher_is_better = pair
     shared = [query for query in before if query in after]
     if not shared:
         raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
     old = np.array([before[query] for query in shared])
     new = np.array([after[query] for query in shared])
-    differences = new - old
-    tested = _tested(new, old, test=test, resamples=resamples, seed=seed)
+    differences, n = new - old, len(shared)
+    tested = paired_test(new, old, test=test, resamples=resamples, seed=seed)
     outcome = wins_ties_losses(new, old, higher_is_better=higher_is_better)
     return MetricComparison(
         metric=metric,
         baseline=baseline,
         contender=contender,
-        n=len(shared),
-        n_unpaired=len(before) + len(after) - 2 * len(shared),
+        n=n,
+        n_unpaired=len(before) + len(after) - 2 * n,
         baseline_mean=exact_mean(old),
         contender_mean=exact_mean(new),
         difference=exact_mean(differences),
-        interval=_difference_interval(new, old, confidence=1 - alpha, resamples=resamples, seed=seed),
+        interval=difference_interval(new, old, confidence=1 - alpha, resamples=resamples, seed=seed),
         p_value=tested.p_value if tested else None,
         p_adjusted=None,
         test=tested.method if tested else f"{test}: needs at least two queries",
@@ -281,45 +297,12 @@ def _compare(
         wins=outcome.wins,
         ties=outcome.ties,
         losses=outcome.losses,
-        smallest_detectable=_detectable(differences, alpha),
+        smallest_detectable=None
+        if n < 2
+        else smallest_detectable_difference(standard_deviation(differences), n, alpha=alpha),
         higher_is_better=higher_is_better,
         alpha=alpha,
     )
-
-
-def _difference_interval(
-    new: npt.NDArray[np.float64],
-    old: npt.NDArray[np.float64],
-    *,
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> Interval | None:
-    """Return the interval of the mean difference; scores from 0 to 1 are at most 1 apart."""
-    found = mean_interval(
-        new - old, method="bootstrap", confidence=confidence, resamples=resamples, seed=seed
-    )
-    if found is None or min(new.min(), old.min()) < 0.0 or max(new.max(), old.max()) > 1.0:
-        return found
-    return Interval(max(found.low, -1.0), min(found.high, 1.0), found.confidence, found.method)
-
-
-def _tested(
-    new: npt.NDArray[np.float64], old: npt.NDArray[np.float64], *, test: PairedTest, resamples: int, seed: int
-) -> PairedTestResult | None:
-    if len(new) < 2:
-        return None
-    if test == "t":
-        return paired_t_test(new, old)
-    if test == "wilcoxon":
-        return wilcoxon_test(new, old)
-    return paired_randomisation_test(new, old, resamples=resamples, seed=seed)
-
-
-def _detectable(differences: npt.NDArray[np.float64], alpha: float) -> float | None:
-    if len(differences) < 2:
-        return None
-    return smallest_detectable_difference(standard_deviation(differences), len(differences), alpha=alpha)
 
 
 # What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a document.
@@ -473,6 +456,7 @@ def compare_scored(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,
+    workers: CalledWorkers | None = None,
 ) -> Comparison:
     """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
@@ -494,7 +478,11 @@ def compare_scored(
         for contender in contenders
         if metric in contender.metrics and have_queries_in_common(baseline, contender, metric)
     ]
-    compared = [compare_metric(baseline, contender, metric, **wish) for contender, metric in paired]
+    pairs = [_pair_of(baseline, *each) for each in paired]
+    compared = [
+        _of_all(found, baseline.metrics[metric], contender.metrics[metric])
+        for (contender, metric), found in zip(paired, _compared(pairs, workers, **wish), strict=True)
+    ]
     return Comparison(
         baseline=baseline.name,
         contenders=tuple(contender.name for contender in contenders),
@@ -516,19 +504,20 @@ def compare_scored(
 
 def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:
     """Compare two runs on one metric, even if they are not comparable; ``wish`` says how it is tested."""
+    plain = _compare(_pair_of(baseline, contender, metric), **wish)
+    return _of_all(plain, baseline.metrics[metric], contender.metrics[metric])
+
+
+def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str) -> _Pair:
     before, after = baseline.metrics[metric], contender.metrics[metric]
-    plain = _compare(
-        metric,
-        (baseline.name, before.values),
-        (contender.name, after.values),
-        higher_is_better=before.higher_is_better,
-        **wish,
-    )
-    return plain if before.draws is None and after.draws is None else _of_all(plain, before, after)
+    first, second = (baseline.name, before.values), (contender.name, after.values)
+    return metric, first, second, before.higher_is_better
 
 
 def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) -> MetricComparison:
-    """Return the comparison of runs that were judged in part: the means are those of all their samples."""
+    """Return the comparison; of runs that were judged in part, the means are those of all their samples."""
+    if before.draws is None and after.draws is None:
+        return plain
     first, second = paired_judgings(
         before.values, after.values, first_draws=before.draws, second_draws=after.draws
     )

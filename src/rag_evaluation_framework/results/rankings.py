@@ -32,7 +32,7 @@ from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.qrels import Qrels, Run
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking, ranking_totals
 from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
-from rag_evaluation_framework.results.comparison import RULES, Comparison, compare_systems
+from rag_evaluation_framework.results.comparison import RULES, CalledWorkers, Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, summarise
 from rag_evaluation_framework.startup import asdict, dataclass, replace
@@ -184,7 +184,7 @@ def _side_by_side(
             ranked[system] = run if isinstance(run, RankedSystem) else run()
         except InputError as error:
             raise _in_run(error, system) from None
-    return _compared(ranked, metrics, head=head)
+    return _compared(ranked, metrics, head=head, workers=lambda: options.crew)
 
 
 def _rules(options: Options) -> RankingRules:
@@ -201,7 +201,11 @@ def _in_run(error: InputError, name: str) -> InputError:
 
 
 def _compared(
-    systems: Mapping[str, RankedSystem], metrics: Sequence[BoundMetric], *, head: RunHead
+    systems: Mapping[str, RankedSystem],
+    metrics: Sequence[BoundMetric],
+    *,
+    head: RunHead,
+    workers: CalledWorkers | None = None,
 ) -> Evaluation:
     """Return ranked systems as one evaluation; the head says how intervals and tests are made."""
     wish = head.configuration
@@ -216,6 +220,7 @@ def _compared(
             baseline=wish["baseline"],
             test=wish["test"],
             alpha=round(1 - wish["confidence"], 12),  # 0.05, not 0.050000000000000044
+            workers=workers,
             **drawn,
         )
     contenders = tuple(dict.fromkeys(each.contender for each in tests))

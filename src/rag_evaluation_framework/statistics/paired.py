@@ -17,6 +17,8 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
+    Interval,
+    mean_interval,
     normal_quantile,
     normal_two_sided,
     signed_rank_tail,
@@ -40,6 +42,8 @@ from rag_evaluation_framework.statistics.resampling import (
 )
 
 Looks = Literal["both ways", "down"]
+PairedTest = Literal["randomisation", "t", "wilcoxon"]
+PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")
 
 # All signs are counted, rather than drawn, up to this many: 14 differences.
 _COUNTED_SIGNS = 2**14
@@ -72,6 +76,29 @@ class PairedTestResult:
     p_value: float
     method: str
     pairs: int
+
+
+def paired_test(
+    a: Numbers, b: Numbers, *, test: PairedTest, resamples: int, seed: int
+) -> PairedTestResult | None:
+    """Return what the test of this name finds; a single pair cannot be tested."""
+    if len(a) < 2:
+        return None
+    if test == "t":
+        return paired_t_test(a, b)
+    if test == "wilcoxon":
+        return wilcoxon_test(a, b)
+    return paired_randomisation_test(a, b, resamples=resamples, seed=seed)
+
+
+def difference_interval(
+    a: Floats, b: Floats, *, confidence: float, resamples: int, seed: int
+) -> Interval | None:
+    """Return the interval of the mean difference; scores from 0 to 1 are at most 1 apart."""
+    found = mean_interval(a - b, method="bootstrap", confidence=confidence, resamples=resamples, seed=seed)
+    if found is None or min(a.min(), b.min()) < 0.0 or max(a.max(), b.max()) > 1.0:
+        return found
+    return Interval(max(found.low, -1.0), min(found.high, 1.0), found.confidence, found.method)
 
 
 def paired_randomisation_test(
