@@ -2,9 +2,11 @@
 
 On a machine with other work the clock says little. The CPU time of one worker over that of several, spread
 over the cores, is a bound that is not reached: what the first process does alone is not taken away. Of
-several tries, one number of workers after the other, the quickest counts. Where Ray is installed, the same
-command joins a cluster that runs already, and texts are embedded there; its workers' CPU time is not seen. To
-join takes two seconds, so that nobody does for a small job: the work there is four times as much.
+several tries, one number of workers after the other, the quickest counts. Systems are compared by processes
+too: a system scores a text by its n-th nearest. Where Ray is installed, the same command joins a cluster that
+runs already, and texts are embedded and searched there; its workers' CPU time is not seen, nor is that of
+processes that go on to the next try. To join takes two seconds, so that nobody does for a small job: the work
+there is four times as much.
 
 Two cores of a shared machine are seldom twice as fast as one. What two processes do that know nothing of each
 other, over what one does in the same time, is printed first: no number of workers gives more than that.
@@ -25,14 +27,22 @@ from importlib.util import find_spec
 from itertools import islice, product
 from pathlib import Path
 from statistics import median
+from typing import Any
+
+import numpy as np
 
 from benchmarks.scoring_commands import METRICS, samples
 from rag_evaluation_framework.files.strict_json import write_lines
+from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.results.comparison import compare_systems
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore, Matrix, nearest
 from rag_evaluation_framework.workers import Crew
 
 SAMPLES, COUNTS, TRIES = 10_000, (1, 2), 3
 OF_A_CLUSTER, TEXTS = 40_000, 100_000
+SEARCHED, SYSTEMS, K = 20_000, 64, 20
 
 Taken = tuple[float, float]
 """Seconds by the clock, and of CPU as far as it is seen."""
@@ -58,6 +68,12 @@ def main() -> None:
         what = "answers with 5 contexts, faithfulness and blame"
         compare(f"{SAMPLES:,} {what}, processes", scored)
         compare("five usual metrics and blame, processes", partial(scored, named="five usual metrics"))
+        texts = [text for record in records for text in record["contexts"]]
+        texts = [f"{number} {texts[number % len(texts)]}" for number in range(TEXTS)]
+        vectors = HashingEmbedder().embed(texts[:SEARCHED])
+        systems, tested = _systems(vectors), list[Any]()
+        what_is_tested = f"{SYSTEMS - 1} systems against one over {SEARCHED:,} texts, processes"
+        compare(what_is_tested, lambda count: _compared(systems, count, tested))
         if find_spec("ray") is None:
             print("Ray is not installed: pip install 'rag-evaluation-framework[ray]'")
         else:
@@ -67,10 +83,17 @@ def main() -> None:
                 f"{OF_A_CLUSTER:,} {what}, Ray",
                 lambda count: scored(count, "--engine", "ray", "--address", address),
             )
-            texts = [text for record in records for text in record["contexts"]]
-            texts = [f"{number} {texts[number % len(texts)]}" for number in range(TEXTS)]
             compare(f"{TEXTS:,} texts hashed, Ray", lambda count: _embedded(texts, count, address))
+            store, found = ExactVectorStore(), list[Any]()
+            chunks = [PositionAwareChunk(text, text, text, 0, 1) for text in texts[:SEARCHED]]
+            store.add(chunks, vectors)  # type: ignore[arg-type]  # an array is a list of lists to ours
+            compare(
+                f"the {K} nearest to each of {SEARCHED:,} texts among all of them, Ray",
+                lambda count: _searched(store, vectors, Crew(count, "ray", address), found),
+            )
+            print(f"the same hits: {all(each == found[0] for each in found)}")
     print(f"the same bytes: {all(len(each) < 2 for each in results.values())}")
+    print(f"the same tests: {all(each == tested[0] for each in tested)}")
 
 
 def machine() -> float:
@@ -124,6 +147,27 @@ def _embedded(texts: list[str], count: int, address: str) -> Taken:
     embedder.workers = Crew(count, "ray", address)
     began, cpu = time.perf_counter(), time.process_time()
     embedder.embed(texts)
+    return time.perf_counter() - began, time.process_time() - cpu
+
+
+def _searched(store: ExactVectorStore, vectors: Matrix, crew: Crew, found: list[Any]) -> Taken:
+    began, cpu = time.perf_counter(), time.process_time()
+    found.append(store.search_many(vectors, K, workers=crew))  # type: ignore[arg-type]
+    return time.perf_counter() - began, time.process_time() - cpu
+
+
+def _systems(vectors: Matrix) -> dict[str, dict[str, dict[str, float]]]:
+    _, scores = nearest(vectors, vectors, SYSTEMS, tie_order=lambda: np.arange(len(vectors)))
+    return {
+        f"nearest {place}": {"mrr": {str(text): score for text, score in enumerate(of_one.tolist())}}
+        for place, of_one in enumerate(scores.T)
+    }
+
+
+def _compared(systems: dict[str, Any], count: int, tested: list[Any]) -> Taken:
+    began, cpu = time.perf_counter(), time.process_time()
+    mrr = [parse_metric("mrr")]
+    tested.append(compare_systems(systems, mrr, baseline="nearest 0", workers=lambda: Crew(count)))
     return time.perf_counter() - began, time.process_time() - cpu
 
 

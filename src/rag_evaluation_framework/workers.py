@@ -417,7 +417,12 @@ class _Process:
                 [sys.executable, *_interpreter_flags(), "-c", program],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                # Each has a core: products of matrices that use all of them would only wait for each other.
+                env={
+                    "OMP_NUM_THREADS": "1",
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         theirs.close()
         self._connection = ours

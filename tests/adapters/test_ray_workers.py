@@ -89,20 +89,14 @@ def test_answers_and_runs_are_scored_to_the_same_bytes_by_1_2_and_4_workers(tmp_
     assert found[1:] == found[:1] * 3
 
 
-def test_documents_are_cut_to_the_same_chunks() -> None:
-    corpus = Corpus(tuple(Document(f"d{number}", " ".join(FACTS) * 40) for number in range(20)))
-    chunker = RecursiveCharacterChunker(chunk_size=200)
-    alone = chunk_corpus(corpus, chunker)
-    assert chunk_corpus(corpus, chunker, workers=Crew(2, "ray")).chunks == alone.chunks
-
-
-def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
+def test_chunks_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedders, "BATCH", 8)
     monkeypatch.setattr(stores, "_QUERIES_SENT", 8)
     corpus = Corpus(tuple(Document(f"d{n}", f"{FACTS[n % 3]} Number {n % 7}. " * 9) for n in range(20)))
-    chunks = chunk_corpus(corpus, RecursiveCharacterChunker(chunk_size=100)).chunks
+    chunker = RecursiveCharacterChunker(chunk_size=100)
+    chunks = chunk_corpus(corpus, chunker).chunks
     lexical, dense = BM25Retriever(), DenseRetriever(HashingEmbedder())
     fused = FusedRetriever(lexical=lexical, dense=dense)
     fused.index(chunks)  # with many ties: the same text stands in several documents
@@ -111,6 +105,7 @@ def test_searches_and_embeddings_are_the_same_and_a_worker_loads_its_model_once(
     alone = [each.retrieve(queries, 3) for each in (lexical, dense, fused)]
     crews = [Crew(count, "ray") for count in (1, 2, 4)]
     for crew in crews:
+        assert chunk_corpus(corpus, chunker, workers=crew).chunks == chunks
         assert [each.retrieve(queries, 3, workers=crew) for each in (lexical, dense, fused)] == alone
     for crew in crews:
         lengths = RememberingEmbedder(Lengths(tmp_path))

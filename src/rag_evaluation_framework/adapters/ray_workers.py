@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
-from weakref import WeakValueDictionary
 
 from rag_evaluation_framework.adapters.extras import DEVICES_OF_WORKERS, GPU_MARK, LOADED_MODELS
 from rag_evaluation_framework.errors import UsageError, WorkerError, shown
@@ -38,6 +37,8 @@ _joined: str | None = None
 """The cluster that this process has joined."""
 _share = 0.0
 """What part of a GPU each of the latest workers is given where its work holds a model: all have as much."""
+_stored: tuple[bytes, Any] | None = None
+"""The latest work, and where it is in the cluster's store: one copy there serves all workers."""
 
 
 def connected(crew: Crew) -> tuple[int, str]:
@@ -128,17 +129,6 @@ class _Actor(Bench):
         return reply, {name: told for name, each in LOADED_MODELS.items() if (told := each.device)}
 
 
-class _Stored:
-    """Work in the cluster's store: one copy there serves all workers that hold this."""
-
-    def __init__(self, reference: Any) -> None:
-        self.reference = reference
-
-
-_STORED: WeakValueDictionary[tuple[str, bytes], _Stored] = WeakValueDictionary()
-"""By who has joined the cluster, and the bytes of the work."""
-
-
 class RayWorker:
     """One actor of the cluster at an address, which is its ``kind``; a new one where it dies."""
 
@@ -149,7 +139,7 @@ class RayWorker:
 
         self.kind, self._ray = kind, ray
         self._actor: Any = None
-        self._stored: _Stored | None = None
+        self._packed: Any = None
         self._is_over = False
         self._gpus = 0.0
         self._lock = threading.Lock()
@@ -161,14 +151,16 @@ class RayWorker:
 
     def is_ready_for(self, packed: bytes) -> bool:
         """Send what is to be done, to an actor with its part of a GPU; false if it cannot be done there."""
+        global _stored
         gpus = _share if GPU_MARK.encode() in packed else self._gpus
         if gpus != self._gpus:
             with self._lock:
                 self._drop()
                 self._gpus = gpus
-        key = self._ray.get_runtime_context().get_worker_id(), packed
         with _LOCK:
-            self._stored = _STORED[key] = _STORED.get(key) or _Stored(self._ray.put(packed))
+            if _stored is None or _stored[0] is not packed:
+                _stored = packed, self._ray.put(packed)
+            self._packed = _stored[1]
         return self._asked(None) is not None
 
     def begin(self, batch: Sequence[Any]) -> Callable[[], tuple[list[Any], float] | None]:
@@ -186,8 +178,11 @@ class RayWorker:
 
     def end(self) -> None:
         """End the actor; nobody waits for what it is working on."""
+        global _stored
+        with _LOCK:
+            _stored = None  # those that still work have it themselves
         with self._lock:
-            self._is_over, self._stored = True, None
+            self._is_over, self._packed = True, None
             self._drop()
 
     def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
@@ -196,11 +191,10 @@ class RayWorker:
         for _ in range(_TRIES):
             try:
                 if sent is None:
-                    work = None if self._stored is None else self._stored.reference
                     if self._start() and batch is not None:
-                        self._ray.get(self._actor.reply_to.remote(work))
+                        self._ray.get(self._actor.reply_to.remote(self._packed))
                     actor = self._actor
-                    sent = actor, actor.reply_to.remote(work if batch is None else batch)
+                    sent = actor, actor.reply_to.remote(self._packed if batch is None else batch)
                 reply, devices = self._ray.get(sent[1])
                 for model, device in devices.items():
                     DEVICES_OF_WORKERS.setdefault(model, set()).add(device)
