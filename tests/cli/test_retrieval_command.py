@@ -257,5 +257,5 @@ def test_sweeps_over_parts_of_the_questions_merge_to_the_sweep_over_all(tmp_path
     assert merged == whole
     refused = rag_eval("merge", ids["one"], ids["other"], ids["all"], "--out", "x.json", folder=tmp_path)
     assert refused.returncode == 2
-    for reason in ("cells, statistics: set otherwise", "40 samples are in two of them"):
+    for reason in ("cells, intervals, test: set otherwise", "40 samples are in two of them"):
         assert reason in refused.stderr, refused.stderr

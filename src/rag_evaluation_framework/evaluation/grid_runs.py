@@ -73,7 +73,6 @@ from rag_evaluation_framework.results.kept_data import (
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     NEW_RUN,
-    STATISTICS,
     KnownSamples,
     RunFolder,
     content_hash,
@@ -235,7 +234,8 @@ class _Sweep:
             "moved_spans": self._level.moved,
             "samples": len(self._samples),
             CELLS: [str(pipeline.cell) for pipeline in self._cells],
-            STATISTICS: {"test": self._options.test, **self._intervals},
+            "test": self._options.test,
+            "intervals": self._intervals,
             **({"arguments": list(self._grid.arguments)} if self._grid.arguments else {}),
         }
         head = self._head(NEW_RUN, "retrieval", configuration)
@@ -365,7 +365,7 @@ def rank_cells(
     """
     cells, metric = head.configuration[CELLS], head.configuration["rank_by"]
     ranked = sorted(parts, key=lambda part: _place_of(part, metric))
-    compared = _compared(ranked, metric, workers, head.configuration.get(STATISTICS, {"seed": head.seed}))
+    compared = _compared(ranked, metric, head, workers)
     last = parts[-1].outcome
     completed = last.completed and len(parts) == len(cells)
     done = sum(part.counts.finished for part in parts)
@@ -400,9 +400,9 @@ def _unanswered(part: Evaluation) -> Iterator[str]:
 
 
 def _compared(
-    ranked: Sequence[Evaluation], metric: str, workers: CalledWorkers | None, statistics: Mapping[str, Any]
+    ranked: Sequence[Evaluation], metric: str, head: RunHead, workers: CalledWorkers | None
 ) -> list[MetricComparison]:
-    made = {"test": Options().test, **INTERVALS, **statistics}
+    intervals = head.configuration.get("intervals", INTERVALS)
     compared: list[MetricComparison] = []
     for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
         scores = {
@@ -417,9 +417,11 @@ def _compared(
                 scores,
                 [parse_metric(metric)],
                 baseline=next(iter(scores)),
-                alpha=1 - made["confidence"],
+                test=head.configuration.get("test", Options().test),
+                alpha=1 - intervals["confidence"],
+                resamples=intervals["resamples"],
+                seed=head.seed,
                 workers=workers,
-                **{name: made[name] for name in ("test", "resamples", "seed")},
             )
     return corrected_together(compared) if compared else []
 

@@ -173,9 +173,7 @@ class _Tally:
         counts["output_bytes"] += len((sample.reference or "").encode())
 
     def listed(self, selection: Selection) -> Selection:
-        """Return the samples with what is known of those that were looked at: fingerprints, or where they
-        wait for the folder of a run.
-        """
+        """Return the samples with the fingerprints of all, where those that were looked at are held."""
         is_all = len(self._digits) == selection.n_in_file == len(selection)
         digits = tuple(self._digits) if is_all and selection.are_held else ()
         return replace(selection, digits=digits, spooled=self._spooled)

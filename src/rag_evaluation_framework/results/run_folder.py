@@ -346,9 +346,6 @@ DEFAULT_RUNS_DIRECTORY = Path("runs")
 CELLS = "cells"
 """What only the head of a sweep has: the names of its cells, each a run in a folder inside."""
 
-STATISTICS = "statistics"
-"""How the intervals and the tests of a sweep are made."""
-
 JUDGE_BUDGET = "judge_budget"
 """What the head of a run has that judges only some of its samples: how many calls, or how narrow."""
 

@@ -29,13 +29,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_fol
 from rag_evaluation_framework.results.kept_data import kept_samples
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_evaluations import evaluation_of_run
-from rag_evaluation_framework.results.run_folder import (
-    CELLS,
-    DEFAULT_RUNS_DIRECTORY,
-    STATISTICS,
-    RunFolder,
-    Samples,
-)
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.shards import suite
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
@@ -180,8 +174,7 @@ def _sweep(group: RunFolder) -> Evaluation:
     if group.results_path.is_file():
         document = strict_json.decode(read_bytes(group.results_path), file=str(group.results_path))
     samples = kept_samples(group.path)
-    intervals = {**group.head.configuration.get(STATISTICS, {})}
-    intervals.pop("test", None)
+    intervals = group.head.configuration.get("intervals", {})
     found = [_cell(RunFolder.open(path), samples, intervals) for path in group.cells()]
     if not found:
         raise UsageError(f"expected a sweep with a cell that was begun, got {group.head.run_id} without any")
