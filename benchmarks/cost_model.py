@@ -26,8 +26,8 @@ RUN_BYTES = 13_500
 """What a run keeps of an answer: journal, results, blame, samples."""
 ROW_BYTES = 1_220
 """Memory for each answer of a run that is scored: its id, its scores (10,000 and 50,000 short answers)."""
-SHARD_BYTES = 38_000
-"""Memory for each answer of a results file that is read or written as a whole."""
+MERGE_BYTES = 250
+"""Memory for each answer of results files that are merged (from 40,000 to 80,000 answers in Parquet)."""
 ROWS_SECONDS, ROWS_MEGABYTES = 105.0, 813.0
 """``rag-eval rank`` over a billion rows of Parquet, measured as it is (benchmarks.ranking_files)."""
 CUT_SECONDS = 10.2e-6
@@ -91,8 +91,8 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             f"{disk:,.0f} GB of disk, {disk / 2:,.0f} more while it runs; {held:,.0f} GB of memory in one "
             f"command, {held / 8:.1f} GB per shard",
             score * CORE_HOUR + disk * DISK_MONTH,
-            f"the process that reads and writes, from {busy:.0f} workers on; then memory for merging "
-            f"results files ({answers * SHARD_BYTES / 1e9:,.0f} GB: merge run folders)",
+            f"the process that reads and writes, from {busy:.0f} workers on (merging results files takes "
+            f"{answers * MERGE_BYTES / 1e9:,.1f} GB of memory)",
         ),
         Cost(
             f"{answers:,} answers from an agent that takes 1 s each",

@@ -29,7 +29,7 @@ Examples:
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
-    """Join shards: runs, results files, folders of them or rankings over other samples or parts of datasets.
+    """Join shards: runs, sweeps, results files, folders of them, rankings, over parts of the samples.
 
     The figures are those of one run over all samples, to the last digit. Runs of another system, by other
     methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides
