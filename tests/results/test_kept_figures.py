@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from errno import EACCES
 from pathlib import Path
@@ -147,6 +148,31 @@ def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
     for name, made in (("refused", refusing), ("full", lambda **_: open("/dev/full", "r+b"))):  # noqa: PTH123, SIM115
         monkeypatch.setattr("tempfile.TemporaryFile", made)
         assert shown(name, 2 * len(records)) == held  # causes are found again too
+
+
+def test_answers_that_come_in_any_order_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_its_own_time(question: str) -> dict[str, Any]:
+        time.sleep(0.02 * (int(question[-2]) % 3))
+        return answer(question)
+
+    whole, entries = journal.entry_from, list[bytes]()
+    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
+    monkeypatch.setattr(kept_data, "MOST_HELD_BYTES", 0)
+    data, wish = samples_at(tmp_path / "boxes.jsonl"), {"metrics": METRICS, "target": in_its_own_time}
+    found = []
+    for waiting, read in ((4096, 0), (0, 3 * 40)):
+        monkeypatch.setattr(run_evaluations, "_MOST_WAITING", waiting)
+        entries.clear()
+        options = Options(allow_missing=True, concurrency=8)
+        made = evaluate(data, runs_directory=tmp_path / f"{waiting}", options=options, **wish)  # type: ignore[arg-type]
+        assert len(entries) == read
+        lines = (folder_of(made) / "journal.jsonl").read_bytes().splitlines()
+        places = [json.loads(line)["entry"]["index"] for line in lines]
+        assert sorted(places) == [*range(40)] != places
+        found.append([told(made)[part] for part in ("figures", "counts", "ids", "values", "blame", "rows")])
+    assert found[0] == found[1]
 
 
 def test_a_file_too_large_to_be_held_is_read_once_and_once_more_to_draw_from_it(

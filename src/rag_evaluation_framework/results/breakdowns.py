@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +77,11 @@ class FoundBlames:
             self.counter.add(each)
         return found
 
-    def add(self, entries: Sequence[JournalEntry]) -> None:
-        """Keep the lines of entries, as long as none is missing and none comes out of turn."""
-        for entry in entries:
-            if entry.blame is not None and entry.index == self._found:
-                self._lines.write(entry.blame)
-                self._found += 1
+    def add(self, entries: Mapping[int, tuple[JournalEntry, Any]]) -> None:
+        """Keep the lines of those entries, by their places, whose turn it is, as long as none is missing."""
+        while (found := entries.get(self._found)) is not None and found[0].blame is not None:
+            self._lines.write(found[0].blame)
+            self._found += 1
 
     def of_all(self, total: int) -> Iterator[bytes] | None:
         """Return the lines of so many samples in the order of the dataset; ``None`` if not all are here."""

@@ -100,11 +100,15 @@ def evaluation_of_run(
     return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
 
 
+_MOST_WAITING = 4096
+
+
 class FinishedSamples:
     """What a run finishes, as it becomes durable, so that it is not read again.
 
     Of a small run over samples in memory the results are kept. Those of a larger one are counted and written
-    into the rows of the results document, as long as they come in the order of the dataset.
+    into the rows of the results document, in the order of the dataset: those that come before their turn
+    wait, unless they are too many.
     """
 
     def __init__(
@@ -128,14 +132,16 @@ class FinishedSamples:
 
     def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
         """Keep the blames of entries and, as long as they are few, their results."""
-        if self.blames is not None:
-            self.blames.add([entry for entry, _ in finished])
         self._results |= {each[0].index: each for each in finished}
-        if not _are_few(self._folder, self._samples):
-            for place, (entry, sample) in self._results.items():
-                self._is_in_order = self._is_in_order and place == len(self.totals.ids)
-                if self._is_in_order:
-                    self._count(entry, sample)
+        if self.blames is not None:
+            self.blames.add(self._results)
+        if _are_few(self._folder, self._samples):
+            return
+        is_again = any(entry.index < len(self.totals.ids) for entry, _ in finished)
+        while (found := self._results.pop(len(self.totals.ids), None)) is not None:
+            self._count(*found)
+        if is_again or len(self._results) > _MOST_WAITING:
+            self._is_in_order = False
             self._results.clear()
 
     def _count(self, entry: JournalEntry, sample: Sample) -> None:
