@@ -20,7 +20,6 @@ from rag_evaluation_framework.judging.judged_answers import (
     JudgeSupport,
     judge_answer_class,
     judge_context_relevance,
-    judge_preference,
     judge_relevancy,
     judge_safety,
 )
@@ -125,7 +124,6 @@ def _print_times() -> None:
         ("toxicity", lambda s, a, c: judge_safety(judge, "toxicity", a)),
         ("answer class", lambda s, a, c: judge_answer_class(judge, s.question, a)),
         ("context relevance", lambda s, a, c: judge_context_relevance(judge, s.question, c)),
-        ("preference, both orders", lambda s, a, c: judge_preference(judge, s.question, a, a[::-1])),
         ("rubric", lambda s, a, c: judge_rubric(judge, default_rubric(), question=s.question, answer=a)),
     ]
     print(f"{'verdict':<40}{'CPU ms':>8}")

@@ -1,4 +1,4 @@
-"""Ratings, classes, useful contexts and preferences: what each label means, and both orders of a pair."""
+"""Ratings, classes and useful contexts: what each label means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rag_evaluation_framework.judging.judged_answers import (
     SafetyKind,
     judge_answer_class,
     judge_context_relevance,
-    judge_preference,
     judge_relevancy,
     judge_safety,
 )
@@ -77,33 +76,6 @@ def test_contexts_are_judged_one_by_one_and_blank_ones_are_not_asked_about() -> 
     # Nobody was asked about the blank one.
     vote = {"model": "scripted", "draw": 0, "value": ["useful", None, "useless"]}
     assert ratings.details == {"votes": [vote]}
-
-
-def longer(reading: Reading) -> str:
-    """Prefer the longer answer, wherever it stands."""
-    first, second = len(reading.texts["answer_1"]), len(reading.texts["answer_2"])
-    label = "tie" if first == second else "answer_1" if first > second else "answer_2"
-    return json.dumps({"reason": f"{first} {second}", "label": label})
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "winner"),
-    [("At nine sharp.", "Nine.", "first"), ("Nine.", "At nine sharp.", "second"), ("Nine.", "Neun.", "tie")],
-)
-def test_an_answer_that_is_preferred_in_both_orders_wins(first: str, second: str, winner: str) -> None:
-    with judged_by(judging(longer)) as (judge, server):
-        preference = judge_preference(judge, "When?", first, second)
-        assert len(server.requests) == 2
-    sizes = (f"{len(first)} {len(second)}", f"{len(second)} {len(first)}")
-    assert (preference.winner, preference.is_consistent, preference.reasons) == (winner, True, sizes)
-
-
-@pytest.mark.parametrize("labels", [("answer_1", "answer_1"), ("answer_2", "answer_2"), ("tie", "answer_1")])
-def test_a_judge_who_prefers_a_place_makes_a_tie(labels: tuple[str, str]) -> None:
-    replies = [json.dumps({"reason": "", "label": label}) for label in labels]
-    with judged_by(in_turn(*replies)) as (judge, _):
-        preference = judge_preference(judge, "When?", "Nine.", "Ten.")
-    assert (preference.winner, preference.is_consistent) == ("tie", False)
 
 
 @pytest.mark.parametrize(("judge", "target", "kin"), TABLES["models_of_one_family_are_told_by_their_names"])
