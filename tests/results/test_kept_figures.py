@@ -111,7 +111,7 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
 
 
-def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
+def test_a_run_is_counted_and_written_as_it_is_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = [f"How many balls are in box {n}?" for n in range(40) if n % 10 != 3]
@@ -131,10 +131,8 @@ def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
         parts = ("figures", "counts", "ids", "values", "blame", "rows")
         return [found[part] for part in parts], document[: len(records) + 2]
 
-    held = shown("held", 0)
-    assert len(held[1]) == len(records) + 2
-    monkeypatch.setattr(run_evaluations, "MOST_HELD", 5)
-    assert shown("written", 0) == held
+    written = shown("written", 0)
+    assert len(written[1]) == len(records) + 2
 
     def refusing(**_: Any) -> None:
         raise OSError(EACCES, "Permission denied")
@@ -144,10 +142,10 @@ def test_a_run_too_large_to_be_held_is_counted_and_written_as_it_is_scored(
 
     with monkeypatch.context() as patched:
         patched.setattr(results_documents.WrittenRows, "pieces", no_room)
-        assert shown("no room for both", len(records)) == held
+        assert shown("no room for both", len(records)) == written
     for name, made in (("refused", refusing), ("full", lambda **_: open("/dev/full", "r+b"))):  # noqa: PTH123, SIM115
         monkeypatch.setattr("tempfile.TemporaryFile", made)
-        assert shown(name, 2 * len(records)) == held  # causes are found again too
+        assert shown(name, 2 * len(records)) == written  # causes are found again too
 
 
 def test_answers_that_come_in_any_order_are_not_read_again(

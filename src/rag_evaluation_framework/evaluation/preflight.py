@@ -35,7 +35,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
-from rag_evaluation_framework.results.kept_data import MOST_HELD, Counted, HeldSamples
+from rag_evaluation_framework.results.kept_data import Counted, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -65,8 +65,6 @@ class Selection:
     n_matching: int
     repeats: int = 1
     """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
-    digits: tuple[str, ...] = ()
-    """The fingerprints of all samples, in order, where the very samples are held and will come again."""
     spooled: SpooledSamples | None = None
     """The same samples, waiting for the folder of a run."""
 
@@ -152,16 +150,13 @@ class _Tally:
     """Counts samples one by one, and takes note of what they lack."""
 
     def __init__(self, missing: MissingFields, spooled: SpooledSamples | None) -> None:
-        self.missing, self._content, self._digits = missing, ContentHash(), list[str]()
+        self.missing, self._content, self._spooled = missing, ContentHash(), spooled
         self._counts: Counter[str] = Counter()
-        self._spooled = spooled
 
     def look_at(self, sample: Sample) -> None:
         self.missing.look_at(sample)
         digits = fingerprint(sample) if self._spooled is None else self._spooled.add(sample)
         self._content.add(sample.id, digits)
-        if len(self._digits) <= MOST_HELD:
-            self._digits.append(digits)
         recorded, counts = sample.recorded, self._counts
         counts["samples"] += 1
         counts["answers"] += recorded is not None and recorded.answer is not None
@@ -171,12 +166,6 @@ class _Tally:
             counts["input_bytes"] += len((turn.content or "").encode())
             counts["output_bytes"] += len((turn.reference or "").encode())
         counts["output_bytes"] += len((sample.reference or "").encode())
-
-    def listed(self, selection: Selection) -> Selection:
-        """Return the samples with the fingerprints of all, where those that were looked at are held."""
-        is_all = len(self._digits) == selection.n_in_file == len(selection)
-        digits = tuple(self._digits) if is_all and selection.are_held else ()
-        return replace(selection, digits=digits, spooled=self._spooled)
 
     def counted(self, of: str | None, *, repeats: int) -> Counted:
         content, issues = str(self._content) if repeats == 1 else None, tuple(self.missing.issues())
@@ -480,7 +469,7 @@ def _planned(
         selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
     elif choice.sample_size is None and not is_golden:  # counted while they are chosen
         tally = _Tally(missing, spooled)
-        selection = tally.listed(_selected(entry, source, choice, tally.look_at))
+        selection = _selected(entry, source, choice, tally.look_at)
         counted = tally.counted(of, repeats=choice.repeats)
     else:
         selection = _selected(entry, source, choice, None)
@@ -493,13 +482,12 @@ def _planned(
         tally = _Tally(missing, spooled)
         for sample in replace(selection, repeats=1)():
             tally.look_at(sample)
-        selection = tally.listed(selection)
         counted = tally.counted(None, repeats=choice.repeats)
     if counted.incomplete and not choice.allow_missing:
         raise InputError(missing.refusals())
     return DatasetPlan(
         entry=entry,
-        selection=selection,
+        selection=replace(selection, spooled=spooled),
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
         thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
         calls=choice.repeats * counted.calls,

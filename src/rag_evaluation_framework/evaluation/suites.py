@@ -222,9 +222,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     is_blamed = dataset.is_blamed and dataset.budget is None
     bounds = sample_bounds(dataset.thresholds, [scorer.name for scorer in dataset.scorers])
     directions = {scorer.name: scorer.higher_is_better for scorer in dataset.scorers}
-    finished = FinishedSamples(
-        folder, dataset.selection, is_blamed=is_blamed, bounds=bounds, directions=directions
-    )
+    finished = FinishedSamples(folder, is_blamed=is_blamed, bounds=bounds, directions=directions)
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:

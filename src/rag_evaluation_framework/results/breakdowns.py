@@ -77,10 +77,10 @@ class FoundBlames:
             self.counter.add(each)
         return found
 
-    def add(self, entries: Mapping[int, tuple[JournalEntry, Any]]) -> None:
-        """Keep the lines of those entries, by their places, whose turn it is, as long as none is missing."""
-        while (found := entries.get(self._found)) is not None and found[0].blame is not None:
-            self._lines.write(found[0].blame)
+    def add(self, entry: JournalEntry) -> None:
+        """Keep the line of the next entry, as long as none is missing."""
+        if entry.blame is not None and entry.index == self._found:
+            self._lines.write(entry.blame)
             self._found += 1
 
     def of_all(self, total: int) -> Iterator[bytes] | None:

@@ -43,9 +43,9 @@ from rag_evaluation_framework.results.gate import (
     with_pass_rate,
 )
 from rag_evaluation_framework.results.journal import JournalEntry, read_entries
-from rag_evaluation_framework.results.kept_data import MOST_HELD, MOST_HELD_BYTES, samples_at
+from rag_evaluation_framework.results.kept_data import samples_at
 from rag_evaluation_framework.results.results_documents import WrittenRows, query_result
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, streamed
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance, RunTotals
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
@@ -78,7 +78,7 @@ def evaluation_of_run(
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
     passes, is_written = PassCounter(bounds), False
-    counted: Iterator[Row] | RunTotals = passes.counted(rows.counted(finished))
+    counted: Iterator[Row] | RunTotals = passes.counted(rows_of_folder(folder))
     if finished is not None and finished.are_counted(total, bounds):
         passes, counted, is_written = finished.passes, finished.totals, rows.take(finished)
     blame = None if blamed_by is None else rows.blame_summary(blamed_by, finished if is_written else None)
@@ -106,15 +106,13 @@ _MOST_WAITING = 4096
 class FinishedSamples:
     """What a run finishes, as it becomes durable, so that it is not read again.
 
-    Of a small run over samples in memory the results are kept. Those of a larger one are counted and written
-    into the rows of the results document, in the order of the dataset: those that come before their turn
-    wait, unless they are too many.
+    Results are counted and written into the rows of the results document in the order of the dataset: those
+    that come before their turn wait, unless they are too many.
     """
 
     def __init__(
         self,
         folder: RunFolder,
-        samples: Samples,
         *,
         is_blamed: bool,
         bounds: tuple[Threshold, ...],
@@ -124,30 +122,27 @@ class FinishedSamples:
         self.totals, self.passes = RunTotals(), PassCounter(bounds)
         self.short = ShortcomingCounter(directions)
         self.written: WrittenRows | None = None
-        self._folder, self._samples, self._is_in_order, self._is_lacking = folder, samples, True, False
-        self._results: dict[int, tuple[JournalEntry, Sample]] = {}
-        is_large = not 0 < len(getattr(samples, "digits", ())) <= MOST_HELD
-        self.row = partial(_row, bounds) if is_large else None
-        """Makes the rows of a run that is too large to be held, where its answers are scored."""
+        self._folder, self._is_in_order, self._is_lacking = folder, True, False
+        self._waiting: dict[int, tuple[JournalEntry, Sample]] = {}
+        self.row = partial(_row, bounds)
+        """Makes the rows of a run where its answers are scored."""
 
     def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
-        """Keep the blames of entries and, as long as they are few, their results."""
-        self._results |= {each[0].index: each for each in finished}
-        if self.blames is not None:
-            self.blames.add(self._results)
-        if _are_few(self._folder, self._samples):
-            return
+        """Count those whose turn it is, and keep their blames."""
         is_again = any(entry.index < len(self.totals.ids) for entry, _ in finished)
-        while (found := self._results.pop(len(self.totals.ids), None)) is not None:
+        self._waiting |= {each[0].index: each for each in finished}
+        while (found := self._waiting.pop(len(self.totals.ids), None)) is not None:
             self._count(*found)
-        if is_again or len(self._results) > _MOST_WAITING:
+        if is_again or len(self._waiting) > _MOST_WAITING:
             self._is_in_order = False
-            self._results.clear()
+            self._waiting.clear()
 
     def _count(self, entry: JournalEntry, sample: Sample) -> None:
         """Count the next row, and write it if it is known where it fails, as far as that is told."""
         self.totals.add(entry.result, entry.timing)
         self.passes.add(entry.result)
+        if self.blames is not None:
+            self.blames.add(entry)
         self._is_lacking = self._is_lacking or (entry.blame is None and self.blames is not None)
         if self._is_lacking:
             return
@@ -161,26 +156,11 @@ class FinishedSamples:
         """Tell whether all of so many were counted in their order, decided by these bounds."""
         return self._is_in_order and len(self.totals.ids) == total > 0 and self.passes.bounds == bounds
 
-    def rows(self) -> list[Row]:
-        """Return all rows in the order of the dataset; none if not all are here."""
-        if not 0 < len(getattr(self._samples, "digits", ())) == len(self._results):
-            return []
-        found = [(sample, self._results[place][0]) for place, sample in enumerate(streamed(self._samples))]
-        if any(sample.id != entry.result.sample_id for sample, entry in found):  # read in another order
-            return []
-        return [Row(entry.index, entry.result, sample, entry.timing) for sample, entry in found]
-
 
 def _row(bounds: tuple[Threshold, ...], sample: Sample, result: SampleResult, blame: bytes | None) -> bytes:
     """Return the row of a results document; its values were checked for the journal."""
     found = None if blame is None else blame_in(blame)
     return encode_unchecked(query_result(_decided(Row(0, result, sample), found, bounds)))
-
-
-def _are_few(folder: RunFolder, samples: Samples | None) -> bool:
-    """Tell whether the rows of a run are held: its samples are in memory, and all of it is small."""
-    path, known = folder.journal_path, len(getattr(samples, "digits", ()))
-    return 0 < known <= MOST_HELD and path.is_file() and path.stat().st_size <= MOST_HELD_BYTES
 
 
 # The answers of a run that fall short: those that do not pass, and those that are wrong though no threshold
@@ -276,11 +256,7 @@ def _standing(row: Row, directions: Mapping[str, bool]) -> float:
 
 
 class RunRows:
-    """Reads the rows of a run in the order of its dataset; what falls short is known once all were read.
-
-    The rows of a small run whose samples are in memory are read once: they are counted, written into the
-    results document and shown.
-    """
+    """Reads the rows of a run in the order of its dataset; what falls short is known once all were read."""
 
     are_checked = True
     """What the journal, the samples and the blame hold was checked when it was written."""
@@ -289,8 +265,6 @@ class RunRows:
         self, folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
-        self._held: list[Row] | None = None
-        self._blames: dict[str, Blame] | None = None
         self._short: Found | None = None
         self.directions: Mapping[str, bool] = {}
         self.written: WrittenRows | None = None
@@ -301,16 +275,6 @@ class RunRows:
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
-    def counted(self, finished: FinishedSamples | None) -> Iterator[Row]:
-        """Yield the finished samples, once their blames are summed up."""
-        if not _are_few(self._folder, self._samples):
-            yield from rows_of_folder(self._folder)
-            return
-        held, blames = [] if finished is None else finished.rows(), self._blames or {}
-        rows = held or rows_of_folder(self._folder, self._samples)
-        self._held = [_decided(row, blames.get(row.id), self._bounds) for row in rows]
-        yield from self._held
-
     def blame_summary(self, method: str, finished: FinishedSamples | None) -> BlameSummary | None:
         """Return how often which part was at fault, as far as that was found out; of all that is finished."""
         if finished is not None and finished.blames is not None:
@@ -318,9 +282,6 @@ class RunRows:
         if not self._folder.blame_path.is_file():
             return None
         found = read_blames(self._folder.blame_path)
-        if len(getattr(self._samples, "digits", ())):
-            self._blames = dict(found)
-            found = iter(self._blames.items())
         return blame_summary((each for _, blame in found for each in blame.answers), method=method)
 
     def take(self, finished: FinishedSamples) -> bool:
@@ -340,9 +301,6 @@ class RunRows:
         self._short = counter.found()
 
     def _all(self) -> Iterator[Row]:
-        if self._held is not None:
-            yield from self._held
-            return
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
