@@ -52,6 +52,7 @@ from rag_evaluation_framework.records.samples import Sample, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.kept_data import Listed
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.shards import SHARDS
 from rag_evaluation_framework.results.summaries import (
@@ -81,22 +82,15 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """An array of so many items, which are made when they are written."""
+    """An array whose items are made when they are written."""
 
-    items: Callable[[], Iterator[Any]]
-    size: int
+    items: Listed[Any]
     encode: Callable[[Any], bytes] = strict_json.encode
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.items()
-
-    def __len__(self) -> int:
-        return self.size
 
     def pieces(self) -> Iterator[bytes]:
         """Yield its text."""
         separator = b"["
-        for item in self:
+        for item in self.items:
             yield separator + _ITEM + self.encode(item)
             separator = b","
         yield b"[]" if separator == b"[" else _INDENT + b"]"
@@ -289,8 +283,8 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     if evaluation.is_ranking:
         evaluation = replace(evaluation, document=TOGETHER.get("with_queries")(evaluation))
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
-        is_streamed = plain_name(path).endswith(".parquet") and evaluation.document is None
-        write_results(_sections(evaluation) if is_streamed else results_document(evaluation), path)
+        is_streamed = plain_name(path).endswith(".parquet")
+        write_results(results_document(evaluation, is_streamed=is_streamed), path)
         return ""
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         for piece in _pieces(evaluation):
@@ -298,12 +292,14 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     return ""
 
 
-def results_document(evaluation: Evaluation, *, queries: bool = True) -> dict[str, Any]:
+def results_document(
+    evaluation: Evaluation, *, queries: bool = True, is_streamed: bool = False
+) -> dict[str, Any]:
     """Return the results of a run as plain values; those of the single queries only where they are wanted."""
     if evaluation.document is not None:
         return dict(evaluation.document)
     return {
-        name: list(value) if isinstance(value, Streamed) else value
+        name: (value.items if is_streamed else list(value.items)) if isinstance(value, Streamed) else value
         for name, value in _sections(evaluation).items()
         if queries or not isinstance(value, Streamed)
     }
@@ -340,7 +336,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
         "blame": None if blame is None else blame.to_dict(),
-        _QUERIES: Streamed(lambda: map(query_result, run.rows), run.counts.finished, encode),
+        _QUERIES: Streamed(Listed(lambda: map(query_result, run.rows), run.counts.finished), encode),
         "statistical_analysis": {
             **({"significance_tests": tests} if tests else {}),
             "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals},
