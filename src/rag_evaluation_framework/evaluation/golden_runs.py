@@ -44,7 +44,6 @@ from rag_evaluation_framework.evaluation.preflight import (
     threshold_warnings,
 )
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
-from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.responses import TURNS, History
@@ -54,7 +53,6 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
-from rag_evaluation_framework.results.kept_data import Counted
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
@@ -258,16 +256,9 @@ def golden_manifest(
     )
 
 
-def plan_golden(
-    manifest: Manifest,
-    *,
-    datasets: Sequence[str] = (),
-    metrics: Sequence[str] = (),
-    choice: SampleChoice | None = None,
-    methods: Methods | None = None,
-    known: Mapping[str, Counted] | None = None,
-) -> Plan:
-    """Plan a run over the splits named, or all of them; all problems are in one error.
+def plan_golden(manifest: Manifest, *, choice: SampleChoice | None = None, **wish: Any) -> Plan:
+    """Plan a run over the splits named, or all of them; all problems are in one error, and ``wish`` is that
+    of :func:`plan_evaluation`.
 
     A split is scored by those metrics of refusals that apply to its samples, and by span metrics if golden
     contexts can be located; those that cannot are warned about. In conversations every turn is scored by
@@ -275,9 +266,7 @@ def plan_golden(
     """
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
-    plan = plan_evaluation(
-        manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods, known=known
-    )
+    plan = plan_evaluation(manifest, choice=tolerant, **wish)
     fitted = tuple(map(_fitted, plan.datasets))
     _check_thresholds(manifest.thresholds, fitted)
     warnings = threshold_warnings(manifest)

@@ -177,10 +177,8 @@ class RescoredRows:
 
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
-        rows = rows_of_folder(self.folder, self._samples)
-        for row, (scores, found) in zip(rows, self._found(), strict=True):
-            sample = None if row.sample is None else self._truth.applied(row.sample)
-            yield replace(row, sample=sample, result=replace(row.result, scores=scores), blame=found)
+        for row, (scores, found) in zip(self._rows(), self._found(), strict=True):
+            yield replace(self._rescored(row, scores), blame=found)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -189,7 +187,11 @@ class RescoredRows:
         blames = (each for _, found in self._found() if found is not None for each in found.answers)
         return blame_summary(blames, method=BLAMED_BY)
 
-    def _found(self) -> Iterator[tuple[tuple[Score, ...], Blame | None]]:
+    def _rescored(self, row: Row, scores: tuple[Score, ...]) -> Row:
+        sample = None if row.sample is None else self._truth.applied(row.sample)
+        return replace(row, sample=sample, result=replace(row.result, scores=scores))
+
+    def _found(self) -> Iterator[_Found]:
         self._kept.seek(0)
         for line in self._kept:
             scores, found = strict_json.decode(line)
@@ -213,23 +215,21 @@ class RescoredRows:
                 progress = Progress(total=total, done=done, failed=failed, elapsed=elapsed)
                 on_progress(self.folder.head.dataset_id, progress)
 
-        rows = rows_of_folder(self.folder, self._samples)
         methods = self.methods.without_judge if self._are_blamed else None
         work = _Rescoring(tuple(self.scorers), self._truth, methods)
         if self.methods.budget is not None:
             scored = self._scored_in_part(work, tell=tell, workers=workers, total=total)
         elif waits_to_score(self.scorers, crew_of(workers)):
             self.methods.load()
-            scored = _in_threads(rows, work, threads=self.methods.threads, tell=tell)
+            scored = _in_threads(self._rows(), work, threads=self.methods.threads, tell=tell)
         else:
-            scored = _in_processes(rows, work, workers=workers, total=total)
+            scored = _in_processes(self._rows(), work, workers=workers, total=total)
         for row, (scores, found) in scored:
             written = list(map(_written, scores))
             self._kept.write(
                 strict_json.encode([written, None if found is None else blame_fields(found)]) + b"\n"
             )
-            sample = None if row.sample is None else self._truth.applied(row.sample)
-            yield replace(row, sample=sample, result=replace(row.result, scores=scores))
+            yield self._rescored(row, scores)
 
     def _scored_in_part(
         self, work: _Rescoring, *, tell: Callable[[int, int], None], workers: Workforce, total: int
@@ -317,49 +317,40 @@ def scored_again(
 
     What is expected of each sample is read from the ``dataset``, by default the one that the run recorded.
     """
-    if isinstance(evaluation, RunFolder):
-        if dataset is None and (samples := _samples_of_traces(evaluation)):
-            rows = RescoredRows(evaluation, samples, scorers_for(metrics, methods), methods)
-            return _summed_up(
-                rows, "answers", seed=seed, workers=workers, blame=blame, on_progress=on_progress
-            )
-        path = Path(dataset) if dataset is not None else recorded_dataset(evaluation)
-        rows = RescoredRows.of_dataset(evaluation, path, metrics, methods, format=format)
-        return _summed_up(rows, "answers", seed=seed, workers=workers, blame=blame, on_progress=on_progress)
-    if evaluation.parts:
-        parts = {
-            name: scored_again(
-                part, metrics, methods, seed=seed, workers=workers, blame=blame, on_progress=on_progress
-            )
-            for name, part in evaluation.parts.items()
-            if part.is_begun
-        }
+    wish: dict[str, Any] = {"seed": seed, "workers": workers, "blame": blame, "on_progress": on_progress}
+    if isinstance(evaluation, Evaluation) and evaluation.parts:
+        begun = {name: part for name, part in evaluation.parts.items() if part.is_begun}
+        parts = {name: scored_again(part, metrics, methods, **wish) for name, part in begun.items()}
         return _together(evaluation, parts)
-    if evaluation.folder is None:
-        raise UsageError("expected an evaluation whose run is kept, got one without a folder")
-    folder = RunFolder.open(evaluation.folder)
-    if dataset is None and (samples := _samples_of_traces(folder)):
+    folder, kind, kept = _run_of(evaluation)
+    samples = _known_samples(evaluation, folder) if dataset is None else None
+    if samples is not None:
         rows = RescoredRows(folder, samples, scorers_for(metrics, methods), methods)
-    elif folder.head.configuration.get("dataset_path") is None and dataset is None:
-        known = tuple(row.sample for row in evaluation.rows if row.sample is not None)
-        rows = RescoredRows(folder, known, scorers_for(metrics, methods), methods)
     else:
         path = Path(dataset) if dataset is not None else recorded_dataset(folder)
         rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
-    return _summed_up(
-        rows,
-        evaluation.kind,
-        seed=seed,
-        workers=workers,
-        blame=blame,
-        on_progress=on_progress,
-        kept=evaluation.kept,
-    )
+    return _summed_up(rows, kind, kept=kept, **wish)
 
 
-def _samples_of_traces(folder: RunFolder) -> Samples | None:
-    """Return the samples that a run of traces keeps: the traces may be gone, or have become more."""
-    return kept_samples(folder.path) if "traces" in folder.head.configuration else None
+def _run_of(evaluation: Evaluation | RunFolder) -> tuple[RunFolder, Kind, Any]:
+    """Return the folder of a run, its kind, and what has to live as long as it is read."""
+    if isinstance(evaluation, RunFolder):
+        return evaluation, "answers", None
+    if evaluation.folder is None:
+        raise UsageError("expected an evaluation whose run is kept, got one without a folder")
+    return RunFolder.open(evaluation.folder), evaluation.kind, evaluation.kept
+
+
+def _known_samples(evaluation: Evaluation | RunFolder, folder: RunFolder) -> Samples | None:
+    """Return the samples that no dataset has to be read for: those of traces, which may be gone or have
+    become more, as the run keeps them, and those that were never in a file.
+    """
+    told = folder.head.configuration
+    if "traces" in told and (kept := kept_samples(folder.path)):
+        return kept
+    if isinstance(evaluation, Evaluation) and told.get("dataset_path") is None:
+        return evaluation.samples
+    return None
 
 
 def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:
@@ -394,7 +385,7 @@ def _summed_up(
     workers: Workforce,
     blame: bool,
     on_progress: OnProgress | None,
-    kept: Any = None,
+    kept: Any,
 ) -> Evaluation:
     scored = summed_up(
         _with_blame(rescored_head(rows.folder, rows.scorers, rows.methods), wanted=blame),

@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rag_evaluation_framework.datasets.golden_contexts import with_sources
@@ -41,7 +40,7 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
-from rag_evaluation_framework.results.breakdowns import blame_of_all, write_blames
+from rag_evaluation_framework.results.breakdowns import write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate, sample_bounds
 from rag_evaluation_framework.results.kept_data import (
@@ -67,7 +66,8 @@ from rag_evaluation_framework.results.run_folder import (
     content_hash,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
+from rag_evaluation_framework.results.shards import suite as suite_of
+from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.workers import Workforce, in_order
@@ -168,25 +168,14 @@ def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation])
 
 
 def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
-    """Return the parts as one; of a single dataset its figures are those of the whole."""
+    """Return the parts as one."""
     first = next(iter(parts.values()))
-    begun = [part for part in parts.values() if part.is_begun]
-    stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
-    counted = ("total", "finished", "failed", "errors")
-    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in counted}
-    usages = [part.performance.judge_usage for part in begun if part.performance.judge_usage is not None]
-    blames = [part.blame for part in begun if part.blame is not None]
-    is_single = len(parts) == 1
-    return Evaluation(
+    usages = [usage for part in parts.values() if (usage := part.performance.judge_usage) is not None]
+    return suite_of(
+        first.head,
+        parts,
         kind=suite.manifest.kind,
-        head=first.head,
-        metrics=first.metrics if is_single else {},
-        counts=first.counts if is_single else Counts(**summed),
-        outcome=stopped or first.outcome,
-        columns=first.columns if is_single else NO_COLUMNS,
-        parts=parts,
         parts_are="splits" if suite.manifest.kind == "golden" else "datasets",
-        blame=blame_of_all(blames) if blames else None,
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
         warnings=suite.plan.warnings,
         left_out=suite.plan.left_out,
@@ -479,9 +468,7 @@ class RunSpending:
             keep_judge_usage(self._folder.judge_usage_path, replace(so_far, at_least=True))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._before is not None:
             self.usage = self._so_far()
             keep_judge_usage(self._folder.judge_usage_path, self.usage)

@@ -11,7 +11,6 @@ import statistics
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 
@@ -34,9 +33,7 @@ class ResourceMeter:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         self._take()
