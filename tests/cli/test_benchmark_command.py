@@ -14,13 +14,8 @@ from fault_agent import RunningServer
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.reports.histories import pace_sentence
-from rag_evaluation_framework.results.benchmark_history import (
-    Pace,
-    add_record,
-    compared,
-    latency_figures,
-    throughput_figures,
-)
+from rag_evaluation_framework.results.benchmark_history import Pace, add_record, compared, throughput_figures
+from rag_evaluation_framework.results.summaries import latency_figures
 
 PERFORMANCE = Path("data", "config", "performance_benchmark_config.config.yaml")
 BM25 = ("benchmark", "--retriever", "bm25")

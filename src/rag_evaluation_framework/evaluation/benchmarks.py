@@ -45,7 +45,6 @@ from rag_evaluation_framework.results.benchmark_history import (
     compared,
     is_percentile,
     keep_quality,
-    latency_figures,
     performance_records,
     same_before,
     throughput_figures,
@@ -53,6 +52,7 @@ from rag_evaluation_framework.results.benchmark_history import (
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
+from rag_evaluation_framework.results.summaries import latency_figures
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.pipeline import (
     RetrievalPipeline,

@@ -203,11 +203,11 @@ def _check_size(size: int, limits: Limits, file: str | None) -> None:
         raise LimitExceededError([Issue("file-too-large", expected, f"{size:,}", file=file)])
 
 
-def check_expansion(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> None:
+def check_expansion(path: str | Path) -> None:
     """Raise at once where a file is a bomb, not after a million small records have come out of it."""
-    with open_reading(path, limits=limits, max_line_bytes=None) as stream:
+    with open_reading(path, max_line_bytes=None) as stream:
         if isinstance(cast("io.BufferedReader", stream).raw, _Expanding):
-            for _ in range(0, limits.free_bytes + _PIECE, _PIECE):
+            for _ in range(0, DEFAULT_LIMITS.free_bytes + _PIECE, _PIECE):
                 stream.read(_PIECE)
 
 
@@ -436,7 +436,7 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
     """
     with open_reading(path, max_line_bytes=None) as stream:
         start = stream.read(_CHECKED_BYTES)
-    if not _decodes(start, "utf-8") or start[:64].count(0) > 8:
+    if not _decodes(start) or start[:64].count(0) > 8:
         if texts_only and _is_binary(_encoding_of(start)):
             return
         of_table = plain_name(path).endswith((".csv", ".tsv"))
@@ -445,10 +445,10 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
 
 
-def _decodes(data: bytes, encoding: str) -> bool:
-    """Tell whether bytes, which may end within a character, are text in an encoding."""
+def _decodes(data: bytes) -> bool:
+    """Tell whether bytes, which may end within a character, are UTF-8."""
     try:
-        data.decode(encoding)
+        data.decode()
     except UnicodeDecodeError as error:
         return len(data) == _CHECKED_BYTES and error.start >= len(data) - 4
     return True
@@ -535,15 +535,25 @@ _MOST_READ = 8
 _TICK_NS = 20_000_000
 
 
-def stamp_of(path: Path) -> tuple[int, ...] | None:
-    """Return what changes whenever a file does; ``None`` if it is no file, or was written just now."""
+def stamp_of(path: Path) -> list[int] | None:
+    """Return what changes with every writing of a file; ``None`` if there is none."""
     try:
         found = path.stat()
     except OSError:
         return None
-    stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    is_settled = max(stamp[1:3]) < time.time_ns() - _TICK_NS
-    return stamp if is_settled and stat.S_ISREG(found.st_mode) else None
+    stamp = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    return stamp if stat.S_ISREG(found.st_mode) else None
+
+
+def is_settled(stamp: list[int], *, since: int = _TICK_NS) -> bool:
+    """Tell whether so many nanoseconds ago a file was already as its stamp has it."""
+    return max(stamp[1:3]) < time.time_ns() - since
+
+
+def settled_stamp(path: Path) -> list[int] | None:
+    """Return the stamp of a file; ``None`` if it is no file, or was written just now."""
+    stamp = stamp_of(path)
+    return stamp if stamp and is_settled(stamp) else None
 
 
 class ReadOnce(Generic[T]):
@@ -553,11 +563,11 @@ class ReadOnce(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._read: OrderedDict[tuple[Path, object], tuple[tuple[int, ...], T]] = OrderedDict()
+        self._read: OrderedDict[tuple[Path, object], tuple[list[int], T]] = OrderedDict()
 
     def of(self, path: Path, read: Callable[[], T], *, key: object = None) -> T:
         """Return what was read of the file under this key, or read it."""
-        stamp, kept = stamp_of(path), self._read.get((path, key))
+        stamp, kept = settled_stamp(path), self._read.get((path, key))
         if kept is not None and kept[0] == stamp:
             return kept[1]
         value = read()

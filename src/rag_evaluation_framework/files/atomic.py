@@ -244,14 +244,14 @@ def write_bytes_atomically(path: str | Path, data: bytes, *, overwrite: bool = T
         stream.write(data)
 
 
-def write_text_atomically(path: str | Path, text: str, *, overwrite: bool = True) -> None:
+def write_text_atomically(path: str | Path, text: str) -> None:
     """Write a whole text file at once, in UTF-8, line ends as they are."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         found = f"half a surrogate pair at character {error.start}"
         raise InputError([Issue("lone-surrogate", "Unicode characters", found, file=str(path))]) from None
-    write_bytes_atomically(path, data, overwrite=overwrite)
+    write_bytes_atomically(path, data)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, described
-from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, plain_name, read_bytes, read_text
+from rag_evaluation_framework.files.access import plain_name, read_bytes, read_text
 from rag_evaluation_framework.startup import dataclass, field
 
 
@@ -147,10 +147,10 @@ READABLE = (".md", ".markdown", ".txt", ".rst", *_HTML, ".pdf")
 """How the names of files end that are documents, where nobody says which files are."""
 
 
-def extract_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> ExtractedText:
+def extract_text(path: str | Path) -> ExtractedText:
     """Read a file, compressed or not, and return its text; anything but HTML and PDF must be UTF-8 text."""
     name = plain_name(path)
     if name.endswith(".pdf"):
-        return read_pdf(read_bytes(path, limits=limits, max_line_bytes=None), file=str(path))
-    text = read_text(path, limits=limits)
+        return read_pdf(read_bytes(path, max_line_bytes=None), file=str(path))
+    text = read_text(path)
     return read_html(text) if name.endswith(_HTML) else ExtractedText(text)

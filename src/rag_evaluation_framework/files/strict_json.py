@@ -32,7 +32,7 @@ from rag_evaluation_framework.files.access import (
     compressing,
     named_compression,
     open_reading,
-    stamp_of,
+    settled_stamp,
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, check_value, scan, too_deep
@@ -217,7 +217,7 @@ def read_lines(
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
     path = None if isinstance(source, bytes) else Path(source)
-    stamp = None if path is None else stamp_of(path)
+    stamp = None if path is None else settled_stamp(path)
     is_checked, is_sound = is_own or (stamp is not None and stamp in _sound), True
     number = 0
     with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
@@ -245,12 +245,12 @@ def read_lines(
                     on_error(error)
                 else:
                     yield number, value
-    if is_sound and path is not None and stamp is not None and stamp == stamp_of(path):
+    if is_sound and path is not None and stamp is not None and stamp == settled_stamp(path):
         _sound.append(stamp)
 
 
 # The latest files no line of which has a key twice: the samples of a run are read to be counted and again.
-_sound: deque[tuple[int, ...]] = deque(maxlen=8)
+_sound: deque[list[int]] = deque(maxlen=8)
 
 
 def numbered_lines(
@@ -308,17 +308,14 @@ def _is_blank(line: bytes) -> bool:
     return line[:1] in _WHITE_SPACE and not line.strip(_WHITE_SPACE)
 
 
-def write_lines(path: str | Path, values: Iterable[Any], *, overwrite: bool = True) -> int:
+def write_lines(path: str | Path, values: Iterable[Any]) -> int:
     """Write each value on a line of its own, atomically, and return how many there were.
 
     A name that ends in ``.gz`` or ``.zst`` is compressed. If anything fails, in the values too, the old file
     is as it was.
     """
     written = 0
-    with (
-        atomic_writer(path, overwrite=overwrite) as file,
-        compressing(file, named_compression(path)) as stream,
-    ):
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         for value in values:
             stream.write(encode(value) + b"\n")
             written += 1

@@ -14,7 +14,6 @@ medians differ by a tenth or more, is one called faster. On a busy machine a dif
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -61,17 +60,6 @@ class Pace:
         if self.before is None or not self.before.get("queries_per_second"):
             return None
         return float(self.now["queries_per_second"] / self.before["queries_per_second"] - 1)
-
-
-def latency_figures(latencies: Sequence[float], percentiles: Sequence[float]) -> dict[str, float]:
-    """Return the mean, the percentiles, the least and the most of some milliseconds."""
-    import numpy as np
-
-    ordered = np.sort(np.array(latencies, dtype=np.float64))
-    found = {"mean": statistics.fmean(latencies)}
-    found |= {f"p{each:g}": percentile(ordered, each / 100) for each in percentiles}
-    found |= {"min": float(ordered[0]), "max": float(ordered[-1])}
-    return {name: round(value, 3) for name, value in found.items()}
 
 
 def throughput_figures(paces: Sequence[float]) -> dict[str, float]:

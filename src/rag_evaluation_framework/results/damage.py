@@ -64,9 +64,7 @@ def _folders(named: RunFolder) -> Iterator[RunFolder]:
                 seen.add(folder.path)
                 yield folder
     if CELLS in named.head.configuration:
-        for place in sorted(named.path.iterdir()):
-            if (place / "head.json").is_file():
-                yield RunFolder.open(place)
+        yield from map(RunFolder.at, named.cells())
 
 
 def _mended(folder: RunFolder) -> SetAside | None:

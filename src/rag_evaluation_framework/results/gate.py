@@ -317,11 +317,6 @@ def _decimals(value: float, bound: Threshold) -> str:
     return next((each for each in written if not bound.is_met_by(float(each))), f"{value:.6g}")
 
 
-def has_error(result: SampleResult) -> bool:
-    """Tell whether the request, or any of the scores, failed."""
-    return result.response.failure is not None or any(score.status == "failed" for score in result.scores)
-
-
 @dataclass(slots=True)
 class PassCounter:
     """Counts the samples of a run that pass, that fail, of which it is not known, that do neither, and those
@@ -345,7 +340,8 @@ class PassCounter:
 
     def add(self, result: SampleResult) -> None:
         """Add one result."""
-        self.errors += has_error(result)
+        failed = result.response.failure is not None or any(each.status == "failed" for each in result.scores)
+        self.errors += failed
         verdict = sample_passes(result, self.bounds)
         self.standings.append(2 if verdict is None else int(verdict))
         if verdict is None and _lacks_a_score(_counted(result, self.bounds)):
@@ -357,13 +353,13 @@ class PassCounter:
         else:
             self.failed += 1
 
-    def rate(self, *, confidence: float = 0.95) -> Figure:
+    def rate(self) -> Figure:
         """Return ``pass_rate``; a failed request counts against it, a missing verdict does not."""
         decided = self.passed + self.failed
         return Figure(
             metric=PASS_RATE,
             value=self.passed / decided if decided else None,
-            interval=wilson_interval(self.passed, decided, confidence=confidence) if decided else None,
+            interval=wilson_interval(self.passed, decided) if decided else None,
             n_scored=decided,
             n_skipped=self.undecided,
             n_failed=self.unmeasured,
@@ -371,7 +367,7 @@ class PassCounter:
             method=PASS_METHOD,
         )
 
-    def rate_of_all(self, draws: Sequence[Draws], *, confidence: float = 0.95) -> Figure:
+    def rate_of_all(self, draws: Sequence[Draws]) -> Figure:
         """Return ``pass_rate`` where metrics that decide it were judged in part: that of all samples.
 
         Samples that no draw is about are known, and count as they are.
@@ -381,8 +377,8 @@ class PassCounter:
         strata[strata == 0] = strata.max() + 1
         told = np.array([0.0, 1.0, np.nan])[np.frombuffer(bytes(self.standings), dtype=np.uint8)]
         signed = np.where(is_drawn, strata, -strata).astype(np.int8)
-        found, part = estimated(signed, told, is_share=True, confidence=confidence)
-        rate = self.rate(confidence=confidence)
+        found, part = estimated(signed, told, is_share=True, confidence=0.95)
+        rate = self.rate()
         n_open = int((~is_drawn & np.isnan(told)).sum())
         return replace(
             rate,

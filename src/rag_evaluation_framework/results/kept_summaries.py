@@ -7,7 +7,6 @@ may be written again without a trace, so what is made from them is not kept.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,7 +17,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import RagEvalError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.files.access import is_settled, read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.version import __version__
 
@@ -29,7 +28,6 @@ _FEWEST = 20
 _SETTLED_NS = 2_000_000_000
 
 Summary = TypeVar("Summary")
-_Stamp = list[list[int] | None]
 
 
 class Summaries:
@@ -45,16 +43,16 @@ class Summaries:
         self, name: str, files: Sequence[Path], kind: type[Summary], *, make: Callable[[], Summary]
     ) -> Summary:
         """Return the summary of this name as it was kept, if its files are the same, or make it."""
-        stamp = [_stamp(path) for path in files]
+        stamps = [stamp_of(path) for path in files]
         entry = self._kept.get(name)
-        if isinstance(entry, dict) and entry.get("files") == stamp:
+        if isinstance(entry, dict) and entry.get("files") == stamps:
             with suppress(msgspec.ValidationError, KeyError):
                 found = msgspec.convert(entry["summary"], kind)
                 self._now[name] = entry
                 return found
         made = make()
-        if _is_settled(stamp):
-            self._now[name] = {"files": stamp, "summary": asdict(made)}  # type: ignore[call-overload]
+        if all(is_settled(each, since=_SETTLED_NS) for each in stamps if each is not None):
+            self._now[name] = {"files": stamps, "summary": asdict(made)}  # type: ignore[call-overload]
             self._has_more = True
         return made
 
@@ -78,17 +76,3 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     if not isinstance(document, dict) or document.get("version") != __version__:
         return {}
     return {name: each for name, each in document.items() if isinstance(each, dict)}
-
-
-def _stamp(path: Path) -> list[int] | None:
-    """Return what changes with every writing of a file; ``None`` if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-
-
-def _is_settled(stamp: _Stamp) -> bool:
-    newest = max((max(each[1], each[2]) for each in stamp if each is not None), default=0)
-    return newest < time.time_ns() - _SETTLED_NS

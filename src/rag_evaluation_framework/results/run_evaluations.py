@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from rag_evaluation_framework.errors import InputError, StorageError
-from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.files.access import read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import encode_unchecked
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
@@ -446,7 +446,10 @@ def _keep_figures(evaluation: Evaluation) -> None:
         blame=evaluation.blame,
         ids=columns.ids,
         columns={
-            kind: {name: _text(np.asarray(each).tobytes()) for name, each in getattr(columns, kind).items()}
+            kind: {
+                name: base64.b64encode(np.asarray(each).tobytes()).decode("ascii")
+                for name, each in getattr(columns, kind).items()
+            }
             for kind in _NUMBERS
         },
         short=(_kept_shortcomings(found[0]), _kept_shortcomings(found[1])),
@@ -473,16 +476,4 @@ def _read_figures(folder: RunFolder, made_for: Sequence[Any] | None = None) -> _
 
 def _stamps(folder: Path) -> dict[str, list[int] | None]:
     """Return what changes with every writing of the files that figures are made from."""
-    found: dict[str, list[int] | None] = {}
-    for name in _MADE_FROM:
-        try:
-            stat = (folder / name).stat()
-        except OSError:
-            found[name] = None
-        else:
-            found[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
-    return found
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+    return {name: stamp_of(folder / name) for name in _MADE_FROM}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,30 +141,21 @@ def summarise(
     values: npt.NDArray[np.float64] | Sequence[float],
     *,
     n_skipped: int = 0,
-    n_failed: int = 0,
     interval: Interval | None = None,
-    confidence: float = 0.95,
-    interval_method: IntervalMethod = "auto",
-    resamples: int = 10_000,
-    seed: int = 0,
 ) -> Figure:
     """Summarise the scored values of one metric; the result does not depend on their order.
 
     ``interval`` is that of the mean where it is made already, for several metrics at once.
     """
     if interval is None and len(values):
-        if not metric.metric.is_share:
-            interval_method = _of_amounts(interval_method)
-        interval = mean_interval(
-            values, method=interval_method, confidence=confidence, resamples=resamples, seed=seed
-        )
+        interval = mean_interval(values, method="auto" if metric.metric.is_share else _of_amounts("auto"))
     return Figure(
         metric=str(metric),
         value=exact_mean(values) if len(values) else None,
         interval=interval,
         n_scored=len(values),
         n_skipped=n_skipped,
-        n_failed=n_failed,
+        n_failed=0,
         higher_is_better=metric.metric.higher_is_better,
         method=metric.metric.method,
     )
@@ -244,6 +235,7 @@ class DetailTotals:
 
 TOTAL_TIME = "total_evaluation_time_seconds"
 """The field of the time that the whole run took."""
+_PERCENTILES = (50, 95, 99)
 
 
 class PerformanceTotals:
@@ -271,7 +263,8 @@ class PerformanceTotals:
         """Return the figures there are, under their names in results documents."""
         figures: dict[str, Any] = {}
         if self._latencies:
-            figures["latency_stats"] = latency_stats(self._latencies)
+            told = latency_figures(self._latencies, _PERCENTILES)
+            figures["latency_stats"] = {**told, "n": len(self._latencies)}
         if usage := self._usage_figures():
             figures["api_usage"] = usage
         if self._run_seconds:
@@ -293,13 +286,13 @@ class PerformanceTotals:
         return {name: value for name, value in figures.items() if value is not None}
 
 
-def latency_stats(latencies: Iterable[float]) -> dict[str, float]:
-    """Return the mean, percentiles (interpolated) and ends of latencies in milliseconds."""
-    values = np.sort(np.array(latencies, dtype=np.float64))
-    p50, p95, p99 = (percentile(values, share) for share in (0.5, 0.95, 0.99))
-    figures = {"mean": exact_mean(values), "p50": p50, "p95": p95, "p99": p99}
-    figures |= {"min": float(values.min()), "max": float(values.max())}
-    return {**{name: round(value, 3) for name, value in figures.items()}, "n": len(values)}
+def latency_figures(latencies: Sequence[float], percentiles: Sequence[float]) -> dict[str, float]:
+    """Return the mean, percentiles (interpolated), the least and the most of some milliseconds."""
+    ordered = np.sort(np.array(latencies, dtype=np.float64))
+    found = {"mean": exact_mean(ordered)}
+    found |= {f"p{each:g}": percentile(ordered, each / 100) for each in percentiles}
+    found |= {"min": float(ordered[0]), "max": float(ordered[-1])}
+    return {name: round(value, 3) for name, value in found.items()}
 
 
 def percentile(ordered: npt.NDArray[np.float64], share: float) -> float:
