@@ -114,6 +114,14 @@ def test_the_state_follows_the_journal(tmp_path: Path) -> None:
         assert folder.state == "running"
 
 
+def test_a_run_whose_judge_has_not_used_its_budget_is_incomplete_in_the_list_too(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    folder = folder.amended(replace(folder.head, configuration={"judge_budget": {"calls": 2}}))
+    assert (folder.state, list_runs(tmp_path)[0].state) == ("incomplete", "incomplete")
+    folder.judged_path.write_text("{}")
+    assert (folder.state, list_runs(tmp_path)[0].state) == ("complete", "complete")
+
+
 def test_a_damaged_journal_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     folder = finished(tmp_path)
     folder.journal_path.write_bytes(folder.journal_path.read_bytes().replace(b"q00001", b"Q00001"))

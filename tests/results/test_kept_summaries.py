@@ -11,9 +11,8 @@ import pytest
 
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets import value_files
-from rag_evaluation_framework.results import journal, kept_summaries, run_folder, stored_evaluations
-from rag_evaluation_framework.results.kept_summaries import SUMMARIES_FILE
-from rag_evaluation_framework.results.run_groups import list_runs
+from rag_evaluation_framework.results import journal, run_folder, run_groups, stored_evaluations
+from rag_evaluation_framework.results.run_groups import SUMMARIES_FILE, list_runs
 from rag_evaluation_framework.results.stored_evaluations import stored_results
 
 RUNS = 25
@@ -43,7 +42,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def runs(begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(kept_summaries, "_SETTLED_NS", 0)  # so that the test need not wait
+    monkeypatch.setattr(run_groups, "_SETTLED_NS", 0)  # so that the test need not wait
     return Path(shutil.copytree(begun, tmp_path / "runs"))
 
 
@@ -115,10 +114,10 @@ def test_summaries_that_cannot_be_used_are_made_again(runs: Path, read: list[str
 def test_a_few_runs_and_what_was_just_written_keep_no_summary(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_summaries, "_SETTLED_NS", 3_600_000_000_000)
+    monkeypatch.setattr(run_groups, "_SETTLED_NS", 3_600_000_000_000)
     stored_results(runs)
     assert not (runs / SUMMARIES_FILE).exists()
-    monkeypatch.setattr(kept_summaries, "_SETTLED_NS", 0)
+    monkeypatch.setattr(run_groups, "_SETTLED_NS", 0)
     for path in sorted(each for each in runs.iterdir() if each.is_dir())[10:]:
         shutil.rmtree(path)
     list_runs(runs)

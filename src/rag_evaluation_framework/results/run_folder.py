@@ -430,9 +430,12 @@ class RunFolder:
         if self.owner is not None:
             return "running"
         try:
-            index = self.index()
+            return self.state_by(self.index())
         except (InputError, StorageError):
             return "broken"
+
+    def state_by(self, index: JournalIndex) -> RunState:
+        """Return the state of a run that nobody works on, by its journal."""
         if index.problems:
             return "broken"
         has_begun = self.samples_path.exists() or CELLS in self.head.configuration

@@ -16,7 +16,6 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.kept_summaries import Summaries
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_folder import (
     DEFAULT_RUNS_DIRECTORY,
@@ -24,7 +23,7 @@ from rag_evaluation_framework.results.run_folder import (
     run_paths,
     runs_ending_in,
 )
-from rag_evaluation_framework.results.run_groups import list_runs
+from rag_evaluation_framework.results.run_groups import Summaries, list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths
 from rag_evaluation_framework.results.stored_runs import load
 from rag_evaluation_framework.results.verdicts import Verdict
