@@ -13,7 +13,7 @@ from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, UsageTotals
+from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.startup import dataclass, field
 
@@ -437,19 +437,12 @@ class AnswerReader:
 
     def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
         for path, told in self._usages.found_in(value):
-            totals = UsageTotals()
+            usage = Usage()
             for record in told if isinstance(told, list) else [told]:
                 if isinstance(record, dict):
-                    totals.add(
-                        Usage(
-                            input_tokens=_count(record, _INPUT_TOKENS),
-                            output_tokens=_count(record, _OUTPUT_TOKENS),
-                            cost_usd=_amount(record, _COSTS),
-                        )
-                    )
-            usage = Usage(
-                input_tokens=totals.input_tokens, output_tokens=totals.output_tokens, cost_usd=totals.cost_usd
-            )
+                    tokens = _count(record, _INPUT_TOKENS), _count(record, _OUTPUT_TOKENS)
+                    cost = _amount(record, _COSTS)
+                    usage = usage.plus(Usage(input_tokens=tokens[0], output_tokens=tokens[1], cost_usd=cost))
             if usage != Usage():
                 found["usage"] = path
                 return usage

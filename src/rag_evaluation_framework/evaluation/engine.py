@@ -162,7 +162,7 @@ class RunLoop:
         self._options = options
         self._on_progress, self._on_finished = on_progress, on_finished
         self._asker = Asker(target, head.run_id, options=options, seed=head.seed, stop=self.stop)
-        self._usage = replace(index.usage)
+        self._usage = index.usage
         self._finished: deque[_Finished] = deque()
         # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
         self._waits_to_score = waits_to_score(scorers, options.crew)
@@ -384,7 +384,7 @@ class RunLoop:
                 failure = result.response.failure
                 self.failed += failure is not None
                 self.reaskable += failure is not None and may_be_mended(failure.kind)
-                self._usage.add(result.response.usage)
+                self._usage = self._usage.plus(result.response.usage)
 
     def _tell(self) -> None:
         self._told = time.monotonic()

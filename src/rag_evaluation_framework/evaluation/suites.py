@@ -385,9 +385,8 @@ def charge_earlier(suite: Suite, folders: Iterable[RunFolder]) -> None:
     if spending is None or spending.cap is None:
         return
     for folder in folders:
-        judge, totals = read_judge_usage(folder.judge_usage_path), folder.index().usage
-        answers = Usage(input_tokens=totals.input_tokens, output_tokens=totals.output_tokens)
-        cost = totals.cost_usd if suite.prices is None else suite.prices.cost(answers)
+        judge, answers = read_judge_usage(folder.judge_usage_path), folder.index().usage
+        cost = answers.cost_usd if suite.prices is None else suite.prices.cost(answers)
         spending.charge(((judge and judge.cost_usd) or 0.0) + (cost or 0.0), once=folder.head.run_id)
 
 

@@ -49,7 +49,7 @@ from rag_evaluation_framework.records.responses import (
     unread_field,
 )
 from rag_evaluation_framework.records.samples import RECORDED_ROWS, Recorded, Sample, Usage
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
@@ -328,20 +328,10 @@ def _in_turn(error: TargetError, answered: Sequence[Mapping[str, Any]], turns: i
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:
     """Add up what the turns cost; a part that one turn does not tell is not known for all."""
-    told = [usage for usage in usages if usage is not None]
-    if len(told) < len(usages):
+    if None in usages:
         return None
-    if len(told) == 1:
-        return told[0]
-    return Usage(
-        input_tokens=_sum([usage.input_tokens for usage in told]),
-        output_tokens=_sum([usage.output_tokens for usage in told]),
-        cost_usd=_sum([usage.cost_usd for usage in told]),
-    )
-
-
-def _sum(parts: Sequence[Any]) -> Any:
-    return None if None in parts else sum(parts)
+    told = {each.name: [getattr(usage, each.name) for usage in usages] for each in fields(Usage)}
+    return Usage(**{name: None if None in parts else sum(parts) for name, parts in told.items()})
 
 
 # A Python function as the system under test: ``module:function``.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from rag_evaluation_framework.errors import JUDGE_BUDGET, MAX_COST, ModelOutageError, UsageError, shown
@@ -46,13 +47,7 @@ class Prices:
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     """Add up what is known; ``None`` where nothing is."""
     known = [usage for usage in usages if usage is not None]
-    if not known:
-        return None
-    return Usage(
-        input_tokens=_sum(usage.input_tokens for usage in known),
-        output_tokens=_sum(usage.output_tokens for usage in known),
-        cost_usd=_sum(usage.cost_usd for usage in known),
-    )
+    return reduce(Usage.plus, known) if known else None
 
 
 class Spending:
@@ -257,8 +252,3 @@ def counted_in(model: ChatModel, spending: Spending) -> ChatModel:
 
 def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.3g}"
-
-
-def _sum(numbers: Iterable[int | float | None]) -> Any:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None

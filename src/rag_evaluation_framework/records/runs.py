@@ -350,8 +350,6 @@ class RunOutcome:
 # that equal results are equal bytes.
 
 _KIND_OF = {"SpanCitation": "characters", "TokenSpanCitation": "tokens", "ContextCitation": "context"}
-# Looking up the fields of a record takes longer than writing it.
-_NAMES: dict[type[Any], tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,7 +473,7 @@ def _citation_records() -> dict[str, type[ContextCitation] | type[SpanCitation] 
 def _present(record: Any) -> dict[str, Any]:
     """Return the fields of a flat record that are not empty."""
     written: dict[str, Any] = {}
-    for name in _names(type(record)):
+    for name in _names(record.__class__):
         value = getattr(record, name)
         if value is None or value == {}:
             continue
@@ -484,11 +482,10 @@ def _present(record: Any) -> dict[str, Any]:
     return written
 
 
+@cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    names = _NAMES.get(kind)
-    if names is None:
-        names = _NAMES[kind] = tuple(field.name for field in fields(kind))
-    return names
+    # Looking up the fields of a record takes longer than writing it.
+    return tuple(field.name for field in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,20 @@ class Usage:
     output_tokens: int | None = None
     cost_usd: float | None = None
 
+    def plus(self, other: Usage | None) -> Usage:
+        """Add what another cost; a part is unknown until one of them reports it."""
+        if other is None:
+            return self
+        return Usage(
+            input_tokens=_known_sum(self.input_tokens, other.input_tokens),
+            output_tokens=_known_sum(self.output_tokens, other.output_tokens),
+            cost_usd=_known_sum(self.cost_usd, other.cost_usd),
+        )
+
+
+def _known_sum(one: Any, other: Any) -> Any:
+    return one if other is None else (one or 0) + other
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:

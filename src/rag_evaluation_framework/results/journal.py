@@ -39,7 +39,7 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Sto
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
 from rag_evaluation_framework.files.atomic import BINARY, sync_folder
-from rag_evaluation_framework.records.responses import Failure, UsageTotals, may_be_mended
+from rag_evaluation_framework.records.responses import Failure, may_be_mended
 from rag_evaluation_framework.records.runs import (
     RunCounts,
     SampleResult,
@@ -259,7 +259,7 @@ class JournalIndex:
     failed: int = 0
     seconds: float = 0.0
     """For how long the run has been at work, up to its last line."""
-    usage: UsageTotals = field(default_factory=UsageTotals)
+    usage: Usage = field(default_factory=Usage)
     metrics: frozenset[str] | None = None
     """The metrics of the first entry, ``None`` in an empty journal."""
     rescorable: set[int] = field(default_factory=set)
@@ -423,7 +423,7 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
     _place(index, glance, offset)
     index.done += 1
     index.failed += glance.failed
-    index.usage.add(glance.result.response.usage)
+    index.usage = index.usage.plus(glance.result.response.usage)
     if index.metrics is None:
         index.metrics = frozenset(glance.metrics)
 

@@ -47,7 +47,6 @@ from rag_evaluation_framework.datasets.dialect import IdDigests
 from rag_evaluation_framework.datasets.project_settings import kept_names
 from rag_evaluation_framework.errors import (
     InputError,
-    Issue,
     StorageError,
     UsageError,
     counted,
@@ -61,6 +60,7 @@ from rag_evaluation_framework.files.atomic import Aside, atomic_writer, sync_fol
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.records.documents import require_unique
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.journal import (
@@ -317,15 +317,7 @@ def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
 
 
 def _refuse_repetitions(samples: Samples) -> None:
-    seen: set[str] = set()
-    issues = []
-    for place, sample in enumerate(streamed(samples)):
-        if sample.id in seen:
-            again = f"{sample.id!r} again"
-            issues.append(Issue("duplicate-id", "each sample id once", again, f"samples[{place}]"))
-        seen.add(sample.id)
-    if issues:
-        raise InputError(issues)
+    require_unique((sample.id for sample in streamed(samples)), what="sample id", path="samples")
 
 
 def _plain(value: Any) -> Any:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric, without_parameters
-from rag_evaluation_framework.records.responses import Unread, UnreadTotals, UsageTotals
+from rag_evaluation_framework.records.responses import Unread, UnreadTotals
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, SampleResult, Timing
+from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import NOT_DRAWN, TIMING_METHOD, Score, Status
 from rag_evaluation_framework.results.drawn_scores import (
     PARTLY,
@@ -244,13 +245,13 @@ class PerformanceTotals:
     def __init__(self) -> None:
         self._latencies = array("d")
         self._run_seconds = 0.0
-        self._usage = UsageTotals()
+        self._usage = Usage()
         self._timed = self._told_requests = self._requests = 0
 
     def add(self, result: SampleResult, timing: Timing | None) -> None:
         """Add one response; what it does not report is not made up."""
         response = result.response
-        self._usage.add(response.usage)
+        self._usage = self._usage.plus(response.usage)
         if response.latency_ms is not None:
             self._latencies.append(response.latency_ms)
         if timing is not None and timing.started_at:
