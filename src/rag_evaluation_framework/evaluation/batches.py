@@ -12,7 +12,6 @@ from rag_evaluation_framework.evaluation.scored_answers import check_scorers, sc
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedRows
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
@@ -26,7 +25,6 @@ def score_batch(
     metrics: Iterable[str],
     *,
     map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
-    methods: Methods | None = None,
 ) -> Any:
     """Return an Arrow table, or record batch, with a column for each metric and one of what is not scored.
 
@@ -43,7 +41,7 @@ def score_batch(
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     if not names:
         raise UsageError("metrics: expected at least one metric, got none")
-    scorers = _scorers(names) if methods is None else scorers_for(names, methods)
+    scorers = _scorers(names)
     check_scorers(scorers)
     added = [*(scorer.name for scorer in scorers), NOT_SCORED]
     if taken := [name for name in added if name in table.column_names]:

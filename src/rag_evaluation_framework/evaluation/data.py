@@ -54,7 +54,8 @@ def find_dataset(name: str | Path, *, folder: str | Path = DATASETS_FOLDER) -> D
 
 def _local_file(name: str, folder: Path) -> Path:
     candidates = [folder / f"{name}{ending}" for ending in _ENDINGS]
-    found = [path for path in candidates if path.is_file() and _is_inside(path, folder)]
+    inside = folder.resolve()
+    found = [path for path in candidates if path.is_file() and path.resolve().is_relative_to(inside)]
     if len(found) > 1:
         raise UsageError(f"dataset {shown(name)}: expected one file, got {' and '.join(map(str, found))}")
     if not found and name.endswith(_FILE_ENDINGS):
@@ -67,10 +68,6 @@ def _local_file(name: str, folder: Path) -> Path:
             f"  To read it from LangSmith, set {API_KEYS[0]}."
         )
     return found[0]
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

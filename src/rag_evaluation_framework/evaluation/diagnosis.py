@@ -135,7 +135,7 @@ def _note(about: str, text: str, fix: str = "") -> Finding:
     return Finding(status="note", about=about, text=text, fix=fix)
 
 
-def _problems(about: str, error: RagEvalError, *, status: Status = "problem") -> Iterator[Finding]:
+def _problems(about: str, error: RagEvalError) -> Iterator[Finding]:
     """Yield a finding for each line of an error."""
     lines: list[str] = []
     for line in str(error).splitlines():
@@ -143,7 +143,7 @@ def _problems(about: str, error: RagEvalError, *, status: Status = "problem") ->
             lines[-1] += f" {line.strip()}"
         else:
             lines.append(line)
-    yield from (Finding(status=status, about=about, text=line) for line in lines)
+    yield from (Finding(status="problem", about=about, text=line) for line in lines)
 
 
 # The agent, and what it is to be asked.

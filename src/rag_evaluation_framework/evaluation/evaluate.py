@@ -87,7 +87,7 @@ def evaluate(
         "resume": resume,
     }
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
-        _refuse("runs against judgements", **for_answers, max_cost=max_cost)
+        _refuse("runs against judgements", {**for_answers, "max_cost": max_cost})
         return _gated(_ranked(data, target, scored_by, baseline=baseline, options=options, seed=seed), gate)
     from rag_evaluation_framework.evaluation.jobs import Job
 
@@ -138,7 +138,7 @@ def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
     return tuple(str(getattr(each, "name", each)) for each in several)
 
 
-def _refuse(kind: str, **given: object) -> None:
+def _refuse(kind: str, given: Mapping[str, object]) -> None:
     """Refuse what is given although the evaluation of this kind of data or target does not use it."""
     unused = [name for name, value in given.items() if value is not None and value != ()]
     if unused:
@@ -219,16 +219,8 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
 
-    _refuse(
-        "an evaluation is scored again",
-        target=job.target,
-        resume=job.resume,
-        baseline=job.baseline,
-        map=job.map,
-        tags=job.tags,
-        sample_size=job.sample_size,
-        runs_directory=job.runs_directory,
-    )
+    unused = ("target", "resume", "baseline", "map", "tags", "sample_size", "runs_directory")
+    _refuse("an evaluation is scored again", {name: getattr(job, name) for name in unused})
     with opened_methods(
         job.judge,
         job.embedder,
@@ -253,19 +245,19 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
 def _swept(grid: Grid, job: Job) -> Evaluation:
     from rag_evaluation_framework.evaluation.grid_runs import evaluate_over
 
-    _refuse(
-        "a grid of pipelines",
-        gate=job.gate,
-        baseline=job.baseline,
-        map=job.map,
-        judge=job.judge,
-        judge_budget=job.judge_budget,
-        embedder=job.embedder,
-        support=job.support,
-        tags=job.tags,
-        sample_size=job.sample_size,
-        max_cost=job.spending,
+    unused = (
+        "gate",
+        "baseline",
+        "map",
+        "judge",
+        "judge_budget",
+        "embedder",
+        "support",
+        "tags",
+        "sample_size",
     )
+    given = {name: getattr(job, name) for name in unused}
+    _refuse("a grid of pipelines", {**given, "max_cost": job.spending})
     if len(job.metrics or ()) > 1:
         raise UsageError(
             f"metrics: expected one that a grid is ranked by, got {', '.join(job.metrics or ())}"
@@ -284,7 +276,7 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
 
 def _side_by_side(targets: Mapping[str, TargetLike], job: Job, on_progress: OnProgress | None) -> Evaluation:
     """Evaluate one target after another; the first that does not complete ends it, as Ctrl-C does."""
-    _refuse("several targets", resume=job.resume, baseline=job.baseline)
+    _refuse("several targets", {"resume": job.resume, "baseline": job.baseline})
     if not targets:
         raise UsageError("target: expected at least one by name, got none")
     systems: dict[str, Evaluation] = {}

@@ -481,7 +481,9 @@ class ExistingIndex:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
         """Return the first k texts for each query, best first, each where it stands in the documents."""
-        found = [self._placed(self.system.found(query, k)) for query in queries]
+        found = [
+            [self._chunk(each) for each in self.system.found(query, k) if each["text"]] for query in queries
+        ]
         counts = self._counts
         counts["k"] = max(counts["k"], k)
         counts["most"] = max(counts["most"], *map(len, found), 0)
@@ -523,10 +525,8 @@ class ExistingIndex:
             said.append(f"{self}: returns at most {counts['most']} where {counts['k']} are asked for")
         return tuple(said)
 
-    def _placed(self, contexts: Sequence[Mapping[str, Any]]) -> list[PositionAwareChunk]:
-        return [self._chunk(each, each["text"], each.get("source")) for each in contexts if each["text"]]
-
-    def _chunk(self, context: Mapping[str, Any], text: str, source: str | None) -> PositionAwareChunk:
+    def _chunk(self, context: Mapping[str, Any]) -> PositionAwareChunk:
+        text, source = context["text"], context.get("source")
         places = self._documents.places_of(text, source)
         # Of several places it is the one that the index names.
         span = context.get("start"), context.get("end")

@@ -179,9 +179,8 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
         raise
     except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
         failure = ModelError(error.kind, error.message)
-        details = (
-            {ENDPOINT_ERROR: error.kind} if failure.is_of_endpoint else None
-        )  # asked later, it may answer
+        # What is of the endpoint may answer later.
+        details = {ENDPOINT_ERROR: error.kind} if failure.is_of_endpoint else None
         return _failed(scorer, f"the scorer's model gave no answer: {failure}", details)
     except Exception as error:  # noqa: BLE001 - a scorer is a plug-in: its mistake is its score's, not the run's
         return _failed(scorer, f"the scorer broke: {described(error)}")

@@ -271,7 +271,8 @@ async def replay(
             except TargetError as error:
                 if turns == 1:
                     raise
-                raise _in_turn(error, _told(messages, answers), turns) from error
+                where = f"turn {len(answers) + 1} of {turns}: {error.message}"
+                raise error.reworded(where, answered=_told(messages, answers)) from error
             messages.append({"role": "assistant", "content": answers[-1].text})
         if turn.role == "assistant" and turn.reference and history == "reference" and answers:
             messages[-1] = {"role": "assistant", "content": turn.reference}
@@ -319,11 +320,6 @@ def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[di
         }
         for question, answer in zip(questions, answers, strict=False)
     ]
-
-
-def _in_turn(error: TargetError, answered: Sequence[Mapping[str, Any]], turns: int) -> TargetError:
-    """Return the error of a turn as that of its conversation."""
-    return error.reworded(f"turn {len(answered) + 1} of {turns}: {error.message}", answered=answered)
 
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:
@@ -464,14 +460,12 @@ def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:
         return False, ()
     first = parameters[0] if parameters else None
     wants_sample = first is not None and (
-        first.name == "sample" or first.annotation in (Sample, "Sample") or _names_sample(first.annotation)
+        first.name == "sample"
+        or first.annotation is Sample
+        or (isinstance(first.annotation, str) and first.annotation.rpartition(".")[2] == "Sample")
     )
     names = {parameter.name for parameter in parameters[1:]}
     return wants_sample, tuple(name for name in _FILLED if name in names)
-
-
-def _names_sample(annotation: object) -> bool:
-    return isinstance(annotation, str) and annotation.rpartition(".")[2] == "Sample"
 
 
 def _place_of(function: Callable[..., Any]) -> str:

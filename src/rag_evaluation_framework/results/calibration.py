@@ -456,11 +456,9 @@ def telling(scores: Mapping[str, float], higher_is_better: Mapping[str, bool]) -
     return Telling(0.0, "metrics agree")
 
 
-def in_telling_order(
-    items: Iterable[T], read: Callable[[T], tuple[Telling, str]], *, seed: int = 0
-) -> list[T]:
+def in_telling_order(items: Iterable[T], read: Callable[[T], tuple[Telling, str]]) -> list[T]:
     """Return items as people should label them; ``read`` tells how telling one is, and its key."""
-    drawn = sorted(items, key=lambda item: _draw(read(item)[1], seed))
+    drawn = sorted(items, key=lambda item: _draw(read(item)[1]))
     groups = [[item for item in drawn if read(item)[0].is_telling is wanted] for wanted in (True, False)]
     telling_ones, others = map(iter, groups)
     order: list[T] = []
@@ -470,5 +468,5 @@ def in_telling_order(
     return order
 
 
-def _draw(key: str, seed: int) -> bytes:
-    return hashlib.blake2b(f"{seed}\0{key}".encode(), digest_size=16).digest()
+def _draw(key: str) -> bytes:
+    return hashlib.blake2b(f"0\0{key}".encode(), digest_size=16).digest()

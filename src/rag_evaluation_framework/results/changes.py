@@ -223,7 +223,10 @@ def _changes(baseline: str, before: Evaluation, contender: str, after: Evaluatio
     is_single = len(before.runs) == len(after.runs) == 1
     called = after.runs[0].name if is_single else None
     metrics = _metrics(before, after)
-    bounds = {part.name: sample_bounds(_demanded(part), metrics) for part in after.runs}
+    demanded = {
+        part.name: part.thresholds or written_thresholds(part.head.configuration) for part in after.runs
+    }
+    bounds = {name: sample_bounds(thresholds, metrics) for name, thresholds in demanded.items()}
     old, new = (_Answers(each, called).read(bounds, metrics) for each in (before, after))
     edited = {
         key for key in old.asked.keys() & new.asked.keys() if _is_edited(old.asked[key], new.asked[key])
@@ -281,10 +284,6 @@ def _metrics(before: Evaluation, after: Evaluation) -> dict[str, bool]:
         for metric, figure in part.metrics.items()
         if metric in old and metric != PASS_RATE and figure.method != TIMING_METHOD
     }
-
-
-def _demanded(part: Evaluation) -> tuple[Threshold, ...]:
-    return part.thresholds or written_thresholds(part.head.configuration)
 
 
 def _is_edited(then: tuple[str | None, ...], now: tuple[str | None, ...]) -> bool:

@@ -229,10 +229,6 @@ Rows: TypeAlias = Callable[[], Iterable[Row]]
 """A function that starts again at the first row each time it is called."""
 
 
-def _no_rows() -> Iterable[Row]:
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Evaluation:
     """The result of an evaluation; the module says what is where.
@@ -266,7 +262,7 @@ class Evaluation:
     regressions: Regressions | None = None
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    read_rows: Rows = _no_rows
+    read_rows: Rows = tuple
     read_documents: Callable[[], KeptDocuments] | None = None
     """How to read the documents of a run whose folder does not keep them."""
     intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))

@@ -14,7 +14,7 @@ import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.records.responses import Response, told_answers
+from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
 from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
@@ -298,7 +298,9 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
     if any(not bound.is_met_by(value) for value, bound in values):
         return False
     if _lacks_a_score(counted):
-        return False if _is_empty(result.response) else None
+        # The answer, or one of the answers of a conversation, has nothing to score.
+        is_empty = not all(told.text.strip() for told in told_answers(result.response))
+        return False if is_empty else None
     return True if values and not any(score.is_undrawn for score, _ in counted) else None
 
 
@@ -412,11 +414,6 @@ def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Sc
 def _lacks_a_score(counted: Iterable[tuple[Score, Threshold]]) -> bool:
     """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
     return any(score.status == "failed" or score.reason == "the answer is empty" for score, _ in counted)
-
-
-def _is_empty(response: Response) -> bool:
-    """Tell whether the answer, or one of the answers of a conversation, has nothing to score."""
-    return not all(told.text.strip() for told in told_answers(response))
 
 
 # A run summed up, with the share of its samples that pass.

@@ -324,6 +324,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
     given_version = head.configuration.get("system_version")
     intervals = dict(run.intervals)
     tests = significance_tests(evaluation)
+    passing = {PASS_RATE: run.metrics[PASS_RATE].to_dict()} if PASS_RATE in run.metrics else {}
     is_checked = getattr(run.read_rows, "are_checked", False)
     encode = strict_json.encode_unchecked if is_checked else strict_json.encode
     sections = {
@@ -332,7 +333,7 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         "system_version": given_version if isinstance(given_version, str) else head.target,
         "dataset_id": _own_id(head) or head.dataset_id,
         "configuration": dict(head.configuration),
-        "summary": {**_counts(run), **_times(performance.figures), **_pass_rate(run)},
+        "summary": {**_counts(run), **_times(performance.figures), **passing},
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
         "blame": None if blame is None else blame.to_dict(),
@@ -409,10 +410,6 @@ def _counts(run: Evaluation) -> dict[str, Any]:
 def _times(performance: Mapping[str, Any]) -> dict[str, float]:
     latencies = performance.get("latency_stats", {})
     return _known({"average_latency_ms": latencies.get("mean"), TOTAL_TIME: performance.get(TOTAL_TIME)})
-
-
-def _pass_rate(run: Evaluation) -> dict[str, Any]:
-    return {PASS_RATE: run.metrics[PASS_RATE].to_dict()} if PASS_RATE in run.metrics else {}
 
 
 def _figures(run: Evaluation) -> Iterator[tuple[str, Figure]]:
