@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from rag_evaluation_framework import Document, DocumentId, UsageError
-from rag_evaluation_framework.adapters.chonkie_chunkers import ChonkieChunker
-from rag_evaluation_framework.adapters.langchain_splitters import LangChainChunker
+from rag_evaluation_framework.adapters.vendor_chunkers import ChonkieChunker, LangChainChunker
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
 from rag_evaluation_framework.retrieval.positions import UnplacedChunkWarning

@@ -165,9 +165,8 @@ class Probe:
         if candidate.body is not None:
             request["body"] = dict(candidate.body)
         found = self.answer.found if self.answer else {}
-        paths = {
-            part: place for part, place in found.items() if " " not in place
-        }  # "the whole reply" is none
+        # "The whole reply" is no path.
+        paths = {part: place for part, place in found.items() if " " not in place}
         if endpoint["path"] == "":
             # The address was asked as it is, so its path stands where a manifest has it.
             parts = urlsplit(url)
@@ -412,15 +411,9 @@ async def _graphs(look: Look, wanted: str | None) -> list[Candidate]:
         )
         body = _body_of([_question_in(fields, "messages") or "messages"])
         if body is not None:
-            found.append(
-                Candidate(
-                    protocol="langgraph",
-                    path=SHAPES["langgraph"].path,
-                    body=None
-                    if (name, *body) == ("agent", "messages")
-                    else {"assistant_id": name, "input": body},
-                )
-            )
+            is_usual = (name, *body) == ("agent", "messages")
+            asked_by = None if is_usual else {"assistant_id": name, "input": body}
+            found.append(Candidate(protocol="langgraph", path=SHAPES["langgraph"].path, body=asked_by))
     return found
 
 

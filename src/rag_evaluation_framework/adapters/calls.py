@@ -27,9 +27,9 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 4
 
 
-def attempted(call: Callable[[], T], key: str, *, max_attempts: int = MAX_ATTEMPTS) -> T:
+def attempted(call: Callable[[], T], key: str) -> T:
     """Make a call until it succeeds, its failure is final, or enough attempts were made."""
-    attempts = Attempts(key, max_attempts=max_attempts, seed=0)
+    attempts = Attempts(key, max_attempts=MAX_ATTEMPTS, seed=0)
     while True:
         try:
             return call()

@@ -7,7 +7,7 @@ import sys
 import threading
 import uuid
 import weakref
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -26,12 +26,10 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.frameworks import ExistingIndex, FrameworkSystem
-from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes, sha256
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix
 from rag_evaluation_framework.startup import dataclass
 
@@ -198,50 +196,6 @@ def weights_digest(path: Path) -> str:
     except (OSError, InputError) as error:
         raise StorageError(f"{path}: the model's weights cannot be read: {error}") from error
     return whole.hexdigest()[:16]
-
-
-# What chunkers of other packages share: they are given as an object, or by name and arguments.
-
-
-class VendorChunker(ABC):
-    """A chunker of another package, placed in the document by where its texts are found."""
-
-    name: str
-    part: str
-    """What the package calls it: the argument of the specification that names it."""
-    method: str
-
-    def __init__(self, given: Any, arguments: Mapping[str, Any]) -> None:
-        if not isinstance(given, str):
-            if arguments:
-                found = sorted(arguments)
-                raise UsageError(f"expected arguments only with the name of a {self.part}, got {found}")
-            if not callable(getattr(given, self.method, None)):
-                expected = f"an object with {self.method}(text)"
-                raise UsageError(f"{self.part}: expected {expected}, got {shown(given)}")
-        self.wrapped = self._built(given, arguments) if isinstance(given, str) else given
-        self._arguments = arguments
-        self._positions = ChunkerPositionAdapter(self)
-
-    @property
-    def unplaced(self) -> dict[str, int]:
-        """How many chunks of each document were left out because their text was changed."""
-        return self._positions.unplaced
-
-    @abstractmethod
-    def chunk(self, text: str) -> list[str]:
-        """Return the texts of the chunks."""
-
-    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
-        """Return the chunks that are in the document, with their characters."""
-        return self._positions.chunk_with_positions(doc)
-
-    @abstractmethod
-    def _built(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Return the package's object of this name."""
-
-    def __repr__(self) -> str:
-        return str(Specification(self.name, {self.part: type(self.wrapped).__name__, **self._arguments}))
 
 
 # What stores of other packages share: the settings of an index by its kind, and a collection of their own,

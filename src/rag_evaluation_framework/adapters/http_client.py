@@ -285,9 +285,7 @@ _LOOKED_AT_BYTES = 8_192
 _MAX_DIGITS = 300  # beyond them a float is infinite
 
 
-def status_failure(
-    reply: Reply, *, url: str, mask: Callable[[str], str], now: datetime | None = None
-) -> TargetError | None:
+def status_failure(reply: Reply, *, url: str, mask: Callable[[str], str]) -> TargetError | None:
     """Return the failure that a reply's status stands for, or ``None`` for a status of success.
 
     ``mask`` hides secrets in what is quoted of the body.
@@ -297,7 +295,7 @@ def status_failure(
     kind = f"http-{reply.status}"
     if 300 <= reply.status < 400:
         return TargetError(kind, _redirect(reply, url, mask))
-    wait = retry_after(reply.headers.get("retry-after", ""), now or datetime.now(UTC))
+    wait = retry_after(reply.headers.get("retry-after", ""), datetime.now(UTC))
     return TargetError(
         kind,
         _described(reply, mask),

@@ -167,8 +167,7 @@ def _fetched(name: str, *, weights: bool = True) -> Path:
     try:
         return Path(hub.snapshot_download(name, allow_patterns=[*_FETCHED, *wanted]))
     except Exception as error:  # the hub's errors, and those of the connection, have no class in common
-        told = described(error).splitlines()[0]
-        raise UsageError(f"entailment: {name}: the model cannot be fetched: {told}") from error
+        raise UsageError(f"entailment: {name}: the model cannot be fetched: {described(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +184,8 @@ def _form_of(place: _Place, settings: Mapping[str, Any], labels: str | None) -> 
     architecture = str(next(iter(settings.get("architectures") or [""])))
     named = f"{place.name} {place.folder.name} {settings.get('_name_or_path', '')}".lower()
     if architecture.startswith("HHEM"):
-        prompt = (
-            str(settings.get("prompt", "")).replace("{text1}", "{evidence}").replace("{text2}", "{claim}")
-        )
+        prompt = str(settings.get("prompt", ""))
+        prompt = prompt.replace("{text1}", "{evidence}").replace("{text2}", "{claim}")
         if "{evidence}" not in prompt or "{claim}" not in prompt:
             raise _refused(place.name, "a prompt with {text1} and {text2} in config.json", "none")
         return _Form("first token", ("neither", "supported"), prompt)
@@ -302,8 +300,7 @@ class LocalPairModel(DeviceModel):
         try:
             logits = np.asarray(model.run(given), np.float64)
         except Exception as error:  # vendors' errors have no class in common
-            told = described(error).splitlines()[0]
-            raise ModelError("model-failed", f"entailment:{self.name}: {told}") from error
+            raise ModelError("model-failed", f"entailment:{self.name}: {described(error)}") from error
         if not np.isfinite(logits).all():
             raise ModelError("model-failed", f"entailment:{self.name}: it gave NaN or infinity")
         return self._read(logits, encoded)
@@ -406,8 +403,8 @@ class LocalPairModel(DeviceModel):
                 )
                 tokenizer = made.backend_tokenizer
         except Exception as error:  # the libraries raise this class itself
-            told = described(error).splitlines()[0]
-            raise UsageError(f"entailment:{self.name}: the tokenizer cannot be loaded: {told}") from error
+            told = f"the tokenizer cannot be loaded: {described(error)}"
+            raise UsageError(f"entailment:{self.name}: {told}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         # A text that has the words of a mark, such as [SEP], stays a text.
@@ -424,8 +421,8 @@ class LocalPairModel(DeviceModel):
         except UsageError:
             raise
         except Exception as error:  # vendors' errors have no class in common
-            told = described(error).splitlines()[0]
-            raise UsageError(f"entailment:{self.name}: the model cannot be loaded: {told}") from error
+            told = f"the model cannot be loaded: {described(error)}"
+            raise UsageError(f"entailment:{self.name}: {told}") from error
 
     def _words(self) -> tuple[int, int]:
         """Return the tokens with which "0" and "1" begin, by which MiniCheck's T5 decides."""
