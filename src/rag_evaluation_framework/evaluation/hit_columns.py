@@ -46,6 +46,9 @@ CUSTOM = "custom"
 Pair: TypeAlias = tuple[list[Any], list[Any]]
 """What was found and what is relevant: spans, chunk ids or document ids."""
 
+Values: TypeAlias = Mapping[str, Sequence[float | str]]
+"""Each metric's values for a batch; a text says why there is none."""
+
 _METHOD = "exact"
 _OMEGA = "precision_omega"
 _UNKNOWN_CHUNKS = "which chunks an existing index has is not known"
@@ -91,12 +94,11 @@ class RetrievalLevel:
         if not metrics:
             raise UsageError("metrics: expected at least one, got none")
         named: dict[str, GivenMetric | str] = {}
+        own = _METRICS[self.level]
         for metric in metrics:
             if isinstance(metric, str):
-                if metric not in _METRICS[self.level]:
-                    raise UnknownNameError(
-                        f"metric at {self.level} level", metric, list(_METRICS[self.level])
-                    )
+                if metric not in own:
+                    raise UnknownNameError(f"metric at {self.level} level", metric, own)
                 named[metric] = metric
                 continue
             if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
@@ -168,10 +170,8 @@ class Columns(ABC):
         """Return what was found and what is relevant, where the dataset has ground truth for a sample."""
 
     @abstractmethod
-    def _computed(
-        self, samples: Sequence[Sample], responses: Sequence[Response]
-    ) -> Mapping[str, Sequence[float | str]]:
-        """Return each metric's values for a batch; a text says why there is none."""
+    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> Values:
+        """Return the values for a batch."""
 
 
 def _score(metric: str, value: float | str) -> Score:
@@ -234,9 +234,7 @@ class _SpanColumns(Columns):
         relevant = self._truth.get(sample.id)
         return None if relevant is None else (_spans(response), list(relevant))
 
-    def _computed(
-        self, samples: Sequence[Sample], responses: Sequence[Response]
-    ) -> Mapping[str, Sequence[float | str]]:
+    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> Values:
         found = {sample.id: _spans(response) for sample, response in zip(samples, responses, strict=True)}
         relevant = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
         report = evaluate_spans({sample_id: found[sample_id] for sample_id in relevant}, relevant)
@@ -268,9 +266,7 @@ class _ChunkColumns(Columns):
         relevant = self._truth.get(sample.id)
         return None if relevant is None else ([hit.id for hit in response.hits], list(relevant))
 
-    def _computed(
-        self, samples: Sequence[Sample], responses: Sequence[Response]
-    ) -> Mapping[str, Sequence[float | str]]:
+    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> Values:
         rows: list[tuple[float | str, ...]] = []
         for each in zip(samples, responses, strict=True):
             if (pair := self.pair(*each)) is None:
@@ -297,9 +293,7 @@ class _DocumentColumns(Columns):
             return None
         return _documents(response), [document for document, grade in grades.items() if grade > 0]
 
-    def _computed(
-        self, samples: Sequence[Sample], responses: Sequence[Response]
-    ) -> Mapping[str, Sequence[float | str]]:
+    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> Values:
         found = {sample.id: _documents(response) for sample, response in zip(samples, responses, strict=True)}
         judged = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
         if not judged:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -21,6 +20,7 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, RetrievalPipeline
 from rag_evaluation_framework.retrieval.stores import check_k
+from rag_evaluation_framework.workers import in_own_thread
 
 BATCH_SIZE = 256
 """At most so many questions are searched for at once."""
@@ -79,46 +79,19 @@ class PipelineTarget:
 
     async def answer_many(self, requests: Sequence[Request]) -> list[_Outcome]:
         """Search for the questions of all requests at once; each has an outcome of its own."""
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[list[_Outcome]] = loop.create_future()
         queries = [request.sample.question for request in requests]
-        # A thread of its own, unlike a pool's, keeps neither the run nor the interpreter from ending.
-        threading.Thread(
-            target=self._search_in_thread, args=(queries, answered, loop), name="pipeline", daemon=True
-        ).start()
         try:
             async with asyncio.timeout(max((request.timeout for request in requests), default=None)):
-                return await answered
+                return await in_own_thread(lambda: self._searched(queries), name="pipeline")
         except TimeoutError:
             return [TargetError("timeout", "no answer in time", retry=True) for _ in requests]
 
     async def close(self) -> None:
         """Do nothing: a search that is under way ends by itself."""
 
-    def _search_in_thread(
-        self,
-        queries: Sequence[str],
-        answered: asyncio.Future[list[_Outcome]],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        wrong: UsageError | InputError | None = None
-        try:
-            with self._one_at_a_time:
-                outcomes = self._outcomes(queries)
-        except (UsageError, InputError) as error:
-            wrong = error
-
-        def settle() -> None:
-            if answered.done():
-                return
-            if wrong is None:
-                answered.set_result(outcomes)
-            else:
-                answered.set_exception(wrong)
-
-        # A run that has ended meanwhile wants no answers any more.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
+    def _searched(self, queries: Sequence[str]) -> list[_Outcome]:
+        with self._one_at_a_time:
+            return self._outcomes(queries)
 
     def _outcomes(self, queries: Sequence[str]) -> list[_Outcome]:
         try:
