@@ -207,7 +207,7 @@ def test_a_secret_is_hidden_before_the_message_of_a_function_is_shortened(secret
         raise ValueError(f"{before}{secret} is wrong, said the agent" + "y" * 1000)
 
     target = MaskedTarget(PythonCallable(answer), secrets)
-    asker = Asker(target, "run", options=Options(), stop=StopSign())
+    asker = Asker(target, "run", options=Options(), stop=StopSign(), seed=0)
     failure = asyncio.run(asker.ask(SAMPLE)).response.failure
     assert "s3c" not in failure.message
     assert "two lines" not in failure.message

@@ -38,7 +38,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.attempts import was_reached
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message
+from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message, Schema
 from rag_evaluation_framework.models.clients import (
     NO_CONCESSIONS,
     REFUSED_STATUSES,
@@ -398,9 +398,7 @@ class OpenAIChatModel:
         """How many questions wait to be put again: the endpoint failed, or asked for less."""
         return self._attempts.waiting
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Ask the endpoint, again where it fails in passing; what remains is a :class:`ModelError`."""
         try:
             reply = self._loop.run(self._reply(tuple(messages), schema, draw))
@@ -429,11 +427,11 @@ class OpenAIChatModel:
         """
         self._loop.close(for_good=for_good)
 
-    async def _reply(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
+    async def _reply(self, messages: Sequence[Message], schema: Schema | None, draw: int) -> Any:
         key = f"{draw} {messages[-1].content if messages else ''}"
         return await self._attempts.attempt(lambda: self._attempt(messages, schema, draw), key)
 
-    async def _attempt(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
+    async def _attempt(self, messages: Sequence[Message], schema: Schema | None, draw: int) -> Any:
         """Make one attempt; what the endpoint refuses in the request is conceded and sent again at once."""
         conceded, settings = self._conceded, self._settings
         if self.spending.cap is not None and settings.max_tokens is None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from rag_evaluation_framework.errors import (
     MAX_COST,
@@ -312,6 +313,10 @@ _GUARD_MOST = 1.0
 _BUDGET_PAUSE = 0.5
 
 
+Outcome: TypeAlias = Response | TargetError
+"""What one attempt brings: an answer, or why there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What came of asking one sample."""
@@ -323,9 +328,7 @@ class Asked:
 class Asker:
     """Asks samples of one target; all of them share its slots, retry budget and stop sign."""
 
-    def __init__(
-        self, target: Target, run_id: str, *, options: Options, stop: StopSign, seed: int = 0
-    ) -> None:
+    def __init__(self, target: Target, run_id: str, *, options: Options, stop: StopSign, seed: int) -> None:
         self.limit = AdaptiveLimit(options.concurrency)
         self.retries = 0
         self._target = target
@@ -373,7 +376,7 @@ class Asker:
         if self._stop.is_set:
             raise Stopped
         started_at, sent = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        outcome: Response | TargetError
+        outcome: Outcome
         try:
             outcome = held_by(sample)
         except TargetError as error:
@@ -409,7 +412,7 @@ class Asker:
             for outcome in outcomes
         ]
 
-    def _settled(self, outcome: Response | TargetError, *, started_at: str, spent: float) -> Asked:
+    def _settled(self, outcome: Outcome, *, started_at: str, spent: float) -> Asked:
         """Take note of what the one attempt of a batch brought for a sample."""
         requests = _requests_of(outcome) if self._is_live else 0
         if not isinstance(outcome, TargetError):
@@ -429,7 +432,7 @@ class Asker:
         )
 
     def _ended(
-        self, outcome: Response | TargetError, attempts: int, *, started_at: str, spent: float, requests: int
+        self, outcome: Outcome, attempts: int, *, started_at: str, spent: float, requests: int
     ) -> Asked:
         if isinstance(outcome, TargetError):
             response = Response(
@@ -460,7 +463,7 @@ class Asker:
             self.limit.give_back()
             raise Stopped
 
-    async def _attempt(self, request: Request) -> Response | TargetError:
+    async def _attempt(self, request: Request) -> Outcome:
         """Make one attempt in a slot that is held, and give the slot back."""
         try:
             outcome = await self._answer(request)
@@ -475,7 +478,7 @@ class Asker:
             self.limit.give_back()
         return outcome
 
-    async def _answer(self, request: Request) -> Response | TargetError:
+    async def _answer(self, request: Request) -> Outcome:
         # In a task of its own, so that a target that ignores being cancelled is left behind, not waited for.
         task = asyncio.ensure_future(called_target(self._target, request, is_live=self._is_live))
         guard = request.timeout + min(_GUARD_MOST, request.timeout * _GUARD_SHARE)
@@ -510,7 +513,7 @@ class Asker:
         return None
 
 
-async def called_target(target: Target, request: Request, *, is_live: bool) -> Response | TargetError:
+async def called_target(target: Target, request: Request, *, is_live: bool) -> Outcome:
     """Call the target; every way of failing becomes one kind of value.
 
     A response without a latency gets the time of the call, taken before anything else has its turn.
@@ -535,9 +538,7 @@ async def called_target(target: Target, request: Request, *, is_live: bool) -> R
     return replace(response, latency_ms=None if latency_ms is None else round(latency_ms, 3))
 
 
-async def _called_many(
-    target: Target, requests: Sequence[Request]
-) -> Sequence[Response | TargetError] | None:
+async def _called_many(target: Target, requests: Sequence[Request]) -> Sequence[Outcome] | None:
     """Call a target for a batch; ``None`` where it failed as a whole or gave something else than answers."""
     answer_many = target.answer_many  # type: ignore[attr-defined]  # asked for by who has seen that it is there
     try:
@@ -551,7 +552,7 @@ async def _called_many(
     return outcomes if all(isinstance(each, Response | TargetError) for each in outcomes) else None
 
 
-def _requests_of(outcome: Response | TargetError) -> int:
+def _requests_of(outcome: Outcome) -> int:
     """Count the requests of one attempt that reached the target: one for each turn that was asked."""
     if isinstance(outcome, TargetError):
         return len(outcome.answered) + was_reached(outcome)

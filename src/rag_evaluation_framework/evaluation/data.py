@@ -91,14 +91,6 @@ EXPERIMENT_HOSTS: Registry[ExperimentHost] = Registry("experiment_host")
 EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsmith:upload_experiment")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedExperiment:
-    """Where an experiment can be seen, or why there is none although there should be."""
-
-    url: str | None = None
-    warning: str | None = None
-
-
 def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
     """Tell whether runs of a dataset become experiments; without a wish, those of hosted datasets do."""
     if wish and not isinstance(dataset, HostedDataset):
@@ -108,11 +100,11 @@ def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
     return isinstance(dataset, HostedDataset) and os.environ.get(NO_TRACKING, "").lower() != "false"
 
 
-def recorded_experiment(run: Run, dataset: Dataset, *, seconds: float) -> RecordedExperiment:
-    """Record a run with the host of its dataset; whatever fails is a warning."""
+def recorded_experiment(run: Run, dataset: Dataset, *, seconds: float) -> tuple[str | None, tuple[str, ...]]:
+    """Record a run with the host of its dataset; return where it can be seen, and warn of whatever fails."""
     if not isinstance(dataset, HostedDataset):
-        return RecordedExperiment()
+        return None, ()
     try:
-        return RecordedExperiment(EXPERIMENT_HOSTS.get(dataset.host)(run, dataset, seconds=seconds))
+        return EXPERIMENT_HOSTS.get(dataset.host)(run, dataset, seconds=seconds), ()
     except RagEvalError as error:
-        return RecordedExperiment(warning=f"the experiment was not recorded: {error}")
+        return None, (f"the experiment was not recorded: {error}",)

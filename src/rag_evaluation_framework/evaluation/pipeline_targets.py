@@ -12,9 +12,10 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError, counted, in_full, shown
+from rag_evaluation_framework.evaluation.attempts import Outcome
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.responses import Hit, Request, Response
@@ -24,8 +25,6 @@ from rag_evaluation_framework.workers import in_own_thread
 
 BATCH_SIZE = 256
 """At most so many questions are searched for at once."""
-
-_Outcome: TypeAlias = Response | TargetError
 
 
 class SearchesMany(Protocol):
@@ -77,7 +76,7 @@ class PipelineTarget:
             raise outcome
         return outcome
 
-    async def answer_many(self, requests: Sequence[Request]) -> list[_Outcome]:
+    async def answer_many(self, requests: Sequence[Request]) -> list[Outcome]:
         """Search for the questions of all requests at once; each has an outcome of its own."""
         queries = [request.sample.question for request in requests]
         try:
@@ -89,11 +88,11 @@ class PipelineTarget:
     async def close(self) -> None:
         """Do nothing: a search that is under way ends by itself."""
 
-    def _searched(self, queries: Sequence[str]) -> list[_Outcome]:
+    def _searched(self, queries: Sequence[str]) -> list[Outcome]:
         with self._one_at_a_time:
             return self._outcomes(queries)
 
-    def _outcomes(self, queries: Sequence[str]) -> list[_Outcome]:
+    def _outcomes(self, queries: Sequence[str]) -> list[Outcome]:
         try:
             return [*self._responses(queries)]
         except TargetError as error:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.attempts import called_target
+from rag_evaluation_framework.evaluation.attempts import Outcome, called_target
 from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
@@ -57,13 +57,13 @@ class _Asking:
 
     target: Target
 
-    def __call__(self, request: Request) -> Response | TargetError:
+    def __call__(self, request: Request) -> Outcome:
         return self.all_at_once([request])[0]
 
-    def all_at_once(self, requests: Sequence[Request]) -> list[Response | TargetError]:
+    def all_at_once(self, requests: Sequence[Request]) -> list[Outcome]:
         """Return what becomes of each."""
 
-        async def answered() -> list[Response | TargetError]:
+        async def answered() -> list[Outcome]:
             return await asyncio.gather(
                 *(called_target(self.target, each, is_live=True) for each in requests)
             )

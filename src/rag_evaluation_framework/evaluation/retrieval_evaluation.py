@@ -156,9 +156,8 @@ class RetrievalEvaluation(Generic[MetricT]):
         took = cell.performance.figures.get("stage_seconds", {})
         run = Run(cell.head, tuple(row.result for row in cell.rows))
         seconds = took.get("search", 0.0) + took.get("rerank", 0.0)
-        experiment = recorded_experiment(run, self.dataset, seconds=seconds)
-        warnings = () if experiment.warning is None else (experiment.warning,)
-        return EvaluationResult(found, experiment.url, cell, (*cell.warnings, *warnings))
+        url, warnings = recorded_experiment(run, self.dataset, seconds=seconds)
+        return EvaluationResult(found, url, cell, (*cell.warnings, *warnings))
 
 
 class ChunkLevelEvaluation(RetrievalEvaluation[ChunkLevelMetric]):

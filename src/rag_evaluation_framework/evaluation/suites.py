@@ -503,9 +503,7 @@ def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:
     return endpoints_in_words(then), endpoints_in_words(is_now)
 
 
-def rescored_head(
-    folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods | None = None
-) -> RunHead:
+def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods | None) -> RunHead:
     """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
     judge of ``methods`` in place of the one it had.
     """

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
@@ -30,7 +30,7 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.scores import Claim
@@ -184,9 +184,7 @@ class _Again:
     def __init__(self, model: ChatModel, number: int) -> None:
         self._model, self._number, self.name = model, number, model.name
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         return self._model.chat(messages, schema=schema, draw=draw + 1000 * self._number)
 
 

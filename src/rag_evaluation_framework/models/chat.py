@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.records.samples import Usage
@@ -17,6 +17,9 @@ from rag_evaluation_framework.startup import dataclass, replace
 # What a language model is to this package: messages in, a completion out.
 #
 # Judges and generators ask through :class:`ChatModel`. A model may be asked by many threads at once.
+
+Schema: TypeAlias = Mapping[str, Any]
+"""The JSON Schema that a reply follows."""
 
 SCHEMA_REQUEST = """\
 Reply with one JSON value and nothing else. It follows this JSON Schema:
@@ -59,9 +62,7 @@ class ChatModel(Protocol):
     """What results and caches call it, such as ``gpt-4o-mini``."""
 
     @abstractmethod
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Complete the conversation.
 
         ``schema`` is the JSON Schema that the reply should follow, for endpoints that can be bound to one.
@@ -95,7 +96,7 @@ def _endpoint_in_words(endpoint: Any) -> str:
     return f"{endpoint.get('model')}{where}" + (f" ({', '.join(settings)})" if settings else "")
 
 
-def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+def with_schema(messages: Sequence[Message], schema: Schema) -> list[Message]:
     """Return the messages with the schema at their end, for a model that cannot be bound to it."""
     request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))
     return with_paragraph(messages, request)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError, UsageError, described, in_full, shown
 from rag_evaluation_framework.extensions import LanguageModel
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_schema
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, with_schema
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.startup import dataclass, fields, replace
@@ -68,7 +68,7 @@ class ChatSettings:
         self,
         messages: Sequence[Message],
         *,
-        schema: Mapping[str, Any] | None = None,
+        schema: Schema | None = None,
         draw: int = 0,
         conceded: frozenset[Concession] = NO_CONCESSIONS,
     ) -> dict[str, Any]:
@@ -247,9 +247,7 @@ class OpenAIClientModel:
         self.endpoint = {"url": address, **self._settings.to_dict()}
         """Where the model is asked, and with which settings."""
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Ask once, and again without what the endpoint refuses in the request."""
         conceded = self._conceded
         while True:
@@ -288,9 +286,7 @@ class PromptModel:
         if _is_asynchronous(complete):
             raise UsageError(f"model: expected a synchronous function, got the asynchronous {self.name}")
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Ask the conversation as one prompt, with the schema at its end."""
         prompt = prompt_of(messages if schema is None else with_schema(messages, schema))
         try:

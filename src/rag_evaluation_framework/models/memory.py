@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -20,7 +20,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.files.sqlite import opened, transaction
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, endpoint_of
 from rag_evaluation_framework.models.spending import Spending, counted_in
 from rag_evaluation_framework.records.samples import Usage
 
@@ -62,9 +62,7 @@ class RememberingModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return RememberingModel, (self._model, self.path.parent)
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Return the remembered completion, or ask for it and remember it."""
         key = self._key(messages, schema, draw)
         with self._lock:
@@ -94,9 +92,7 @@ class RememberingModel:
         """Return the same model that counts and is capped by another total; what is remembered is free."""
         return RememberingModel(counted_in(self._model, spending), self.path.parent)
 
-    def remembers(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> bool:
+    def remembers(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> bool:
         """Tell whether a completion is there, without asking for it."""
         return self.path.exists() and self._read(self._key(messages, schema, draw)) is not None
 
@@ -115,9 +111,7 @@ class RememberingModel:
         waiting: int = getattr(self._model, "waiting", 0)
         return waiting
 
-    def forget(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> None:
+    def forget(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> None:
         """Ask for this completion again the next time."""
         with self._opened() as database, transaction(database):
             database.execute("DELETE FROM completions WHERE key = ?", (self._key(messages, schema, draw),))
@@ -127,7 +121,7 @@ class RememberingModel:
             self.remembered += 1
         return replace(completion, is_cached=True)
 
-    def _key(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> bytes:
+    def _key(self, messages: Sequence[Message], schema: Schema | None, draw: int) -> bytes:
         said = [
             (message.role, message.content if message.remembered_as is None else message.remembered_as)
             for message in messages

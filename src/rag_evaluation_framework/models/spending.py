@@ -6,12 +6,12 @@ Remembered completions cost nothing and are not counted.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
 from rag_evaluation_framework.errors import JUDGE_BUDGET, MAX_COST, ModelOutageError, UsageError, shown
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, endpoint_of
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, endpoint_of
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.startup import dataclass
 
@@ -173,17 +173,13 @@ class CountedModel:
         self.spending = spending
         self._model = model
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         completion = self._model.chat(messages, schema=schema, draw=draw)
         if not completion.is_cached:
             self.spending.add(completion.usage)
         return completion
 
-    def forget(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> None:
+    def forget(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> None:
         """Tell a model that remembers that a completion was useless."""
         if (forget := getattr(self._model, "forget", None)) is not None:
             forget(messages, schema=schema, draw=draw)
@@ -227,9 +223,7 @@ class BudgetedModel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
+    def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         self._calls.take()
         is_made = False
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from rag_evaluation_framework.errors import InputError, ModelError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import written_path
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, with_paragraph
 from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -326,9 +326,7 @@ class StructuredReply:
 class Forgetting(Protocol):
     """A model that remembers completions and can be told that one was useless."""
 
-    def forget(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> None: ...
+    def forget(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> None: ...
 
 
 def ask(

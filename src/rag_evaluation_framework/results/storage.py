@@ -131,15 +131,9 @@ def results_entries(folder: Path) -> Iterator[dict[str, Any]]:
             head = _head(check_inside(path))
         except RagEvalError as refusal:
             error = str(refusal)
-        yield {
-            "evaluation_id": head.evaluation_id,
-            "timestamp": head.timestamp,
-            "system_version": head.system_version,
-            "dataset_id": head.dataset_id,
-            "evaluation_type": head.saved.evaluation_type,
-            "file_path": str(path),
-            "error": error,
-        }
+        told = msgspec.structs.asdict(head)
+        told["evaluation_type"] = told.pop("saved").evaluation_type
+        yield {**told, "file_path": str(path), "error": error}
 
 
 def _head(path: Path) -> _Head:

@@ -47,9 +47,7 @@ def find_evaluation(
     return _evaluation(RunFolder.open(given, runs).path, runs)
 
 
-def latest_evaluations(
-    number: int, *, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY
-) -> list[Evaluation]:
+def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evaluation]:
     """Load the latest complete run and those before it over the same dataset, the earliest first."""
     begun = [
         each.folder
@@ -111,9 +109,7 @@ class StoredResult:
     error: str | None = None
 
 
-def stored_results(
-    runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY, *, keep: bool = True
-) -> list[StoredResult]:
+def stored_results(runs_directory: str | Path, *, keep: bool = True) -> list[StoredResult]:
     """Return what is stored in the runs directory and in the project's results, the latest first.
 
     Of many results the summaries are kept, unless ``keep`` is off.

@@ -177,7 +177,7 @@ def _when(document: Mapping[str, Any]) -> tuple[datetime, str]:
 
 
 def stored_documents(
-    runs_directory: Path, results_directory: Path, *, dataset: str | None = None
+    runs_directory: Path, results_directory: Path, *, dataset: str | None
 ) -> list[dict[str, Any]]:
     """Return the results of a project's complete runs and results files, each run once, queries left out.
 
