@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
+import rag_evaluation_framework
 from rag_evaluation_framework import InputError, Issue, RagEvalError, UsageError, errors
 from rag_evaluation_framework.errors import (
     Location,
     MissingExtraError,
     Problems,
     UnknownNameError,
+    counted,
     described,
     invalid,
     shown,
@@ -182,3 +186,25 @@ def test_each_item_is_tried_and_all_refusals_are_kept() -> None:
     assert problems.each(halved, [2, 3, 4, 5]) == [1, 2]
     with pytest.raises(UsageError, match=r"^3 is odd\n5 is odd$"):
         problems.raise_all()
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "text"),
+    [
+        (0, ["file"], "0 files"),
+        (1, ["file"], "1 file"),
+        (2_000, ["file"], "2,000 files"),
+        (1, ["query is", "queries are"], "1 query is"),
+        (2, ["query is", "queries are"], "2 queries are"),
+    ],
+)
+def test_one_is_singular_and_all_else_plural(number: int, words: list[str], text: str) -> None:
+    assert counted(number, *words) == text
+
+
+ROOMS = [Path(rag_evaluation_framework.__file__).parent / room for room in ("cli", "reports")]
+
+
+@pytest.mark.parametrize("path", sorted(p for room in ROOMS for p in room.glob("*.py")), ids=lambda p: p.name)
+def test_what_is_printed_counts_nothing_with_a_plural_of_its_own(path: Path) -> None:
+    assert not re.findall(r"\{[^{}]*:,\} (?:more )?[a-z]+s\b", path.read_text(encoding="utf-8"))

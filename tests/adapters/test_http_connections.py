@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import shutil
 import socket
 import ssl
 import subprocess
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.http_client import HttpClient, Reply
+from command_lines import rag_eval
+from rag_evaluation_framework import UsageError
+from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework.adapters.http_client import (
+    ALLOWED_HOSTS,
+    HttpClient,
+    Reply,
+    Unpacker,
+    check_host,
+)
 from rag_evaluation_framework.adapters.http_connections import place_of
 from rag_evaluation_framework.errors import TargetError
 
@@ -180,3 +194,134 @@ def test_a_connection_is_encrypted_and_its_certificate_checked(
     bodies, received = served([[HEAD + b"01"], [HEAD, b"02"], [HEAD + b"03"]], thrice, tls=tls)
     assert bodies == [b"01", b"02", b"03"]
     assert [len(each) for each in received] == [3]
+
+
+# A body is unpacked whole however it arrives, and never beyond the limit.
+
+
+LIMIT = 1_000_000
+
+
+def packed(data: bytes, encoding: str) -> bytes:
+    if encoding == "identity":
+        return data
+    bits = {"gzip": 31, "x-gzip": 31, "deflate": 15, "raw deflate": -15}[encoding]
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    return packer.compress(data) + packer.flush()
+
+
+def unpacked(wire: bytes, encoding: str, cuts: list[int] | None = None, limit: int = LIMIT) -> bytes:
+    unpacker = Unpacker(encoding, limit)
+    edges = sorted({0, len(wire), *(cut % (len(wire) + 1) for cut in cuts or [])})
+    for start, end in pairwise(edges):
+        unpacker.add(wire[start:end])
+    return unpacker.finished()
+
+
+@given(
+    data=st.one_of(
+        st.binary(max_size=2000),
+        st.builds(lambda byte, size: byte * size, st.binary(min_size=1, max_size=3), st.integers(0, 200_000)),
+    ),
+    encoding=st.sampled_from(["identity", "gzip", "x-gzip", "deflate", "raw deflate"]),
+    cuts=st.lists(st.integers(0, 1 << 20), max_size=5),
+)
+def test_a_body_is_the_same_however_it_was_cut_into_pieces(
+    data: bytes, encoding: str, cuts: list[int]
+) -> None:
+    named = encoding.removeprefix("raw ")
+    assert unpacked(packed(data, encoding), named, cuts) == data
+
+
+def test_gzip_of_several_members_is_one_body() -> None:
+    assert unpacked(gzip.compress(b"one ") + gzip.compress(b"two"), "gzip", [3, 30]) == b"one two"
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+def test_a_body_of_exactly_the_limit_passes_and_one_byte_more_does_not(encoding: str) -> None:
+    assert len(unpacked(packed(b"0" * LIMIT, encoding), encoding)) == LIMIT
+    with pytest.raises(TargetError, match="body-too-large"):
+        unpacked(packed(b"0" * (LIMIT + 1), encoding), encoding)
+
+
+def test_a_bomb_is_given_up_at_the_limit() -> None:
+    unpacker = Unpacker("gzip", LIMIT)
+    with pytest.raises(TargetError, match="body-too-large"):
+        unpacker.add(packed(b"0" * 50_000_000, "gzip"))
+    assert unpacker.size <= LIMIT + (1 << 16)
+
+
+def test_a_compressed_body_that_ends_halfway_is_truncated() -> None:
+    whole = packed(b"some text of some length", "gzip")
+    with pytest.raises(TargetError, match="truncated-body"):
+        unpacked(whole[:-9], "gzip")
+
+
+def test_an_encoding_that_was_not_asked_for_is_refused() -> None:
+    with pytest.raises(TargetError, match="unsupported-encoding"):
+        Unpacker("br", LIMIT)
+
+
+# Link-local and metadata addresses are refused, however they are written, unless allowed by name.
+
+
+FORBIDDEN = [
+    *("169.254.169.254", "169.254.1.1", "[fe80::1]", "[fe80::1%eth0]", "[::ffff:169.254.169.254]"),
+    *("[2002:a9fe:a9fe::1]", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200"),
+    *("metadata.google.internal", "METADATA.google.internal.", "metadata", "instance-data"),
+]
+FREE = ["127.0.0.1", "localhost", "10.0.0.1", "192.168.1.5", "[::1]", "8.8.8.8", "metadata.example.org"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ALLOWED_HOSTS, "")
+
+
+@pytest.mark.parametrize("host", FORBIDDEN)
+def test_the_address_of_an_agent_may_not_be_one_of_them(host: str) -> None:
+    with pytest.raises(UsageError, match=r"is a link-local or metadata address; --allow-host"):
+        HttpAgent(f"http://{host}/latest")
+
+
+@pytest.mark.parametrize("host", FREE)
+def test_others_are_free(host: str) -> None:
+    check_host(host)
+    HttpAgent(f"http://{host}:4000")
+
+
+@pytest.mark.parametrize("written", ["0xA9FEA9FE", "harmless.example"])
+def test_a_name_that_leads_to_one_is_refused_when_it_is_looked_up(
+    written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+    async def asked() -> Any:
+        client = HttpClient()
+        try:
+            return await client.request(f"http://{written}/", b"{}", headers={}, timeout=5)
+        finally:
+            await client.close()
+
+    with pytest.raises(TargetError) as raised:
+        asyncio.run(asked())
+    assert raised.value.kind == "forbidden-address"
+    assert not raised.value.retry
+
+
+def test_one_is_allowed_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ALLOWED_HOSTS, "169.254.10.20, metadata.google.internal")
+    check_host("169.254.10.20")
+    check_host("metadata.google.internal.")
+    with pytest.raises(TargetError):
+        check_host("169.254.169.254")
+
+
+def test_the_command_line_refuses_and_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("probe", "--url", "http://169.254.77.77", "--timeout", "0.2")
+    refused = rag_eval(*command)
+    assert isinstance(refused.exception, UsageError)
+    assert "--allow-host 169.254.77.77 allows it" in str(refused.exception)
+    allowed = rag_eval(*command, "--allow-host", "169.254.77.77")
+    assert not isinstance(allowed.exception, UsageError)

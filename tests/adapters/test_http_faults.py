@@ -6,21 +6,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 from fault_agent import FAULTS, RunningServer, answer_to
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cases import tables_beside
 from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework import HttpAgent, Response
+from rag_evaluation_framework.adapters.http_client import retry_after
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 
 Answered = Callable[..., Response]
 
+TABLES = tables_beside(__file__)
 # kind, tried again, throttled, seconds asked for
 TABLE: dict[str, list[Any]] = {
-    **tables_beside(__file__)["faults"],
+    **TABLES["faults"],
     "429-date": ["http-429", True, True, pytest.approx(1.5, abs=0.6)],
 }
 
@@ -124,3 +131,23 @@ def test_a_hundred_large_bodies_and_bombs_at_once_stay_within_200_megabytes(serv
     assert done.returncode == 0, done.stderr
     # Unbounded, 50 bodies of 200 MB and 50 bombs of 1 GB would be 60 GB.
     assert int(done.stdout) < 200
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("header", "seconds"), [*TABLES["retry_after"], ("9" * 400, None)])
+def test_seconds_and_dates_are_read_and_the_rest_is_no_value(header: str, seconds: float | None) -> None:
+    assert retry_after(header, NOON) == seconds
+
+
+@given(st.text(max_size=40))
+def test_any_header_is_a_wait_within_bounds_or_none(header: str) -> None:
+    wait = retry_after(header, NOON)
+    assert wait is None or 0 <= wait <= LONGEST_RETRY_AFTER
+
+
+@given(st.integers(-100_000, 100_000))
+def test_a_date_is_as_far_away_as_it_says(seconds: int) -> None:
+    header = format_datetime(NOON + timedelta(seconds=seconds), usegmt=True)
+    assert retry_after(header, NOON) == min(max(seconds, 0), LONGEST_RETRY_AFTER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.methods import Methods, chosen_method, with_documents
+from rag_evaluation_framework.judging.methods import LatestOf, Methods, chosen_method, with_documents
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.prompts import load_prompt
@@ -140,3 +141,37 @@ def test_by_embedding_an_answer_is_relevant_if_it_is_like_the_question_and_answe
     assert far.value is not None
     assert near.value > 0.5 > far.value
     assert (none.value, none.details) == (0.0, {"answer_class": "dont_know"})
+
+
+# What several metrics ask about an answer is found once.
+
+
+RESPONSE = Response(text="At noon.")
+
+
+def counted() -> tuple[LatestOf[int], list[Sample]]:
+    """What is found is how many answers were looked at before."""
+    looked_at: list[Sample] = []
+
+    def find(sample: Sample, response: Response) -> int:
+        looked_at.append(sample)
+        return len(looked_at)
+
+    return LatestOf(find), looked_at
+
+
+def test_the_same_sample_and_response_are_looked_at_once_and_equal_others_by_themselves() -> None:
+    latest, looked_at = counted()
+    assert [latest.of(SAMPLE, RESPONSE) for _ in range(3)] == [1, 1, 1]
+    assert latest.of(replace(SAMPLE), RESPONSE) == 2
+    assert latest.of(SAMPLE, replace(RESPONSE)) == 3
+    assert len(looked_at) == 3
+
+
+def test_only_the_latest_answers_are_kept() -> None:
+    latest, looked_at = counted()
+    latest.of(SAMPLE, RESPONSE)
+    for _ in range(1000):  # none is held on to here, so that an id could pass to the next one
+        latest.of(replace(SAMPLE), replace(RESPONSE))
+    assert len(looked_at) == 1001
+    assert latest.of(SAMPLE, RESPONSE) == 1002

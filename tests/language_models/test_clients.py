@@ -8,6 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +17,10 @@ import pytest
 from chat_server import failing, fenced, in_turn, last_message, only_with, refused, running_chat, truncated
 
 from rag_evaluation_framework import Usage, UsageError
-from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.models.chat import ChatModel, Message
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
+from rag_evaluation_framework.models.chat import IN_A_ROW, ChatModel, EndpointWatch, Message
 from rag_evaluation_framework.models.clients import MODEL, as_chat_model
+from rag_evaluation_framework.models.spending import Prices, Spending, total_usage
 from rag_evaluation_framework.models.structured import ask
 
 KEY = "sk-verysecret-0123456789"
@@ -232,3 +234,65 @@ def test_a_chat_model_stays_what_it_is() -> None:
     assert as_chat_model(model, name="shouted") is model
     with pytest.raises(UsageError, match="expected no other name"):
         as_chat_model(model, name="other")
+
+
+# When a model's endpoint counts as down, and when only one question has failed.
+
+
+def is_outage(watch: EndpointWatch, kind: str) -> bool:
+    return isinstance(watch.failed(ModelError(kind, "as told")), ModelOutageError)
+
+
+@pytest.mark.parametrize("kind", ["connection-failed", "http-401", "http-403", "http-404"])
+def test_an_endpoint_that_never_answered_and_turns_the_first_away_is_an_outage(kind: str) -> None:
+    assert is_outage(EndpointWatch(), kind)
+
+
+@pytest.mark.parametrize("kind", ["timeout", "http-429", "http-500", "http-503", "connection-failed"])
+def test_one_that_has_answered_must_fail_ten_in_a_row(kind: str) -> None:
+    watch = EndpointWatch()
+    watch.answered()
+    assert [is_outage(watch, kind) for _ in range(IN_A_ROW)] == [False] * (IN_A_ROW - 1) + [True]
+
+
+def test_an_answer_in_between_begins_the_count_anew() -> None:
+    watch = EndpointWatch()
+    for _ in range(3):
+        assert not any(is_outage(watch, "http-500") for _ in range(IN_A_ROW - 1))
+        watch.answered()
+
+
+def test_what_is_wrong_with_one_question_is_no_outage_however_often() -> None:
+    watch = EndpointWatch()
+    assert not any(is_outage(watch, "http-400") for _ in range(3 * IN_A_ROW))
+
+
+# What models cost: sums of what is known, and nothing made up for what is not.
+
+
+def test_a_cost_is_the_tokens_times_the_price_of_a_million() -> None:
+    # 1,200,000 / 1e6 * 2.50 + 40,000 / 1e6 * 10 = 3.00 + 0.40
+    assert Prices(2.5, 10).cost(Usage(input_tokens=1_200_000, output_tokens=40_000)) == pytest.approx(3.4)
+    assert Prices(2.5, 10).cost(Usage(input_tokens=5)) is None
+    assert Prices(0, 0).cost(Usage(input_tokens=5, output_tokens=5)) == 0
+
+
+@pytest.mark.parametrize("price", [-1.0, float("nan"), float("inf")])
+def test_a_price_that_is_none_is_refused(price: float) -> None:
+    with pytest.raises(UsageError, match="price: expected dollars"):
+        Prices(1.0, price)
+
+
+def test_what_is_not_known_is_left_out_of_a_total() -> None:
+    assert total_usage([]) is None
+    assert total_usage([None, None]) is None
+    usages = [None, Usage(input_tokens=3), Usage(input_tokens=4, cost_usd=0.5), Usage(output_tokens=1)]
+    assert total_usage(usages) == Usage(input_tokens=7, output_tokens=1, cost_usd=0.5)
+
+
+def test_many_threads_add_to_one_total() -> None:
+    spending = Spending()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: spending.add(Usage(input_tokens=2, output_tokens=1)), range(2000)))
+    assert spending.calls == 2000
+    assert spending.usage == Usage(input_tokens=4000, output_tokens=2000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework import (
     CharacterSpan,
+    Chunk,
+    ChunkId,
+    ChunkRegistry,
     ContextCitation,
     Corpus,
     Document,
@@ -25,6 +29,8 @@ from rag_evaluation_framework import (
     Score,
     SpanCitation,
     Turn,
+    generate_chunk_id,
+    generate_pa_chunk_id,
 )
 from rag_evaluation_framework.records.citations import TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure
@@ -148,3 +154,100 @@ def test_a_runs_scores_pair_by_sample_id() -> None:
         ),
     )
     assert run.scores("mrr") == {"b": SCORE, "a": skipped}
+
+
+# Chunk ids are hashes of text; the registry keeps every place of a repeated text.
+
+
+A, B = DocumentId("a.md"), DocumentId("b.md")
+
+
+def place(text: str, doc_id: DocumentId, start: int) -> PositionAwareChunk:
+    return PositionAwareChunk(generate_pa_chunk_id(text), text, doc_id, start, start + len(text))
+
+
+def test_ids_are_the_first_twelve_digits_of_the_sha256() -> None:
+    assert generate_chunk_id("Hello, World!") == "chunk_dffd6021bb2b"
+    assert generate_pa_chunk_id("Hello, World!") == "pa_chunk_dffd6021bb2b"
+
+
+def test_the_same_text_in_two_places_shares_an_id_and_keeps_both_places() -> None:
+    registry = ChunkRegistry()
+    first, second, third = place("same", A, 10), place("same", A, 90), place("same", B, 10)
+    for chunk in (first, second, third, second):
+        registry.register_pa_chunk(chunk)
+    assert registry.get_pa_chunk(first.id) is first
+    assert registry.get_span(first.id) == CharacterSpan(A, 10, 14)
+    assert registry.get_spans(first.id) == [first.to_span(), second.to_span(), third.to_span()]
+
+
+def test_both_kinds_are_registered_and_found_by_the_short_names_too() -> None:
+    registry = ChunkRegistry()
+    plain = Chunk(generate_chunk_id("text"), "text", A)
+    placed = place("text", A, 0)
+    registry.register(plain)
+    registry.register(placed)
+    assert registry.get(plain.id) is registry.get_chunk(plain.id) is plain
+    assert registry.get(placed.id) is placed
+
+
+def test_an_unknown_id_is_none() -> None:
+    registry = ChunkRegistry()
+    assert registry.get("x") is None
+    assert registry.get_chunk(ChunkId("x")) is None
+    assert registry.get_pa_chunk(PositionAwareChunkId("x")) is None
+    assert registry.get_span(PositionAwareChunkId("x")) is None
+    assert registry.get_spans(PositionAwareChunkId("x")) == []
+
+
+def test_a_chunk_knows_whether_it_stands_in_its_document() -> None:
+    document = Document(A, "say same again")
+    assert place("same", A, 4).matches(document)
+    assert not place("same", A, 5).matches(document)
+    assert not place("same", B, 4).matches(document)
+
+
+# A corpus read from a folder has relative ids in order and the text as it is stored.
+
+
+def test_ids_are_relative_paths_with_slashes_in_sorted_order(tmp_path: Path) -> None:
+    for name in ("b.md", "a/z.md", "a/b/c.md", "note.txt", "中文.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    corpus = Corpus.from_folder(str(tmp_path))
+    assert [document.id for document in corpus] == ["a/b/c.md", "a/z.md", "b.md", "中文.md"]
+    assert corpus["a/z.md"].content == "a/z.md"
+    assert len(Corpus.from_folder(tmp_path, "*.txt")) == 1
+
+
+def test_the_mark_at_the_start_is_removed_and_line_ends_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
+    assert Corpus.from_folder(tmp_path).documents[0].content == "one\r\ntwo\rthree\n"
+
+
+def test_every_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("fine")
+    (tmp_path / "latin.md").write_bytes(b"caf\xe9")
+    (tmp_path / "utf16.md").write_bytes("hello".encode("utf-16"))
+    with pytest.raises(InputError) as caught:
+        Corpus.from_folder(tmp_path)
+    assert [Path(issue.file or "").name for issue in caught.value.issues] == ["latin.md", "utf16.md"]
+
+
+def test_a_folder_that_is_missing_or_has_no_match_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="an existing folder"):
+        Corpus.from_folder(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="a pattern that matches a file"):
+        Corpus.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("pattern", ["../*.md", "a/../../*.md", "/etc/*", "", "**.md"])
+def test_a_pattern_that_leads_out_of_the_folder_or_means_nothing_is_an_error(
+    tmp_path: Path, pattern: str
+) -> None:
+    (tmp_path / "secret.md").write_text("outside")
+    (tmp_path / "corpus" / "a").mkdir(parents=True)
+    # Python 3.13 reads "**.md" as "*.md", which is a pattern that matches nothing here.
+    with pytest.raises(InputError, match="glob_pattern: expected a pattern"):
+        Corpus.from_folder(tmp_path / "corpus", pattern)
