@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -30,12 +31,15 @@ from chat_server import (
     throttled,
     truncated,
 )
+from fault_agent import RunningServer
 
-from rag_evaluation_framework import Usage, UsageError
-from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+from rag_evaluation_framework import Response, Sample, Turn, Usage, UsageError
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel, OpenAIModel, prompted
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
+from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.models.chat import ChatModel, Message
+from rag_evaluation_framework.records.samples import Recorded
 
 KEY = "sk-verysecret-0123456789"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -389,3 +393,67 @@ print(model.chat([Message("user", "hello there")]).text)
             check=False,
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "to hello there\n", "")
+
+
+# A model behind the same protocol as a target: what it is asked, and where its key goes.
+
+
+Answered = Callable[..., Response]
+
+
+def sample(**recorded: Any) -> Sample:
+    return Sample(
+        id="s",
+        turns=(Turn(role="user", content="Who wrote {this}?"),),
+        recorded=Recorded(**recorded) if recorded else None,
+    )
+
+
+def body_sent(response: Response) -> Any:
+    return json.loads(response.text or "")
+
+
+def test_the_recorded_prompt_is_sent_as_it_is(
+    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    model = OpenAIModel("m1", base_url=server.fault("echo-body"), key_env="MY_KEY", max_tokens=50)
+    assert isinstance(model, Target)
+    assert model.name == "m1"
+    response = answered(model, sample=sample(prompt="You are …", contexts=("[1] a",)))
+    assert body_sent(response) == {
+        "model": "m1",
+        "temperature": 0,
+        "max_tokens": 50,
+        "messages": [{"role": "user", "content": "You are …"}],
+    }
+    assert (response.contexts, response.context_origin) == (("[1] a",), "dataset")
+    request = server.log()["requests"][-1]
+    assert request["path"].endswith("/chat/completions")
+    assert request["headers"]["authorization"] == "Bearer sk-very-secret"
+
+
+def test_without_a_prompt_the_contexts_stand_numbered_before_the_question() -> None:
+    (turn,) = prompted(sample(contexts=("first {x}", "[2] second"))).turns
+    assert turn.content is not None
+    assert "[1] first {x}\n[2] second\n\nQuestion: Who wrote {this}?" in turn.content
+
+
+def test_without_contexts_the_question_is_asked_as_it_stands() -> None:
+    assert prompted(sample()) == sample()
+
+
+def test_no_temperature_is_sent_where_the_model_takes_none(
+    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = OpenAIModel("m", base_url=server.fault("echo-body"), temperature=None)
+    assert body_sent(answered(model, sample=sample())).keys() == {"model", "messages"}
+
+
+def test_a_key_that_is_needed_and_missing_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        OpenAIModel("m")
+    with pytest.raises(UsageError, match="NO_SUCH_KEY"):
+        OpenAIModel("m", base_url="http://h/v1", key_env="NO_SUCH_KEY")

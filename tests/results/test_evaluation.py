@@ -271,6 +271,8 @@ def test_results_that_cannot_be_written_leave_a_report_and_an_unfinished_run(tmp
     assert again.counts.finished == first.counts.finished
 
 
+# What results have of a metric beside its mean, from runs that the scorers themselves scored.
+
 TEXT = "The boat leaves at noon. The boat returns at six."
 CORPUS = Corpus([Document(DocumentId("boats.md"), TEXT)])
 LEAVES, RETURNS = SpanCitation("boats.md", 0, 24), SpanCitation("boats.md", 25, 49)

@@ -498,6 +498,8 @@ def test_settings_that_make_no_sense_are_refused(field: str, value: Any, expecte
     Gate(min_scored=1, max_errors=0, max_drop=0, max_regressions=0)
 
 
+# How often the gate errs, simulated: a smaller run of what ``python -m benchmarks.gate`` prints.
+
 REPETITIONS = 400
 TWO_STANDARD_ERRORS = 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
 
