@@ -238,7 +238,6 @@ def test_the_latency_is_that_of_all_requests(
 
 # Upon which answers a conversation's turns are asked: the system's own, or those it should have given.
 
-
 THREE_TURNS = Sample(
     id="c",
     turns=(

@@ -198,7 +198,6 @@ def test_a_connection_is_encrypted_and_its_certificate_checked(
 
 # A body is unpacked whole however it arrives, and never beyond the limit.
 
-
 LIMIT = 1_000_000
 
 
@@ -263,7 +262,6 @@ def test_an_encoding_that_was_not_asked_for_is_refused() -> None:
 
 
 # Link-local and metadata addresses are refused, however they are written, unless allowed by name.
-
 
 FORBIDDEN = [
     *("169.254.169.254", "169.254.1.1", "[fe80::1]", "[fe80::1%eth0]", "[::ffff:169.254.169.254]"),

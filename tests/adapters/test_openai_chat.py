@@ -397,7 +397,6 @@ print(model.chat([Message("user", "hello there")]).text)
 
 # A model behind the same protocol as a target: what it is asked, and where its key goes.
 
-
 Answered = Callable[..., Response]
 
 

@@ -87,7 +87,6 @@ def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_p
 
 # Creating a dataset and evaluating with it, as the description of the data formats writes it.
 
-
 IMPORTS = """
 from rag_evaluation_framework import CitationEvaluator, EvaluationDatasetLoader, EvaluationResultsStorage
 """

@@ -294,7 +294,6 @@ def test_where_answers_fail_is_looked_for_unless_that_is_not_wanted() -> None:
 
 # Several systems by one call: ranked runs against qrels, and the cells of a grid of pipelines.
 
-
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 

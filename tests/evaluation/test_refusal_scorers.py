@@ -203,7 +203,6 @@ def test_no_judge_is_asked_about_the_reference() -> None:
 
 # Scoring safety: the screen without a judge, the judge where there is one.
 
-
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="How was it?"),), reference="Fine.")
 
 

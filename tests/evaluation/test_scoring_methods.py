@@ -145,7 +145,6 @@ def test_by_embedding_an_answer_is_relevant_if_it_is_like_the_question_and_answe
 
 # What several metrics ask about an answer is found once.
 
-
 RESPONSE = Response(text="At noon.")
 
 

@@ -220,7 +220,6 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(tmp_path: Pat
 
 # Groups of files: all old or all new, and a way back after a kill.
 
-
 TEMPORARY = ".rag-eval-0123456789abcdef.tmp"
 RECORD = ".rag-eval-fedcba9876543210.commit"
 

@@ -247,7 +247,6 @@ def test_written_json_is_plain_utf8_without_white_space_unless_asked() -> None:
 
 # Comments in JSON: only they go, and nothing moves.
 
-
 COMMENTED = """[ // 第一
   {"url": "http://x//y", "quoted": "\\"// no\\\\"}, // it's "quoted" here
   //

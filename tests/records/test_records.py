@@ -158,7 +158,6 @@ def test_a_runs_scores_pair_by_sample_id() -> None:
 
 # Chunk ids are hashes of text; the registry keeps every place of a repeated text.
 
-
 A, B = DocumentId("a.md"), DocumentId("b.md")
 
 

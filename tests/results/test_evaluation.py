@@ -195,7 +195,6 @@ def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_n
 
 # What is found out about an answer is found out once, whoever reports it.
 
-
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 
 
