@@ -224,7 +224,7 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     plan = _planner(manifest, None if resumed else directory or Path(gettempdir()))(
         manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
     )
-    plan = within_budget(plan, methods.budget)
+    plan = plan if methods.budget is None else within_budget(plan, methods.budget)
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
     baseline = _baseline_of(job, runs, plan)

@@ -104,13 +104,11 @@ def unjudged(scorers: Iterable[MetricScorer]) -> list[Scorer]:
     return [UnjudgedScorer(each) if each.questions else each for each in scorers]
 
 
-def within_budget(plan: Plan, budget: JudgeBudget | None) -> Plan:
+def within_budget(plan: Plan, budget: JudgeBudget) -> Plan:
     """Return a plan whose datasets share a budget of calls by what judging them whole would take.
 
     Samples that are asked several times have no draw: an answer is no sample of its own.
     """
-    if budget is None:
-        return plan
     judged = [each for each in plan.datasets if each.judge_calls]
     if not judged:
         raise UsageError("a budget for the judge: no metric here is scored by the judge")

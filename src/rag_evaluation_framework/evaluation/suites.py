@@ -58,6 +58,7 @@ from rag_evaluation_framework.results.run_evaluations import (
     evaluation_of_run,
     written,
 )
+from rag_evaluation_framework.results.run_evaluations import suite as suite_of
 from rag_evaluation_framework.results.run_folder import (
     JUDGE_BUDGET,
     NEW_RUN,
@@ -66,7 +67,6 @@ from rag_evaluation_framework.results.run_folder import (
     content_hash,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.results.shards import suite as suite_of
 from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace

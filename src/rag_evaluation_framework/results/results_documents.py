@@ -54,7 +54,6 @@ from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPA
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import Listed
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
-from rag_evaluation_framework.results.shards import SHARDS
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
     CITATION,
@@ -260,6 +259,10 @@ def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
         if "mean_tolerance_jaccard" in score.details and without_parameters(score.metric) == name:
             return {SAMPLE_SPAN_ACCURACY: score.details["mean_tolerance_jaccard"]}
     return {}
+
+
+SHARDS = ".shards"
+"""What a folder of results files is called that is written instead of one."""
 
 
 def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:

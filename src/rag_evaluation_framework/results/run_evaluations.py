@@ -30,6 +30,7 @@ from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     FoundBlames,
     blame_in,
+    blame_of_all,
     blame_summary,
     read_blames,
 )
@@ -46,7 +47,14 @@ from rag_evaluation_framework.results.journal import JournalEntry, read_entries
 from rag_evaluation_framework.results.kept_data import samples_at
 from rag_evaluation_framework.results.results_documents import WrittenRows, query_result
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples
-from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance, RunTotals
+from rag_evaluation_framework.results.summaries import (
+    NO_COLUMNS,
+    Columns,
+    Counts,
+    Figure,
+    Performance,
+    RunTotals,
+)
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.version import __version__
@@ -98,6 +106,25 @@ def evaluation_of_run(
     rows.directions = directions_of(evaluation)
     evaluation = with_pass_rate(evaluation, passes)
     return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
+
+
+_SUMMED = ("total", "finished", "failed", "errors")
+
+
+def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
+    """Return runs as one evaluation; of a single one its figures are those of the whole."""
+    first, several = next(iter(parts.values())), len(parts) > 1
+    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in _SUMMED}
+    return Evaluation(
+        head=head,
+        metrics={} if several else first.metrics,
+        counts=Counts(**summed) if several else first.counts,
+        outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
+        columns=NO_COLUMNS if several else first.columns,
+        parts=parts,
+        blame=blame_of_all(filter(None, (part.blame for part in parts.values()))) if several else first.blame,
+        **more,
+    )
 
 
 _MOST_WAITING = 4096

@@ -15,11 +15,9 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_of_all, blame_summary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, summed_up
 from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
+from rag_evaluation_framework.results.run_evaluations import suite
 from rag_evaluation_framework.results.run_folder import CELLS, content_hash
-from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
-
-SHARDS = ".shards"
-"""What a folder of results files is called that is written instead of one."""
+from rag_evaluation_framework.results.summaries import Performance
 
 
 def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
@@ -85,22 +83,6 @@ def _joined_sweep(shards: Sequence[Evaluation], by_name: Mapping[str, Sequence[E
     return ranked
 
 
-def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
-    """Return runs as one evaluation; of a single one its figures are those of the whole."""
-    first, several = next(iter(parts.values())), len(parts) > 1
-    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in _SUMMED}
-    return Evaluation(
-        head=head,
-        metrics={} if several else first.metrics,
-        counts=Counts(**summed) if several else first.counts,
-        outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
-        columns=NO_COLUMNS if several else first.columns,
-        parts=parts,
-        blame=blame_of_all(part.blame for part in parts.values() if part.blame is not None),
-        **more,
-    )
-
-
 def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
     """Return the whole with the verdict of the gate that its shards had, or with why it has none."""
     verdicts = [shard.verdict for shard in shards]
@@ -123,7 +105,6 @@ def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
     return replace(whole, verdict=gates[0].decide(whole))
 
 
-_SUMMED = ("total", "finished", "failed", "errors")
 # What the configuration of a shard may have of its own; methods and thresholds are looked at elsewhere.
 _OWN = (
     *("annotations", "arguments", "blame", "branch", "commit", "dataset_path", "datasets", "evaluation"),

@@ -28,10 +28,9 @@ from rag_evaluation_framework.results.comparison import Comparison, MetricCompar
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import kept_samples
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
-from rag_evaluation_framework.results.run_evaluations import evaluation_of_run
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, suite
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
 from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.shards import suite
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
 from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
