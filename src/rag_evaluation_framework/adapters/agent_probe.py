@@ -341,6 +341,13 @@ def _body_of(names: Sequence[str]) -> dict[str, Any] | None:
     return body if asks and None not in body.values() else None
 
 
+def _in_query(path: str, names: Sequence[str], method: str) -> Iterator[Candidate]:
+    """Yield how these parameters of an address are asked, if one of them is a question."""
+    if names and (body := _body_of(names)):
+        asked_for = "&".join(f"{name}={value}" for name, value in body.items())
+        yield Candidate(path=f"{path}?{asked_for}", method=method)
+
+
 def _wanted(outcome: Probe) -> Iterator[Candidate]:
     """Yield what a refused request says it should have been, as FastAPI and hand-written checks say it."""
     path, protocol = outcome.candidate.path, outcome.candidate.protocol
@@ -364,10 +371,7 @@ def _wanted(outcome: Probe) -> Iterator[Candidate]:
         [each.get("loc") for each in detail if isinstance(each, dict)] if isinstance(detail, list) else []
     )
     missing = [place for place in places if isinstance(place, list) and len(place) > 1]
-    in_query = [str(place[1]) for place in missing if place[0] == "query"]
-    if in_query and (body := _body_of(in_query)):
-        asked_for = "&".join(f"{name}={value}" for name, value in body.items())
-        yield Candidate(path=f"{path or ''}?{asked_for}", method="POST")
+    yield from _in_query(path or "", [str(place[1]) for place in missing if place[0] == "query"], "POST")
     in_body = [str(place[1]) for place in missing if place[0] == "body" and len(place) == 2]
     if in_body and (body := _body_of(in_body)):
         yield Candidate(path=path, body=body)
@@ -498,9 +502,7 @@ def _of_operation(
         for each in _objects(operation.get("parameters"))
         if each.get("in") == "query" and each.get("required")
     ]
-    if names and (body := _body_of(names)):
-        asked_for = "&".join(f"{name}={value}" for name, value in body.items())
-        yield Candidate(path=f"{behind}?{asked_for}", method=method.upper())
+    yield from _in_query(behind, names, method.upper())
     if method != "post":
         return
     schema = _schema(

@@ -27,7 +27,7 @@ from rag_evaluation_framework.adapters.http_connections import Connection, Conne
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.secrets import Secrets, masked_value
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.version import __version__
@@ -514,14 +514,8 @@ def masked(value: Any, mask: Callable[[str], str]) -> Any:
     if mask is unmasked or not getattr(mask, "__self__", True):  # the mask of no secrets
         return value
     if isinstance(value, Events):
-        return Events(masked(event, mask) for event in value.values)
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, list):
-        return [masked(item, mask) for item in value]
-    if isinstance(value, dict):
-        return {mask(key): masked(item, mask) for key, item in value.items()}
-    return value
+        return Events(masked_value(event, mask) for event in value.values)
+    return masked_value(value, mask)
 
 
 def _utf8(body: bytes, content_type: str) -> bytes:

@@ -40,15 +40,9 @@ def key_issues(golden_set: Dataset) -> Iterator[Issue]:
 def _own_test(sample: Sample) -> Iterator[Issue]:
     match sample.expectation:
         case Entities(names=names):
-            score = _score("entity_coverage", sample, sample.reference)
-            if score.value is not None and score.value < 1:
-                missing = ", ".join(map(shown, score.details.get("missing", names)))
-                yield _issue(score, f"a ground_truth that has {missing}", sample, "metrics.expected_entities")
+            yield from _lacking("entity_coverage", sample, names, "has", "metrics.expected_entities")
         case Milestones(steps=steps):
-            score = _score("milestone_recall", sample, sample.reference)
-            if score.value is not None and score.value < 1:
-                missing = ", ".join(map(shown, score.details.get("missing", steps)))
-                yield _issue(score, f"a ground_truth that tells {missing}", sample, "timeline_milestones")
+            yield from _lacking("milestone_recall", sample, steps, "tells", "timeline_milestones")
         case Relation():
             yield from _relation(sample, sample.expectation)
         case Refusal(pattern=str(pattern)):
@@ -58,6 +52,13 @@ def _own_test(sample: Sample) -> Iterator[Issue]:
                 yield _warning("key-fails-own-test", expected, shown(pattern), "expected_response_pattern")
         case _:
             return
+
+
+def _lacking(metric: str, sample: Sample, parts: Sequence[str], verb: str, path: str) -> Iterator[Issue]:
+    score = _score(metric, sample, sample.reference)
+    if score.value is not None and score.value < 1:
+        missing = ", ".join(map(shown, score.details.get("missing", parts)))
+        yield _issue(score, f"a ground_truth that {verb} {missing}", sample, path)
 
 
 def _relation(sample: Sample, triple: Relation) -> Iterator[Issue]:

@@ -115,15 +115,9 @@ class PipelineTarget:
         return [self._response(chunks) for chunks in found]
 
     def _response(self, chunks: Sequence[PositionAwareChunk]) -> Response:
-        hits = tuple(map(self._hit, chunks))
-        if not self._texts:
-            return Response(hits=hits, retrieved_nothing=not hits)
-        return Response(
-            hits=hits,
-            retrieved_nothing=not hits,
-            contexts=tuple(chunk.content for chunk in chunks),
-            context_origin="system",
-        )
+        hits, texts = tuple(map(self._hit, chunks)), tuple(chunk.content for chunk in chunks)
+        read: dict[str, Any] = {"contexts": texts, "context_origin": "system"} if self._texts else {}
+        return Response(hits=hits, retrieved_nothing=not hits, **read)
 
     def _hit(self, chunk: PositionAwareChunk) -> Hit:
         # The chunk is kept beside its hit, so that its address stays its own.

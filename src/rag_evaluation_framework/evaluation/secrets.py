@@ -92,19 +92,22 @@ class Secrets:
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value, or a record of such, with the secrets in its texts and keys replaced."""
-        if not self._forms:
-            return value
-        if isinstance(value, str):
-            return self.mask(value)
-        if isinstance(value, Mapping):
-            return {self.mask_value(key): self.mask_value(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return type(value)(self.mask_value(item) for item in value)
-        if is_dataclass(value) and not isinstance(value, type):
-            written = {field.name: getattr(value, field.name) for field in fields(value)}
-            masked = {name: self.mask_value(old) for name, old in written.items()}
-            return value if masked == written else replace(value, **masked)
-        return value
+        return masked_value(value, self.mask) if self._forms else value
+
+
+def masked_value(value: Any, mask: Callable[[str], str]) -> Any:
+    """Return a JSON value, or a record of such, with what ``mask`` hides replaced in its texts and keys."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {masked_value(key, mask): masked_value(item, mask) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(masked_value(item, mask) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        written = {field.name: getattr(value, field.name) for field in fields(value)}
+        masked = {name: masked_value(old, mask) for name, old in written.items()}
+        return value if masked == written else replace(value, **masked)
+    return value
 
 
 def _forms_of(secret: str) -> set[str]:
