@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -125,17 +124,10 @@ class ConductReader(AnswerReader):
     tell whether the reference declines, and so no judge is asked about an answer that is the reference.
     """
 
-    @property
-    def is_literal(self) -> bool:
-        return is_the_refusal(self.sample, self.answer)
-
-    @property
-    def should_decline(self) -> bool:
-        return expects_refusal(self.sample)
-
-    @property
-    def may_decline(self) -> bool:
-        return may_be_declined(self.sample)
+    is_literal = property(lambda self: is_the_refusal(self.sample, self.answer))
+    should_decline = property(lambda self: expects_refusal(self.sample))
+    may_decline = property(lambda self: may_be_declined(self.sample))
+    unbiased = property(lambda self: self._bias.value)
 
     @property
     def answer_class(self) -> str:
@@ -147,10 +139,6 @@ class ConductReader(AnswerReader):
         if self.method == "judge":
             return self._toxicity.value
         return (self._screened.sentences - self._screened.flagged) / self._screened.sentences
-
-    @property
-    def unbiased(self) -> float:
-        return self._bias.value
 
     @found_once
     def _class(self) -> dict[str, Any]:
@@ -203,28 +191,17 @@ def rating_fields(rating: Rating) -> dict[str, Any]:
 class GradesReader(AnswerReader):
     """The grades that a judge gives to an answer on each criterion; the sum and the pass are computed."""
 
+    grades = property(lambda self: self._verdict.scores)
+    weights = property(lambda self: {criterion.name: criterion.weight for criterion in self._rubric.criteria})
+    pass_at = property(lambda self: self._rubric.pass_at)
+    floor = property(lambda self: self._rubric.floor)
+
     @staticmethod
     def method_name(method: str, methods: Methods) -> str:
         """Return how the method stands beside a figure: with its rubric, told apart by what it says."""
         rubric = methods.rubric or default_rubric()
         own = "" if rubric == default_rubric() else blake2b(repr(rubric).encode(), digest_size=3).hexdigest()
         return f"{method}, rubric {rubric.name}{own and f' ({own})'}"
-
-    @property
-    def grades(self) -> Mapping[str, float]:
-        return self._verdict.scores
-
-    @property
-    def weights(self) -> Mapping[str, float]:
-        return {criterion.name: criterion.weight for criterion in self._rubric.criteria}
-
-    @property
-    def pass_at(self) -> float:
-        return self._rubric.pass_at
-
-    @property
-    def floor(self) -> float:
-        return self._rubric.floor
 
     @property
     def _rubric(self) -> Rubric:
@@ -254,9 +231,7 @@ class GradesReader(AnswerReader):
 class RelevanceReader(AnswerReader):
     """The grades that a judge gives to what was retrieved, by the question alone."""
 
-    @property
-    def context_grades(self) -> Sequence[float]:
-        return self._graded.grades
+    context_grades = property(lambda self: self._graded.grades)
 
     @found_once
     def _graded(self) -> ContextGrades:
@@ -278,13 +253,8 @@ class RelevanceReader(AnswerReader):
 class NuggetsReader(AnswerReader):
     """The nuggets of a question, given or made from what is known to be right, and which an answer holds."""
 
-    @property
-    def held(self) -> Sequence[float]:
-        return self._verdicts.held
-
-    @property
-    def vital(self) -> Sequence[bool]:
-        return self._verdicts.vital
+    held = property(lambda self: self._verdicts.held)
+    vital = property(lambda self: self._verdicts.vital)
 
     @property
     def unknown(self) -> str | None:

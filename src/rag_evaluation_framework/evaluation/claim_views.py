@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.claims import correctness_by_claims
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NoValueError
-from rag_evaluation_framework.records.citations import SpanCitation, without_citations
+from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
@@ -50,6 +50,9 @@ class ClaimsReader(Reader):
     reference_by_contexts = property(lambda self: _flags(self.on.reference_by_contexts))
     truth_by_contexts = property(lambda self: _flags(self.on.truth_by_contexts))
     by_useful_contexts = property(lambda self: _flags(self.on.by_useful_contexts))
+    useful_contexts = property(lambda self: self.on.useful_contexts)
+    words = property(lambda self: self._counted[0])
+    new_words = property(lambda self: len(self._counted[1]))
 
     @found_once
     def on(self) -> Reading:
@@ -67,10 +70,6 @@ class ClaimsReader(Reader):
         )
 
     @property
-    def useful_contexts(self) -> list[bool]:
-        return self.on.useful_contexts
-
-    @property
     def relevant_contexts(self) -> Sequence[bool]:
         return self._ratings.useful if self.method == "judge" else self.on.useful_contexts
 
@@ -80,14 +79,6 @@ class ClaimsReader(Reader):
             return self.on.match.correctness
         likeness = wording_similarity(self.on.answer, self.on.reference)
         return correctness_by_claims(self.by_reference, self.reference_by_answer, similarity=likeness)
-
-    @property
-    def words(self) -> int:
-        return self._counted[0]
-
-    @property
-    def new_words(self) -> int:
-        return len(self._counted[1])
 
     @property
     def unclaimed(self) -> str | None:
@@ -255,6 +246,10 @@ def flag_counts(flags: Sequence[bool], counted: str) -> dict[str, int]:
 class CitedSpansReader(Reader):
     """The cited characters, and those that should be cited."""
 
+    true = property(lambda self: self.on.true_spans)
+    predicted = property(lambda self: self.on.cited_spans)
+    unreadable = property(lambda self: self.on.unreadable)
+
     @found_once
     def on(self) -> CitationVerdicts:
         """The citations that are compared; a sample without relevant ones is skipped."""
@@ -267,18 +262,6 @@ class CitedSpansReader(Reader):
     def nothing(self) -> str:
         """Why there is no figure."""
         return _NOTHING_READ if self.on.compared.opened else _NOTHING_CITED
-
-    @property
-    def true(self) -> list[SpanCitation]:
-        return self.on.true_spans
-
-    @property
-    def predicted(self) -> list[SpanCitation]:
-        return self.on.cited_spans
-
-    @property
-    def unreadable(self) -> int:
-        return self.on.unreadable
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
         """Return all figures of the comparison."""

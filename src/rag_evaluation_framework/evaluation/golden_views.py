@@ -41,6 +41,13 @@ _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told
 class GoldenReader(Reader):
     """What an answer tells of what its sample expects; the class of one that tells nothing is shown too."""
 
+    ends = property(lambda self: self._relation.ends)
+    relation = property(lambda self: bool(self._relation.relation))
+    direction = property(lambda self: _DIRECTIONS[self._relation.direction])
+    hops = property(lambda self: self.sample.expectation.hops)
+    turns = property(lambda self: [turn["value"] for turn in self._turns(only_with_needs=False)])
+    dependent_turns = property(lambda self: [turn["value"] for turn in self._turns(only_with_needs=True)])
+
     @found_once
     def _told(self) -> Told:
         return told_in(self.sample, self.response.text or "")
@@ -53,18 +60,6 @@ class GoldenReader(Reader):
     def named(self) -> Sequence[bool]:
         expected = cast("Entities", self.sample.expectation)
         return names_in(self._told.text, expected.names, question=self.sample.question)
-
-    @property
-    def ends(self) -> Sequence[bool]:
-        return self._relation.ends
-
-    @property
-    def relation(self) -> bool:
-        return bool(self._relation.relation)
-
-    @property
-    def direction(self) -> float:
-        return _DIRECTIONS[self._relation.direction]
 
     @found_once
     def _relation(self) -> RelationReading:
@@ -99,18 +94,6 @@ class GoldenReader(Reader):
         if self.sample.reference_contexts:
             return golden_places(self.response.contexts, self.sample.reference_contexts)
         return telling_places(self.response.contexts, self._steps)
-
-    @property
-    def hops(self) -> int:
-        return cast("int", cast("Milestones", self.sample.expectation).hops)
-
-    @property
-    def turns(self) -> list[float]:
-        return [turn["value"] for turn in self._turns(only_with_needs=False)]
-
-    @property
-    def dependent_turns(self) -> list[float]:
-        return [turn["value"] for turn in self._turns(only_with_needs=True)]
 
     def _turns(self, *, only_with_needs: bool) -> list[dict[str, Any]]:
         """Return every turn that expects something, and its value; one that was not reached fails them all.

@@ -92,13 +92,8 @@ class RankingReader(Reader):
 class HitsReader(Reader):
     """The ids and characters of the hits, or where the system's contexts are in the documents."""
 
-    @property
-    def retrieved_ids(self) -> list[str]:
-        return self._ids[0]
-
-    @property
-    def relevant_ids(self) -> Sequence[str]:
-        return self._ids[1]
+    retrieved_ids = property(lambda self: self._ids[0])
+    relevant_ids = property(lambda self: self._ids[1])
 
     @found_once
     def _ids(self) -> tuple[list[str], Sequence[str]]:

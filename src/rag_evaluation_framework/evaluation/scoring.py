@@ -117,50 +117,26 @@ class TextsReader(Reader):
     """Gives the texts as they are."""
 
     keeps = False
-
-    @property
-    def question(self) -> str:
-        return self.sample.question
-
-    @property
-    def answer(self) -> str:
-        return self.response.text or ""
-
-    @property
-    def reference(self) -> str:
-        return self.sample.reference or ""
-
-    @property
-    def contexts(self) -> Sequence[str]:
-        return self.response.contexts
-
-    @property
-    def reference_contexts(self) -> Sequence[str]:
-        return self.sample.reference_contexts
+    question = property(lambda self: self.sample.question)
+    answer = property(lambda self: self.response.text or "")
+    reference = property(lambda self: self.sample.reference or "")
+    contexts = property(lambda self: self.response.contexts)
+    reference_contexts = property(lambda self: self.sample.reference_contexts)
 
 
 class UsageReader(Reader):
     """Gives what the system reports of an answer's time, tokens and cost."""
 
     keeps = False
+    input_tokens = property(lambda self: int(self._reported("input_tokens", "the tokens it read")))
+    output_tokens = property(lambda self: int(self._reported("output_tokens", "the tokens it wrote")))
+    cost_usd = property(lambda self: self._reported("cost_usd", "what it cost"))
 
     @property
     def latency_ms(self) -> float:
         if self.response.latency_ms is None:
             raise NoValueError("the target does not report how long it took")
         return self.response.latency_ms
-
-    @property
-    def input_tokens(self) -> int:
-        return int(self._reported("input_tokens", "the tokens it read"))
-
-    @property
-    def output_tokens(self) -> int:
-        return int(self._reported("output_tokens", "the tokens it wrote"))
-
-    @property
-    def cost_usd(self) -> float:
-        return self._reported("cost_usd", "what it cost")
 
     def _reported(self, name: str, what: str) -> float:
         value: float | None = getattr(self.response.usage, name, None)
