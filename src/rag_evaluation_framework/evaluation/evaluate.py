@@ -245,18 +245,8 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
 def _swept(grid: Grid, job: Job) -> Evaluation:
     from rag_evaluation_framework.evaluation.grid_runs import evaluate_over
 
-    unused = (
-        "gate",
-        "baseline",
-        "map",
-        "judge",
-        "judge_budget",
-        "embedder",
-        "support",
-        "tags",
-        "sample_size",
-    )
-    given = {name: getattr(job, name) for name in unused}
+    unused = ("gate", "baseline", "map", "judge", "judge_budget", "embedder", "support", "tags")
+    given = {name: getattr(job, name) for name in (*unused, "sample_size")}
     _refuse("a grid of pipelines", {**given, "max_cost": job.spending})
     if len(job.metrics or ()) > 1:
         raise UsageError(

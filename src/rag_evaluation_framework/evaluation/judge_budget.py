@@ -41,16 +41,8 @@ from rag_evaluation_framework.statistics.partly_judged import Draw, looks
 
 # What a sample or an answer lacks, whoever scores it: there is nothing to draw.
 _SETTLED = frozenset(
-    {
-        EMPTY,
-        ONLY_RETRIEVED,
-        NO_CONTEXTS,
-        NOTHING_RETRIEVED,
-        NOT_TOLD_BY_TURN,
-        "the sample expects a refusal",
-        "the sample expects no text",
-        "the sample has no reference contexts",
-    }
+    {EMPTY, ONLY_RETRIEVED, NO_CONTEXTS, NOTHING_RETRIEVED, NOT_TOLD_BY_TURN}
+    | {"the sample expects a refusal", "the sample expects no text", "the sample has no reference contexts"}
 )
 
 

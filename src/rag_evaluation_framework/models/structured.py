@@ -207,23 +207,8 @@ _PROBLEM_CHARACTERS = 300
 
 # The validator's messages on these name the schema and no more, since it is told to leave out the value.
 _SAID_BY_THE_SCHEMA = frozenset(
-    {
-        "const",
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "maxItems",
-        "maxLength",
-        "maximum",
-        "minItems",
-        "minLength",
-        "minimum",
-        "multipleOf",
-        "pattern",
-        "required",
-        "type",
-        "uniqueItems",
-    }
+    {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum", "minItems"}
+    | {"minLength", "minimum", "multipleOf", "pattern", "required", "type", "uniqueItems"}
 )
 _UNKNOWN_KEYS = frozenset({"additionalProperties", "unevaluatedProperties"})
 

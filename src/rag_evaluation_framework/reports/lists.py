@@ -129,7 +129,7 @@ def run_row(run: ListedRun) -> dict[str, Any]:
     """Return a run as plain values; what is unknown of a broken one is ``None``, and ``error`` says why."""
     head = None if run.folder is None else run.folder.head
     owner = None if run.folder is None else run.folder.owner
-    told = run.summary
+    told, counts = run.summary, run.summary.counts
     return {
         "run_id": run.path.name,
         "state": told.state,
@@ -137,11 +137,11 @@ def run_row(run: ListedRun) -> dict[str, Any]:
         "dataset_version": head and head.dataset_version,
         "target": head and head.target,
         "golden": head and head.configuration.get("golden"),
-        "done": told.done,
-        "failed": told.failed,
-        "lacking_scores": told.lacking_scores,
-        "to_ask_again": told.to_ask_again,
-        "total": told.total,
+        "done": counts and counts.done,
+        "failed": counts and counts.failed,
+        "lacking_scores": counts and counts.rescorable,
+        "to_ask_again": counts and counts.reaskable,
+        "total": counts and counts.total,
         "started_at": head and head.started_at,
         "owner": None if owner is None else str(owner),
         "resume": head and resuming_command(head, run.path),

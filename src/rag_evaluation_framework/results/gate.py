@@ -134,17 +134,14 @@ class Gate:
         if reason is None and value is None:
             reason = "no interval: too few samples, or all values equal"
         is_met = value is not None and threshold.is_met_by(value)
-        return Check(
+        return _check(
+            threshold,
             dataset=part.name,
-            metric=threshold.metric,
-            operator=threshold.operator,
-            bound=threshold.bound,
             value=value,
             status="not evaluated" if reason is not None else "met" if is_met else "missed",
             held=held,
             method=figure.method,
             reason=reason,
-            line=threshold.line,
         )
 
     def _too_few(self, figure: Figure, unfinished: int) -> str | None:
@@ -206,15 +203,13 @@ def _idle_checks(parts: Sequence[Evaluation], left_out: Sequence[Threshold]) -> 
 
 
 def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> Check:
-    return Check(
-        dataset=dataset,
-        metric=threshold.metric,
-        operator=threshold.operator,
-        bound=threshold.bound,
-        status="not evaluated",
-        reason=why or "the metric did not run",
-        line=threshold.line,
-    )
+    reason = why or "the metric did not run"
+    return _check(threshold, dataset=dataset, status="not evaluated", reason=reason)
+
+
+def _check(threshold: Threshold, **found: Any) -> Check:
+    asked = {name: getattr(threshold, name) for name in ("metric", "operator", "bound", "line")}
+    return Check(**asked, **found)
 
 
 def _baseline_check(moved: Regressions) -> Check:

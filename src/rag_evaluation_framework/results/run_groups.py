@@ -13,7 +13,7 @@ from rag_evaluation_framework.errors import InputError, RagEvalError, StorageErr
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_settled, read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.runs import RunHead, SampleChoice
+from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
@@ -98,11 +98,7 @@ class RunSummary:
     """
 
     state: RunState
-    done: int | None = None
-    failed: int | None = None
-    lacking_scores: int | None = None
-    to_ask_again: int | None = None
-    total: int | None = None
+    counts: RunCounts | None = None
     error: str | None = None
 
 
@@ -151,15 +147,8 @@ def _summed_up(folder: RunFolder) -> RunSummary:
         index = folder.index()
     except (InputError, StorageError) as error:
         return RunSummary(state="broken", error=str(error))
-    return RunSummary(
-        state=folder.state_by(index),
-        done=index.done,
-        failed=index.failed,
-        lacking_scores=len(index.rescorable),
-        to_ask_again=len(index.reaskable),
-        total=len(index.offsets),
-        error="; ".join(map(str, index.problems)) or None,
-    )
+    wrong = "; ".join(map(str, index.problems)) or None
+    return RunSummary(state=folder.state_by(index), counts=index.counts, error=wrong)
 
 
 def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:

@@ -98,19 +98,14 @@ def _number(value: Any, known: KnownMetric, path: str = "") -> float:
 
 def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:
     """Say what is odd about a plain number that looks as if it were meant the other way round."""
-    if not known.is_share:
+    is_ceiling = operator == "<="
+    if not known.is_share or not (bound > _HIGH_CEILING if is_ceiling else bound <= _LOW_FLOOR):
         return None
-    if operator == "<=" and bound > _HIGH_CEILING:
-        return (
-            f"{metric}: {bound:g} is a ceiling, since lower is better, and looks inverted; "
-            f"did you mean {1 - bound:.4g}? ({{max: {bound:g}}} says that it is meant)"
-        )
-    if operator == ">=" and bound <= _LOW_FLOOR:
-        return (
-            f"{metric}: {bound:g} is a floor, since higher is better, and looks inverted; "
-            f"did you mean {1 - bound:.4g}? ({{min: {bound:g}}} says that it is meant)"
-        )
-    return None
+    kind, better, side = ("ceiling", "lower", "max") if is_ceiling else ("floor", "higher", "min")
+    return (
+        f"{metric}: {bound:g} is a {kind}, since {better} is better, and looks inverted; "
+        f"did you mean {1 - bound:.4g}? ({{{side}: {bound:g}}} says that it is meant)"
+    )
 
 
 _THRESHOLD = re.compile(
