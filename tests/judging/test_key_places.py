@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from threading import Thread
+from time import sleep
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,3 +66,14 @@ def test_more_keys_are_counted_than_a_byte_holds() -> None:
     keys = set(content_keys(" ".join(names)))
     assert most(places_of([[" ".join(names[:300])], [" ".join(names[300:])]]), keys) == (len(keys), [(0, 0)])
     assert len(keys) > 255
+
+
+def test_another_thread_sees_no_key_whose_places_are_not_all_found() -> None:
+    places = KeyPlaces([[frozenset({"ship"})] * 50_000 + [frozenset({"port"})]])
+    finding = Thread(target=places.look_up, args=({"port"},))
+    finding.start()
+    while "port" not in places:
+        sleep(0)
+    seen = places["port"]
+    finding.join()
+    assert places.units(seen) == [(0, 50_000)]

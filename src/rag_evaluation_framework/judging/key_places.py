@@ -40,11 +40,11 @@ class KeyPlaces(dict[str, int]):
         return self[key]
 
     def look_up(self, keys: Iterable[str]) -> None:
-        """Find the places of keys, as those of all claims of an answer."""
+        """Find the places of keys, as those of all claims of an answer; threads see all or none."""
         sought = {key for key in keys if key not in self}
         if not sought:
             return
-        self.update(dict.fromkeys(sought, 0))
+        places_of = dict.fromkeys(sought, 0)
         for first in range(0, len(self._units), _BLOCK):
             found: dict[str, int] = {}
             place = 1
@@ -53,7 +53,8 @@ class KeyPlaces(dict[str, int]):
                     found[key] = found.get(key, 0) | place
                 place <<= 8
             for key, places in found.items():
-                self[key] |= places << 8 * first
+                places_of[key] |= places << 8 * first
+        self.update(places_of)
 
     def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         """Return how many of the keys two units have together at most, and the units with most alone.
