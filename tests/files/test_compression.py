@@ -11,7 +11,6 @@ import zlib
 from pathlib import Path
 
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +27,11 @@ from rag_evaluation_framework.files.access import (
     read_text,
     recognise,
 )
+
+if sys.version_info < (3, 14):
+    from backports import zstd
+else:
+    from compression import zstd
 
 KINDS: tuple[Compression, ...] = ("gzip", "zstd")
 MIB = 1 << 20

@@ -169,7 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _allowed_path(self) -> _Path | None:
         """Return what is asked for; refuse whoever is not the page, or not on this machine."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}  # type: ignore[attr-defined]
-        named = self.headers.get_all("Host") or []
+        # HTTP/0.9 has no headers, and from Python 3.14 on no message that could hold them.
+        named = [] if self.request_version == "HTTP/0.9" else self.headers.get_all("Host", [])
         origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
         if len(named) != 1 or named[0].strip().lower() not in hosts:
             self.send_error(421, "This server answers to its own name only")

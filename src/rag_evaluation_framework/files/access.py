@@ -261,7 +261,8 @@ class _Counted(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
+        # What is read ahead counts as unpacked: little, though Python 3.12 and later ask for 128 KB.
+        data = self._stream.read(min(size, 1 << 13))
         self.count += len(data)
         return data
 

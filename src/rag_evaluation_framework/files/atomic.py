@@ -547,7 +547,7 @@ class Aside:
     def write(self, data: bytes) -> None:
         """Add some, unless they were given up."""
         try:
-            if self._file is not None:
+            if self._file is not None and not self._file.closed:  # the last part of a stream nobody ended
                 self._file.write(data)
         except OSError:
             self.give_up()
