@@ -306,7 +306,9 @@ def _checked(name: str, folder: Path) -> str:
         raise refusal
     try:
         is_inside = (folder / f"{name}.jsonl").resolve().is_relative_to(folder.resolve())
-        is_path = Path(name).exists()
+        is_path = bool(Path(name).stat())
+    except (FileNotFoundError, NotADirectoryError):
+        is_path = False
     except OSError:  # the name is too long
         raise refusal from None
     if not is_inside:
