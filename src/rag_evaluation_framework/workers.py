@@ -215,6 +215,7 @@ class Workers(Generic[Item, Result]):
         at_once: bool = False,
     ) -> None:
         self._work, self._crew, self._total = work, crew_of(workers), total
+        self._crew.reach()
         self._least_seconds, self._at_once = least_seconds, at_once
         self.batch_size = 1
         self.in_flight = 0

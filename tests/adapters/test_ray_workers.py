@@ -39,6 +39,7 @@ from tiny_models import write_cross_encoder, write_sentence_model
 
 pytestmark = [pytest.mark.vendors("ray"), pytest.mark.filterwarnings("ignore")]
 FACTS = ("Paris is the capital of France.", "Mount Logan is 5,959 m high.", "Rain fell in May 2020.")
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 AT_ONCE = "import rag_evaluation_framework.workers as w; w._LOOK_SECONDS = w._WORTH_SECONDS = 0.0; "
 
 
@@ -156,11 +157,23 @@ def test_a_worker_that_always_ends_is_given_up_and_an_error_is_that_of_one_proce
     assert caught.value.__notes__ == ["at number 7"]
 
 
-def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
-    program = AT_ONCE + "from rag_evaluation_framework.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "score", str(_rows(tmp_path / "rows.jsonl", 3))]
-    command += ["--engine", "ray", "--address", "127.0.0.1:1"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score {rows}",
+        "rank {handbook}/ranking/qrels.trec {handbook}/ranking/bm25.run {handbook}/ranking/fused.run",
+        "compare 001 002",
+        "retrieval {handbook}/documents --dataset {handbook}/questions.eval.json --retriever bm25",
+        "generate {handbook}/documents",
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_begun(
+    tmp_path: Path, command: str
+) -> None:
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    given = command.format(rows=_rows(tmp_path / "rows.jsonl", 3), handbook=HANDBOOK).split()
+    given = [sys.executable, "-c", program, *given, "--engine", "ray", "--address", "127.0.0.1:1"]
+    done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "address: expected that of a Ray cluster that answers, got '127.0.0.1:1'" in done.stderr
     assert "Traceback" not in done.stderr

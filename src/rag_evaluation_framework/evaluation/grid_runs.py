@@ -156,6 +156,8 @@ def evaluate_grid(
         raise UnknownNameError(f"metric at {level.level} level", rank_by, level.metrics)
     if not dataset.samples:
         raise UsageError("dataset: expected at least one sample, got none")
+    options = options or Options()
+    options.crew.reach()
     with ExitStack() as stack:
         if is_kept := runs_directory is not None:
             directory = Path(runs_directory)
@@ -168,7 +170,7 @@ def evaluate_grid(
             level,
             dataset_id=dataset.dataset_id or dataset_name or UNNAMED_DATASET,
             rank_by=rank_by,
-            options=options or Options(),
+            options=options,
             seed=seed,
             is_kept=is_kept,
         )

@@ -166,6 +166,7 @@ def _side_by_side(
     seed: int,
 ) -> Evaluation:
     """Return the runs, those that are not yet scored too, as one evaluation."""
+    options.crew.reach()
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
     wish = {each: getattr(options, each) for each in _RANKED_BY}
