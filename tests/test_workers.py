@@ -55,7 +55,7 @@ def ended() -> Iterator[None]:
     assert _children() == []
 
 
-def test_systems_are_tested_to_the_same_bytes_by_1_2_and_4_workers(
+def test_systems_are_read_and_tested_to_the_same_bytes_by_1_2_and_4_workers(
     at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(comparison, "_WORTH_SHARING", 0)

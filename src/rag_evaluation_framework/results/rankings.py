@@ -7,7 +7,6 @@ few arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -37,6 +36,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, summarise
 from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_intervals
+from rag_evaluation_framework.workers import in_order
 
 _RANKED_BY = ("confidence", "interval", "max_depth", "resamples", "test")
 DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
@@ -82,6 +82,7 @@ def evaluate_run_files(
     if format_ not in (None, *get_args(Format)):
         raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
     options = options or Options()
+    options.crew.reach()
     problems = Problems()
     bound: list[BoundMetric] = []
     with problems.collected():
@@ -133,15 +134,25 @@ def _ranked_in_blocks(
 
     Whatever is not plain, or wrong, is left to the careful way, which tells everything that is wrong at once.
     """
-    ranked: dict[str, RankedSystem] = {}
     format_: Any = options.format
-    with suppress(NotPlain, RagEvalError):
+    try:
         judgements = table_qrels(qrels) if is_table(qrels) else read_qrel_columns(qrels, format=format_)
-        for name, path in runs.items():
-            with suppress(NotPlain, RagEvalError):
-                run = TableRun(path) if is_table(path) else RunFile(path, format=format_)
-                ranked[name] = _ranked(judgements, run, metrics, options)
-    return ranked
+    except (NotPlain, RagEvalError):
+        return {}
+    work = partial(_ranked_in_block, judgements, metrics, options)
+    ranked = in_order(work, runs.values(), workers=options.crew, total=len(runs))
+    return {name: each for name, each in zip(runs, ranked, strict=True) if each is not None}
+
+
+def _ranked_in_block(
+    judgements: Qrels | QrelColumns, metrics: Sequence[BoundMetric], options: Options, path: Path
+) -> RankedSystem | None:
+    format_: Any = options.format
+    try:
+        run = TableRun(path) if is_table(path) else RunFile(path, format=format_)
+        return _ranked(judgements, run, metrics, options)
+    except (NotPlain, RagEvalError):
+        return None
 
 
 def _ranked(
@@ -166,7 +177,6 @@ def _side_by_side(
     seed: int,
 ) -> Evaluation:
     """Return the runs, those that are not yet scored too, as one evaluation."""
-    options.crew.reach()
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
     wish = {each: getattr(options, each) for each in _RANKED_BY}
