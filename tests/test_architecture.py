@@ -81,6 +81,7 @@ EXTRAS = {
 # What is slow to import, and what stands on it; imported inside functions where not every caller uses it.
 SLOW = {
     "asyncio",
+    "email.utils",
     "fasttext",
     "filelock",
     "importlib.metadata",
@@ -95,6 +96,8 @@ SLOW = {
     "rich.style",
     f"{NAME}.datasets.annotator_agreement",
     f"{NAME}.datasets.benchmark_files",
+    f"{NAME}.datasets.golden_contexts",
+    f"{NAME}.datasets.ranking_tables",
     f"{NAME}.files.extraction",
     f"{NAME}.files.yaml_documents",
     f"{NAME}.judging.cited_texts",

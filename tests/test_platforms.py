@@ -17,6 +17,8 @@ from rag_evaluation_framework.files.atomic import atomic_group, recover, write_b
 from test_architecture import MODULES, PACKAGE, outline
 
 ONLY_POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"}
+HAVE_ANOTHER_WAY = {"files/atomic.py": {"fcntl"}}
+"""What locks by it here locks by filelock elsewhere, as is tried below."""
 
 # Taken away before the package is imported, as on Windows; what the standard library and the lock library
 # need of them here they have by then.
@@ -63,7 +65,7 @@ WORKING = """
 """
 
 
-def test_no_module_imports_what_only_posix_has() -> None:
+def test_no_module_needs_what_only_posix_has() -> None:
     for module in MODULES:
         read = outline(module)
         for node in (*read.top, *read.inside, *read.elsewhere):
@@ -71,7 +73,8 @@ def test_no_module_imports_what_only_posix_has() -> None:
                 [each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             )
             found = {name.partition(".")[0] for name in names} & ONLY_POSIX
-            assert not found, f"{module.relative_to(PACKAGE)}: {found}"
+            place = module.relative_to(PACKAGE).as_posix()
+            assert found <= HAVE_ANOTHER_WAY.get(place, set()), f"{place}: {found}"
 
 
 def test_everything_is_imported_and_a_run_is_made_where_those_names_are_missing(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ else:
 
 def collect_seldom() -> None:
     """Look for garbage in circles seldom, and not at the end: of texts, which come and go, none is left."""
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
     atexit.register(_leave_as_it_is)
 
 

@@ -127,7 +127,7 @@ class HttpAgent:
             return answer
 
         response = await replay(request.sample, read, history=request.history)
-        return replace(response, latency_ms=latency_ms)
+        return replace(response, latency_ms=round(latency_ms, 3))
 
     def first_thread(self, thread_id: str) -> str | None:
         """Return what stands for the thread in the first turn: nothing where the agent itself names it."""

@@ -14,7 +14,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -330,6 +329,8 @@ def retry_after(header: str, now: datetime) -> float | None:
         return None
     if text.isascii() and text.replace(".", "", 1).isdigit():
         return min(float(text), LONGEST_RETRY_AFTER)
+    from email.utils import parsedate_to_datetime
+
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, OverflowError):

@@ -69,7 +69,7 @@ def place_of(url: str) -> Place:
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError("expected an address of HTTP")
     port = parts.port or _PORTS[parts.scheme]
-    host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode("ascii")
+    host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode("ascii")
     target = quote(parts.path or "/", safe=_IN_PATHS)
     if parts.query:
         target += f"?{quote(parts.query, safe=_IN_PATHS)}"
@@ -177,7 +177,8 @@ class Connections:
         """Return the addresses of a name; several that ask at once share the answer."""
         expires, found = self._found.get((host, port), (0.0, None))
         if found is None or expires < time.monotonic() or (found.done() and found.exception() is not None):
-            asked = asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            # As bytes: Python would load its tables of international names for a text.
+            asked = asyncio.get_running_loop().getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
             found = asyncio.ensure_future(asked)
             self._found[host, port] = time.monotonic() + _LOOKED_UP_SECONDS, found
         addresses = await asyncio.shield(found)

@@ -293,9 +293,6 @@ def _check_of(graded: bool) -> Callable[[Any], bool]:
     return lambda value: type(value) in (int, float) and isfinite(value)
 
 
-TABLE_ENDINGS = (".parquet", ".arrow")
-
-
 def write_query_scores(
     path: Path, systems: Mapping[str, tuple[Sequence[str], Mapping[str, npt.NDArray[np.float64]]]]
 ) -> None:

@@ -313,7 +313,10 @@ class _Paths:
             found = ((path.text, value.find(path)) for path in self.all)
             yield from (each for each in found if each[1] is not None)
             return
+        is_object = isinstance(value, dict)
         for place, names in self._within:
+            if is_object and place.steps and place.steps[0] not in value:  # as most are not
+                continue
             inner = place.find(value)
             if isinstance(inner, dict):
                 for name in [name for name in names if name in inner]:

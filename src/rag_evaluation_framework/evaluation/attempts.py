@@ -348,16 +348,19 @@ class Asker:
         """
         if self._held_by is not None:
             return self._taken(sample, self._held_by)
-        request = self._request(sample, timeout=0.0)
-        attempts = Attempts(request.key, self._options.max_attempts, self._seed)
+        options = self._options
+        request = self._request(sample, timeout=min(options.attempt_timeout, options.sample_limit))
+        attempts = Attempts(request.key, options.max_attempts, self._seed)
         self._budget.sample_begun()
-        started_at, left, requests = "", self._options.sample_limit, 0
+        started_at, left, requests = "", options.sample_limit, 0
         while True:
             await self._slot()
             started_at = started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
             sent = time.monotonic()
-            timeout = min(self._options.attempt_timeout, left)
-            outcome = await self._attempt(replace(request, timeout=timeout))
+            timeout = min(options.attempt_timeout, left)
+            if timeout < request.timeout:
+                request = replace(request, timeout=timeout)
+            outcome = await self._attempt(request)
             took = time.monotonic() - sent
             left -= took
             requests += _requests_of(outcome) if self._is_live else 0
@@ -367,7 +370,7 @@ class Asker:
                 if still_left is not None:
                     left = still_left
                     continue
-            spent = self._options.sample_limit - left
+            spent = options.sample_limit - left
             made = attempts.made + (not isinstance(outcome, TargetError))
             return self._ended(outcome, made, started_at=started_at, spent=spent, requests=requests)
 
@@ -535,7 +538,8 @@ async def called_target(target: Target, request: Request, *, is_live: bool) -> O
     if not isinstance(response, Response):
         return TargetError("target-error", f"expected a response, got {type(response).__name__}")
     latency_ms = took * 1000 if response.latency_ms is None and is_live else response.latency_ms
-    return replace(response, latency_ms=None if latency_ms is None else round(latency_ms, 3))
+    latency_ms = None if latency_ms is None else round(latency_ms, 3)
+    return response if latency_ms == response.latency_ms else replace(response, latency_ms=latency_ms)
 
 
 async def _called_many(target: Target, requests: Sequence[Request]) -> Sequence[Outcome] | None:

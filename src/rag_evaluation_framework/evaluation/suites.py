@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rag_evaluation_framework.datasets.golden_contexts import with_sources
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
@@ -264,6 +263,8 @@ def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
     corpus, given = dataset.methods.corpus, dataset.entry.dataset
     documents = corpus.documents if corpus is not None else given.documents if given is not None else ()
     if dataset.is_golden:
+        from rag_evaluation_framework.datasets.golden_contexts import with_sources
+
         documents = with_sources(documents, list(dataset.selection()))
     retrieved = (name for result in folder.results() for name in named_documents(result.response))
     with suppress(StorageError):  # what was measured is reported all the same

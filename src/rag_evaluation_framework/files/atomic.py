@@ -38,6 +38,11 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files.access import read_bytes
 
+try:
+    import fcntl
+except ImportError:  # as on Windows
+    fcntl = None  # type: ignore[assignment]
+
 # A file on its way: written beside its target under a temporary name, then moved into place at once.
 #
 # The temporary file is locked for as long as its writer lives, so that what a killed process left behind
@@ -194,12 +199,23 @@ def sync_folder(folder: Path) -> None:
 
 def lock_taken(descriptor: int, *, patience: float = math.inf) -> bool:
     """Take the lock of an open file, if it is free within so many seconds; closing the file gives it back."""
-    from filelock import lock_descriptor
-
     deadline = time.monotonic() + patience
-    while not (is_taken := lock_descriptor(descriptor, blocking=False)) and time.monotonic() < deadline:
+    while not (is_taken := _is_locked(descriptor)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     return is_taken
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock a file if it is free."""
+    if fcntl is None:
+        from filelock import lock_descriptor
+
+        return lock_descriptor(descriptor, blocking=False)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _create_locked(folder: Path) -> tuple[Path, int]:

@@ -37,7 +37,6 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.ranking_tables import TABLE_ENDINGS, write_query_scores
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.extensions import TOGETHER
@@ -277,7 +276,9 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     if Path(path).suffix == SHARDS:
         TOGETHER.get("export")(evaluation, "shards", path)
         return ""
-    if evaluation.is_ranking and Path(path).suffix in TABLE_ENDINGS:
+    if evaluation.is_ranking and Path(path).suffix in (".parquet", ".arrow"):
+        from rag_evaluation_framework.datasets.ranking_tables import write_query_scores
+
         scores = {name: part.columns for name, part in evaluation.parts.items()}
         write_query_scores(
             Path(path), {name: (columns.ids, columns.values) for name, columns in scores.items()}
