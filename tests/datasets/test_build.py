@@ -276,7 +276,6 @@ BUILD = """
         root=folder,
         version=sys.argv[2],
     )
-    import fcntl  # loaded with the first lock; the kill is to come later
     print("ready", flush=True)
     now = datetime(2025, 11, 4, tzinfo=UTC)
     while True:

@@ -201,7 +201,6 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(tmp_path: Pat
     path = tmp_path / "results.json"
     program = f"""
         from rag_evaluation_framework.files.atomic import write_bytes_atomically
-        import fcntl  # loaded with the first lock; the kill is to come later
         print("ready", flush=True)
         for version in range(10**9):
             write_bytes_atomically({str(path)!r}, b"%09d" % version * 50_000)
@@ -283,7 +282,6 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     replace_together(dict.fromkeys(paths, b"first"))
     program = f"""
         from rag_evaluation_framework.files.atomic import atomic_group
-        import fcntl  # loaded with the first lock; the kill is to come later
         print("ready", flush=True)
         for version in range(10**9):
             with atomic_group({list(map(str, paths))!r}) as streams:

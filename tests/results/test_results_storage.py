@@ -85,7 +85,6 @@ def test_eight_processes_saving_at_once_lose_nothing(tmp_path: Path) -> None:
         from rag_evaluation_framework.results.storage import EvaluationResultsStorage
         # One clock for all: every save is in the same second.
         storage = EvaluationResultsStorage({str(tmp_path)!r}, now=lambda: datetime(2026, 11, 15, tzinfo=UTC))
-        import fcntl  # loaded with the first lock; the kill is to come later
         print("ready", flush=True)
         sys.stdin.readline()
         for n in range({each}):

@@ -324,8 +324,10 @@ def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[di
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:
     """Add up what the turns cost; a part that one turn does not tell is not known for all."""
-    if None in usages or len(usages) == 1:
-        return usages[0] if len(usages) == 1 else None
+    if None in usages:
+        return None
+    if len(usages) == 1:
+        return usages[0]
     told = {each.name: [getattr(usage, each.name) for usage in usages] for each in fields(Usage)}
     return Usage(**{name: None if None in parts else sum(parts) for name, parts in told.items()})
 

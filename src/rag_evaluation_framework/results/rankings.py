@@ -139,12 +139,12 @@ def _ranked_in_blocks(
         judgements = table_qrels(qrels) if is_table(qrels) else read_qrel_columns(qrels, format=format_)
     except (NotPlain, RagEvalError):
         return {}
-    work = partial(_ranked_in_block, judgements, metrics, options)
+    work = partial(_ranked_file, judgements, metrics, options)
     ranked = in_order(work, runs.values(), workers=options.crew, total=len(runs))
     return {name: each for name, each in zip(runs, ranked, strict=True) if each is not None}
 
 
-def _ranked_in_block(
+def _ranked_file(
     judgements: Qrels | QrelColumns, metrics: Sequence[BoundMetric], options: Options, path: Path
 ) -> RankedSystem | None:
     format_: Any = options.format
