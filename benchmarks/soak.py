@@ -115,15 +115,15 @@ def _written(runs: Path) -> dict[str, Any]:
     return dict(_scores(evaluation))
 
 
-def _killed_and_resumed(folder: Path, number: int, chance: random.Random) -> int:
-    """Kill a command again and again until it gets to its end; return how often."""
+def _killed_and_resumed(folder: Path, number: int, chance: random.Random, calm: float) -> int:
+    """Kill a command, which takes ``calm`` seconds, until it gets to its end; return how often."""
     runs = folder / f"killed{number}"
     kills = 0
     while True:
         # A kill before a run has begun leaves nothing to resume.
         begun = any(runs.glob("*/head.json"))
         process = _command(folder, runs, *(("--resume",) if begun else ()))
-        patience = 1.0 + chance.random() * (2.0 + kills)
+        patience = calm * (0.2 + chance.random() * (1.0 + kills / 4))
         try:
             code = process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -141,7 +141,8 @@ def _killed_and_resumed(folder: Path, number: int, chance: random.Random) -> int
     return kills
 
 
-def _project(folder: Path, data: list[dict[str, Any]]) -> None:
+def _project(folder: Path, data: list[dict[str, Any]]) -> float:
+    """Write what a command evaluates, and return the seconds it takes if nobody kills it."""
     samples = [
         {"id": each["id"], "input": each["question"], "expected": each["reference"]} for each in data[:100]
     ]
@@ -152,9 +153,11 @@ def _project(folder: Path, data: list[dict[str, Any]]) -> None:
         "spec:\n  evaluation:\n    framework: custom\n    metrics: [string_match, token_f1]\n"
         '    datasets: [{name: fares, path: "$file:samples.jsonl"}]\n'
     )
+    began = time.monotonic()
     calm = _command(folder, folder / "calm")
     said = calm.communicate()[1].decode()
     assert calm.returncode in (0, 1), said
+    return time.monotonic() - began
 
 
 def main(seconds: int = SECONDS, seed: int = 0) -> int:
@@ -165,13 +168,13 @@ def main(seconds: int = SECONDS, seed: int = 0) -> int:
     first: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _project(folder, data)
+        calm = _project(folder, data)
         expected = _scores(evaluate(data, metrics=_METRICS, options=Options(workers=1)))
         while time.monotonic() - began < seconds or rounds <= _WARM_ROUNDS:
             _once(folder, data, expected)
             rounds += 1
             if rounds % 3 == 0:
-                kills += _killed_and_resumed(folder, rounds, chance)
+                kills += _killed_and_resumed(folder, rounds, chance, calm)
             if rounds == _WARM_ROUNDS:
                 first = held()
             if time.monotonic() - told > 30:
@@ -185,7 +188,9 @@ def main(seconds: int = SECONDS, seed: int = 0) -> int:
     grown = [what for what in last if last[what] > first[what] + allowed.get(what, 0)]
     for what in grown:
         print(f"GROWN {what}: from {first[what]:.0f} to {last[what]:.0f}")
-    return len(grown)
+    if not kills:
+        print("NOTHING KILLED: every command was at its end before")
+    return len(grown) + (not kills)
 
 
 def _worded(found: dict[str, float]) -> str:
