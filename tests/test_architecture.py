@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks import mutation
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rag_evaluation_framework"
@@ -306,3 +307,7 @@ def test_no_two_modules_have_one_name() -> None:
     """But for metrics, which are named after what they measure, and commands, which the user names."""
     stems = [module.stem for module in MODULES if room_of(module) not in ("metrics", "cli")]
     assert [stem for stem in set(stems) if stem != "__init__" and stems.count(stem) > 1] == []
+
+
+def test_what_mutation_testing_runs_is_there() -> None:
+    assert [each for each in mutation.TESTS if not (ROOT / each).exists()] == []
