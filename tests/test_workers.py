@@ -26,7 +26,7 @@ from rag_evaluation_framework.evaluation import engine
 from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Options
-from rag_evaluation_framework.results import comparison
+from rag_evaluation_framework.results import comparison, rankings
 from rag_evaluation_framework.retrieval import embedders
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -58,7 +58,8 @@ def ended() -> Iterator[None]:
 def test_systems_are_read_and_tested_to_the_same_bytes_by_1_2_and_4_workers(
     at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(comparison, "_WORTH_SHARING", 0)
+    for module in (comparison, rankings):
+        monkeypatch.setattr(module, "_WORTH_SHARING", 0)
     documents, random = [f"d{number}" for number in range(9)], Random(0)
     (tmp_path / "qrels").write_text("".join(f"q{n} 0 d{n % 9} 1\n" for n in range(40)))
     for name in ("a.run", "b.run", "c.run"):

@@ -110,7 +110,7 @@ def command(
     from rag_evaluation_framework.results.changes import compare_evaluations
 
     options = Options(workers=workers, engine=engine, address=address)
-    options.crew.reach()
+    options.reach()
     if experiment is not None:
         if runs:
             raise UsageError(f"--ab: expected the runs in {experiment}, got {' '.join(runs)}")

@@ -157,7 +157,7 @@ def evaluate_grid(
     if not dataset.samples:
         raise UsageError("dataset: expected at least one sample, got none")
     options = options or Options()
-    options.crew.reach()
+    options.reach()
     with ExitStack() as stack:
         if is_kept := runs_directory is not None:
             directory = Path(runs_directory)

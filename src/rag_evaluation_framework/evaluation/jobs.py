@@ -149,7 +149,7 @@ def prepared(job: Job) -> Iterator[Suite]:
     The models that were opened to judge are closed when the block ends, and no error tells a secret.
     """
     secrets = Secrets()
-    job.options.crew.reach()
+    job.options.reach()
     with secrets.masked_errors():
         if job.tolerance_chars is not None:
             job = replace(job, **_forgiving(manifest_of(job), job.metrics, job.tolerance_chars))

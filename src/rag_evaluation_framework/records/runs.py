@@ -233,6 +233,11 @@ class Options:
 
         return Crew(self.workers, self.engine, self.address)
 
+    def reach(self) -> None:
+        """Make sure that the cluster whose address is given answers, before anything is begun."""
+        if self.address is not None:
+            self.crew.reach()
+
     @property
     def parameters(self) -> dict[str, Any]:
         """How the target is asked, as the ``parameters`` of a head."""

@@ -36,8 +36,9 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, summarise
 from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_intervals
-from rag_evaluation_framework.workers import in_order
 
+# To read and score 100 MB takes about a second: less is nothing to share.
+_WORTH_SHARING = 100_000_000
 _RANKED_BY = ("confidence", "interval", "max_depth", "resamples", "test")
 DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
 _LISTED_QUERIES = 5
@@ -82,7 +83,7 @@ def evaluate_run_files(
     if format_ not in (None, *get_args(Format)):
         raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
     options = options or Options()
-    options.crew.reach()
+    options.reach()
     problems = Problems()
     bound: list[BoundMetric] = []
     with problems.collected():
@@ -140,7 +141,11 @@ def _ranked_in_blocks(
     except (NotPlain, RagEvalError):
         return {}
     work = partial(_ranked_file, judgements, metrics, options)
-    ranked = in_order(work, runs.values(), workers=options.crew, total=len(runs))
+    ranked: Iterator[RankedSystem | None] = map(work, runs.values())
+    if sum(path.stat().st_size for path in runs.values() if path.is_file()) >= _WORTH_SHARING:
+        from rag_evaluation_framework.workers import in_order
+
+        ranked = in_order(work, runs.values(), workers=options.crew, total=len(runs))
     return {name: each for name, each in zip(runs, ranked, strict=True) if each is not None}
 
 
