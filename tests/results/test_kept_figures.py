@@ -148,6 +148,21 @@ def test_a_run_is_counted_and_written_as_it_is_scored(
         assert shown(name, 2 * len(records)) == written  # causes are found again too
 
 
+def test_answers_that_decline_are_named_without_reading_the_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["What is in box 1?", "What is in box 2?"]
+    records = [{"id": f"r{n}", "question": each, **answer(each)} for n, each in enumerate(asked, start=1)]
+    records[1]["answer"] = "I don't know what is in it."
+    made = evaluate(records, runs_directory=tmp_path, metrics=["faithfulness"])
+    whole, entries = journal.entry_from, list[bytes]()
+    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
+    screen = made.render()
+    assert "1 does not know (r2): not counted in faithfulness" in screen
+    assert not entries
+    assert load(folder_of(made)).render() == screen  # type: ignore[union-attr]
+
+
 def test_answers_that_come_in_any_order_are_not_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,13 +192,14 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
     part = text[first:last]
     spans = kept_sentence_spans(part)
     for number, (start, end) in enumerate(spans):
-        lead = _LEAD.match(part, start, end)
-        is_bare = lead is None or lead.end() == start
-        if is_bare and "\n" in part[start:end] and _UNDERLINED.match(part, start, end):
-            continue  # a heading; below an item stands a rule
-        if lead is not None and (lead.end() < end or len(spans) > 1):  # an answer may be "(b)" alone
-            start = lead.end()
         sentence = part[start:end]
+        begins = sentence[:2]
+        lead = None if begins.isascii() and begins.isalpha() else _LEAD.match(sentence)  # none, as most often
+        led = 0 if lead is None else lead.end()
+        if not led and "\n" in sentence and _UNDERLINED.match(sentence):
+            continue  # a heading; below an item stands a rule
+        if led and (led < len(sentence) or len(spans) > 1):  # an answer may be "(b)" alone
+            start, sentence = start + led, sentence[led:]
         if sentence.startswith("|") and number + 1 < len(spans):
             following = part[slice(*spans[number + 1])]
             if _TABLE_RULE.match(following):
@@ -209,7 +210,8 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
 
 
 def _states_something(sentence: str) -> bool:
-    bare = (_MARKER.sub("", sentence) if any(mark in sentence for mark in "[【［") else sentence).strip()
+    may_cite = "[" in sentence or not sentence.isascii()
+    bare = (_MARKER.sub("", sentence) if may_cite else sentence).strip()
     if bare.startswith("#") or (bare.startswith(_OF_TABLE_RULES) and _TABLE_RULE.match(bare)):
         return False
     if ("?" in bare or "？" in bare) and _ENDS_AS_QUESTION.search(bare):
@@ -227,8 +229,8 @@ def _has_content(sentence: str) -> bool:
     if not sentence.isascii() and _HAN.search(sentence) and _CHINESE_COURTESY.fullmatch(comparable(sentence)):
         return False
     words = words_in(sentence)
-    for word in words:  # the first or second has content most often
-        if word.keys and COURTESIES.isdisjoint(word.forms):
+    for forms_of_word, keys, _ in words:  # the first or second has content most often
+        if keys and COURTESIES.isdisjoint(forms_of_word):
             return True
     forms = {form for word in words for form in word.forms}
     if not COURTESIES.isdisjoint(forms):  # "I don't know" says something of the world, if only of oneself

@@ -218,8 +218,7 @@ class LexicalSupport:
 
 
 def _told(claim: Claim) -> str:
-    text = claim.text
-    return without_citations(text) if "[" in text or "(" in text or not text.isascii() else text
+    return without_citations(claim.text)
 
 
 @lru_cache(maxsize=_KEPT_BODIES)

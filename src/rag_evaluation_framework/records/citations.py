@@ -312,6 +312,8 @@ def without_citations(text: str) -> str:
     >>> without_citations("Paris [1] is old [a.pdf:?:5-9].")
     'Paris     is old              .'
     """
+    if text.isascii() and "[" not in text and "(" not in text:  # as most are: nothing cites
+        return text
     said, half = without_marks(text), _half_width(text)
     if "[" not in half:
         return said

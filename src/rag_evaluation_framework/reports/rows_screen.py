@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain
 
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
@@ -15,8 +15,8 @@ from rag_evaluation_framework.records.scores import NOT_ANSWERED
 from rag_evaluation_framework.reports.cases import names_listed, sample_name
 from rag_evaluation_framework.reports.screen import Screen, by, listed
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_evaluations import MOST_UNSCORED, unscored_rows
 
-_MOST_NAMED = 1000
 _TOOLS = {
     "deepeval": "a file of deepeval",
     "inspect": "a file of inspect_ai",
@@ -96,9 +96,9 @@ def not_counted(evaluation: Evaluation) -> Iterator[str]:
     counts: Mapping[str, int] = {
         each.reason: each.count for figure in evaluation.metrics.values() for each in figure.reasons
     }
-    if not counts.keys() & reasons.keys() or evaluation.counts.total > _MOST_NAMED:
+    if not counts.keys() & reasons.keys() or evaluation.counts.total > MOST_UNSCORED:
         return
-    for row in islice(evaluation.rows, _MOST_NAMED):
+    for row in chain.from_iterable(map(unscored_rows, evaluation.runs)):
         found = {each.reason: each.metric for each in row.scores if each.reason in reasons}
         for reason, metric in found.items():
             names[reasons[str(reason)]].append(sample_name(row))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from heapq import nsmallest
@@ -128,6 +128,8 @@ def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evalua
 
 
 _MOST_WAITING = 4096
+MOST_UNSCORED = 1000
+"""Of how many rows without a score it is remembered which they are."""
 
 
 class FinishedSamples:
@@ -149,6 +151,7 @@ class FinishedSamples:
         self.totals, self.passes = RunTotals(), PassCounter(bounds)
         self.short = ShortcomingCounter(directions)
         self.written: WrittenRows | None = None
+        self.unscored: list[Row] = []
         self._folder, self._is_in_order, self._is_lacking = folder, True, False
         self._waiting: dict[int, tuple[JournalEntry, Sample]] = {}
         self.row = partial(_row, bounds)
@@ -176,6 +179,8 @@ class FinishedSamples:
         blame = None if self.blames is None or entry.blame is None else self.blames.counted(entry.blame)
         row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
         self.short.add(row)
+        if len(self.unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
+            self.unscored.append(row)
         self.written = self.written or WrittenRows(self._folder.path)
         self.written.add(entry.row or encode_unchecked(query_result(row)))
 
@@ -249,6 +254,12 @@ def shortcomings_of(run: Evaluation, most: int = KEPT) -> Found:
     return counter.found()
 
 
+def unscored_rows(run: Evaluation) -> Iterable[Row]:
+    """Return the rows that lack a score, the first of them; all rows, where it is not known which do."""
+    known: list[Row] | None = getattr(run.read_rows, "unscored", None)
+    return run.rows if known is None else known
+
+
 def directions_of(run: Evaluation) -> dict[str, bool]:
     """Return of each metric whether more is better."""
     return {name: figure.higher_is_better for name, figure in run.metrics.items()}
@@ -298,6 +309,8 @@ class RunRows:
         """All rows as the results document has them, where they are written already."""
         self.kept_short: tuple[_KeptShortcomings, _KeptShortcomings] | None = None
         """What falls short, as the folder keeps it."""
+        self.unscored: list[Row] | None = None
+        """The first rows that lack a score, where they are known."""
         self.made_for: list[Any] = []
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
@@ -317,6 +330,7 @@ class RunRows:
         if written is None or (finished.blames is not None) != self._is_blamed:
             return False
         self.written, self._short = finished.written, finished.short.found()
+        self.unscored = finished.unscored
         return True
 
     def __call__(self) -> Iterator[Row]:
