@@ -286,11 +286,14 @@ def test_a_long_reference_is_left_alone_where_no_metric_reads_one_unless_the_ans
         {"question": "?", "answer": text, "contexts": [ferry], "reference": f"{ferry} " * 3}
         for text in answers
     ]
-    for metrics, kinds in (
-        (["faithfulness"], ["unknown", "invented", "refused_wrongly"]),
-        (["faithfulness", "answer_correctness"], ["not_used", "not_used", "refused_wrongly"]),
+    known = [{**row, "reference_contexts": [ferry]} for row in rows]
+    for given, metrics, kinds in (
+        (rows, ["faithfulness"], ["unknown", "invented", "refused_wrongly"]),
+        (known, ["faithfulness"], ["unknown", "invented", "refused_wrongly"]),
+        (known, ["faithfulness", "context_recall"], ["not_used", "not_used", "refused_wrongly"]),
+        (rows, ["faithfulness", "answer_correctness"], ["not_used", "not_used", "refused_wrongly"]),
     ):
-        causes = [row.blame for row in evaluate(rows, metrics=metrics).rows]
+        causes = [row.blame for row in evaluate(given, metrics=metrics).rows]
         assert [each.kind for each in causes if each] == kinds
         told = ["no metric compared the answer with its reference" in each.why for each in causes if each]
         assert told == [len(metrics) == 1] * 2 + [False]

@@ -102,7 +102,7 @@ class _Case:
     ``doubtful`` are the places of the claims that the contexts do not support, where that is known, each with
     the passage that comes closest. ``is_answer`` where it is known that the answer does not decline,
     ``is_matched`` where a metric has matched its words with those of the reference, ``is_compared`` unless
-    it is known that none has looked at the reference.
+    it is known that none has looked at what is right, or at where it stands.
     """
 
     sample: Sample
@@ -218,11 +218,9 @@ class _Case:
 
     @property
     def _is_unread(self) -> bool:
-        """Whether only a long reference says what is right, and nobody asked to have it compared."""
-        is_only_reference = self.sample.expectation is None and self.turn is None and not self._is_located
-        return (
-            not self.is_compared and is_only_reference and len(self.sample.reference or "") > _LONG_REFERENCE
-        )
+        """Whether a long reference says what is right, and nobody asked to have anything compared."""
+        is_reference = self.sample.expectation is None and self.turn is None
+        return not self.is_compared and is_reference and len(self.sample.reference or "") > _LONG_REFERENCE
 
     def _of_nothing(self) -> Blame:
         """Return the blame of an empty answer, which is wrong; but it does not tell where a refusal fails."""
@@ -436,6 +434,9 @@ def _passage(claim: Mapping[str, Any], contexts: Sequence[str]) -> str | None:
 # The metrics that hold the claims of an answer against its contexts.
 _OF_CONTEXTS = ("faithfulness", "hallucination")
 _COMPARES = "answer_correctness"
+_TRUTH = frozenset(
+    ("reference", "reference_contexts", "relevant_documents", "relevant_chunk_ids", "relevant_spans")
+)
 # Comparing a reference of more characters with the answer takes longer than all else that is found out.
 _LONG_REFERENCE = 200
 # No judge is asked: what a run costs does not depend on what is told of it.
@@ -445,7 +446,7 @@ BLAMED_BY = LexicalSupport.name
 def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None) -> Blame:
     """Find out where an answer of a run failed; what its metrics say of its claims is not said otherwise."""
     doubtful, is_answer = None, False
-    is_compared = any(_reads_reference(score.metric) for score in result.scores)
+    is_compared = any(_reads_truth(score.metric) for score in result.scores)
     is_matched = any(score.value is not None and score.method == LEXICAL_MATCH for score in result.scores)
     for score in result.scores:
         if without_parameters(score.metric) in _OF_CONTEXTS and "claims" in score.details:
@@ -466,9 +467,9 @@ def blamed(sample: Sample, result: SampleResult, documents: CitableTexts | None)
 
 
 @cache
-def _reads_reference(metric: str) -> bool:
+def _reads_truth(metric: str) -> bool:
     try:
-        return not {"reference", "reference_contexts"}.isdisjoint(parse_metric(metric).metric.needs)
+        return not _TRUTH.isdisjoint(parse_metric(metric).metric.needs)
     except UsageError:  # somebody else's, which may
         return True
 
