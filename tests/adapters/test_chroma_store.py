@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vendor_servers import answers, free_port
 
 from rag_evaluation_framework import (
     ChromaVectorStore,
@@ -131,10 +131,7 @@ def test_a_server_that_is_not_there_is_one_clear_error() -> None:
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run ``chroma run`` until the tests here are done."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = int(free.getsockname()[1])
-    program = Path(sys.executable).with_name("chroma")
+    number, program = free_port(), Path(sys.executable).with_name("chroma")
     folder = tmp_path_factory.mktemp("chroma")
     with subprocess.Popen(
         [program, "run", "--path", folder, "--host", "127.0.0.1", "--port", str(number)],
@@ -142,20 +139,14 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            _wait_for(number)
+            deadline = time.monotonic() + 60
+            while not answers(f"http://127.0.0.1:{number}/api/v2/heartbeat"):
+                assert process.poll() is None, "chroma did not start"
+                assert time.monotonic() < deadline, "chroma does not answer"
+                time.sleep(0.05)
             yield number
         finally:
             process.kill()
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("chroma did not start")
 
 
 def test_a_server_finds_what_the_exact_store_finds(port: int) -> None:

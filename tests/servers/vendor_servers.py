@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +224,7 @@ def vendor_server(name: str, *, within: float = 300.0) -> Iterator[str]:
     """Serve an assistant in a process of its own for as long as the block lasts."""
     environment, _, ready = SERVERS[name]
     python = ENVIRONMENTS / environment / "bin" / "python"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     variables = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as folder, (said := Path(folder) / "log").open("w") as log:
@@ -238,7 +237,7 @@ def vendor_server(name: str, *, within: float = 300.0) -> Iterator[str]:
         )
         try:
             deadline = time.monotonic() + within
-            while not _answers(url + ready):
+            while not answers(url + ready):
                 assert process.poll() is None, said.read_text()[-3000:]
                 assert time.monotonic() < deadline, said.read_text()[-3000:]
                 time.sleep(0.2)
@@ -248,7 +247,16 @@ def vendor_server(name: str, *, within: float = 300.0) -> Iterator[str]:
             process.wait(30)
 
 
-def _answers(address: str) -> bool:
+def free_port() -> int:
+    """Return a free port that is not given to whoever asks for any, so that nobody takes it meanwhile."""
+    while True:
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", random.randrange(10_000, 30_000)))
+            return int(free.getsockname()[1])
+
+
+def answers(address: str) -> bool:
+    """Tell whether somebody answers there, and without an error."""
     try:
         with urllib.request.urlopen(address, timeout=2) as reply:
             return bool(reply.status == 200)
