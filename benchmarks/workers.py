@@ -14,6 +14,7 @@ other, over what one does in the same time, is printed first: no number of worke
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import shutil
@@ -138,7 +139,7 @@ def _started() -> str:
     """Start a Ray cluster that lasts as long as this process, and return its address."""
     import ray
 
-    ray.init(include_dashboard=False, log_to_driver=False, logging_level="critical")
+    ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
     return str(ray.get_runtime_context().gcs_address)
 
 

@@ -221,7 +221,7 @@ class RayWorker:
                 return False
             # On this machine it is the caller who says how many work; a cluster counts its cores, or GPUs.
             needs = {"num_cpus": 0 if self.kind == _LOCAL or self._gpus else 1, "num_gpus": self._gpus}
-            made = self._ray.remote(_Actor).options(**needs, max_restarts=0)
+            made: Any = self._ray.remote(_Actor).options(**needs, max_restarts=0)
             self._actor = actor = made.remote()
         found = self._ray.get(actor.version.remote())
         if found != __version__:
