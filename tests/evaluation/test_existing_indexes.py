@@ -225,7 +225,7 @@ def test_indexes_of_chroma_qdrant_and_pgvector_are_searched_by_the_command(
     for wrong, line in {
         "chroma(collection=other, path=chroma)": 'no collection at chroma "other". There is only handbook.',
         "chroma(collection=handbook, path=nowhere)": "expected the folder of a Chroma database, got nothing",
-        "chroma(collection=handbook)": "expected the host or the path of the collection",
+        "chroma(collection=handbook)": "chroma: expected the host or the path of the collection, got neither",
         "qdrant(collection=handbook, path=qdrant)": "expected the setting embedder, got none",
         "chrom(path=x)": 'there is no index "chrom". Did you mean chroma?',
         "pgvector(table=handbok, embedder=hashing)": '"handbok". Did you mean handbook?',

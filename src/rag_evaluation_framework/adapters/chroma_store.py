@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.adapters.extras import CollectionStore, MeasuredIndex, place_of, require_extra
+from rag_evaluation_framework.adapters.extras import (
+    CollectionStore,
+    MeasuredIndex,
+    database_folder,
+    place_of,
+    require_extra,
+)
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex, chroma_contexts
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
@@ -149,14 +155,10 @@ def existing_collection(
     """
     given = dict(locals())
     require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
-    if (host is None) == (path is None):
-        raise UsageError("chroma: expected the host or the path of the collection, either of them")
-    if path is not None and not Path(path).is_dir():
-        raise UsageError(f"chroma: expected the folder of a Chroma database, got nothing at {path}")
+    # Chroma opens a path once in a process: one that is relative would mean what it meant first.
+    folder = database_folder("Chroma", path, host=host)
     where = path if host is None else f"{host}:{port}"
     try:
-        # Chroma opens a path once in a process: one that is relative would mean what it meant first.
-        folder = None if path is None else str(Path(path).resolve())
         client = _connected(host, port, ssl=ssl, path=folder)
         known = [each.name for each in client.list_collections()]
         by: dict[str, Any] = {} if embedder is None else {"embedding_function": None}

@@ -230,6 +230,17 @@ def checked_index_settings(
     return settings
 
 
+def database_folder(vendor: str, path: str | None, **address: str | None) -> str | None:
+    """Return in full the folder of a database; ``None`` for one at an address, which must be given then."""
+    [(name, given)], told = address.items(), vendor.lower()
+    if (given is None) == (path is None):
+        got = "neither" if path is None else "both"
+        raise UsageError(f"{told}: expected the {name} or the path of the collection, got {got}")
+    if path is not None and not Path(path).is_dir():
+        raise UsageError(f"{told}: expected the folder of a {vendor} database, got nothing at {path}")
+    return None if path is None else str(Path(path).resolve())
+
+
 _REACHING = threading.Lock()  # several threads may search a copy for the first time
 
 

@@ -10,11 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from rag_evaluation_framework.adapters.extras import CollectionStore, MeasuredIndex, place_of, require_extra
+from rag_evaluation_framework.adapters.extras import (
+    CollectionStore,
+    MeasuredIndex,
+    database_folder,
+    place_of,
+    require_extra,
+)
 from rag_evaluation_framework.adapters.http_agent import shown_address
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex
@@ -122,12 +127,8 @@ def existing_collection(
     """
     given = dict(locals())
     require_extra("qdrant_client", feature=_FEATURE, extra=EXTRA)
-    if (url is None) == (path is None):
-        raise UsageError("qdrant: expected the url or the path of the collection, either of them")
-    if path is not None and not Path(path).is_dir():
-        raise UsageError(f"qdrant: expected the folder of a Qdrant database, got nothing at {path}")
+    folder = database_folder("Qdrant", path, url=url)
     where = path if url is None else shown_address(url)
-    folder = None if path is None else str(Path(path).resolve())
     try:
         client = _FOLDERS.get(folder or url or "") or _connected(url, folder)
         _FOLDERS[folder or url or ""] = client
