@@ -18,8 +18,8 @@ from benchmarks._answers import questions
 from benchmarks._begin import PARTS, answers
 from benchmarks._labelled_data import DATA
 from benchmarks._wice import WikipediaClaim, claims
-from rag_evaluation_framework.evaluation.expected_points import expected_points
 from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.expected_points import expected_points
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.reference_match import match_claims
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -32,16 +32,10 @@ from functools import cache
 from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, described
-from rag_evaluation_framework.evaluation.expected_points import (
-    ExpectedPoints,
-    Point,
+from rag_evaluation_framework.evaluation.retrieved_evidence import (
     RetrievedTruth,
-    expected_points,
-    point_of,
     relevant_passages,
     retrieved_truth,
-    statements_of,
-    supported_by,
     texts_retrieved,
 )
 from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
@@ -59,6 +53,14 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.claims import said_in
+from rag_evaluation_framework.judging.expected_points import (
+    ExpectedPoints,
+    Point,
+    expected_points,
+    point_of,
+    statements_of,
+    supported_by,
+)
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import parse_metric, without_parameters
