@@ -103,6 +103,7 @@ SLOW = {
     f"{NAME}.datasets.ranking_tables",
     f"{NAME}.files.extraction",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.judging.answer_evidence",
     f"{NAME}.judging.cited_texts",
     f"{NAME}.judging.declining",
     f"{NAME}.records.citations",

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from rag_evaluation_framework.evaluation.scoring import Reader
+from rag_evaluation_framework.judging.answer_evidence import REFERENCE_CLAIMS
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
 from rag_evaluation_framework.judging.citation_support import CitationReport
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
@@ -134,7 +135,10 @@ class ClaimsReader(Reader):
                 return {}
             ratings = self._ratings
             return {"useful": ratings.useful, **panel_fields(ratings.agreement, ratings.details)}
-        return {"claims": [verdict_fields(each) for name in shows for each in getattr(self.on, name)]}
+        found = {"claims": [verdict_fields(each) for name in shows for each in getattr(self.on, name)]}
+        if metric.metric.name == "answer_correctness" and self.on.match is None:
+            found[REFERENCE_CLAIMS] = [verdict_fields(each) for each in self.on.reference_by_answer]
+        return found
 
 
 def _flags(verdicts: Iterable[ClaimVerdict]) -> list[bool]:

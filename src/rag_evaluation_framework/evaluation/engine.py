@@ -42,6 +42,7 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     writable_result,
 )
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.responses import Response, may_be_mended
 from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample
@@ -116,9 +117,10 @@ async def _scored(answered: Sequence[_Answered], scoring: Future[list[Scored]]) 
 
 
 def _finished(answered: _Answered, scored: Scored) -> _Finished:
-    (each, found, timing), (scores, blame, written, row) = answered, scored
+    (each, found, timing), (scores, verdict, blame, written, row) = answered, scored
     response = found if isinstance(found, Response) else found.response
-    entry = JournalEntry(each.place, SampleResult(each.sample.id, response, scores), timing, blame, row)
+    result = SampleResult(each.sample.id, response, scores)
+    entry = JournalEntry(each.place, result, timing, verdict, blame, row)
     return _Finished(each.sample, entry, isinstance(found, Response), written)
 
 
@@ -301,7 +303,11 @@ class RunLoop:
             )
         )
         return [
-            _Finished(each.sample, JournalEntry(each.place, result, answer.timing), is_new=True)
+            _Finished(
+                each.sample,
+                JournalEntry(each.place, result, answer.timing, decide_result(each.sample, result)),
+                is_new=True,
+            )
             for (each, answer), result in zip(answered, results, strict=True)
         ]
 
@@ -332,12 +338,15 @@ class RunLoop:
             finished = self._finished.popleft()
             entry = finished.entry
             timing = replace(entry.timing, run_seconds=seconds)
-            entry = JournalEntry(entry.index, entry.result, timing, entry.blame, entry.row)
+            entry = replace(entry, timing=timing)
             try:
                 line, entry = written_entry(entry, finished.written)
             except InputError:
                 result = writable_result(finished.sample, entry.result, self._scorers)
-                line, entry = written_entry(replace(entry, result=result, blame=None, row=None))
+                verdict = decide_result(finished.sample, result)
+                line, entry = written_entry(
+                    replace(entry, result=result, verdict=verdict, blame=None, row=None)
+                )
             lines.append(line)
             self._written.append(_Finished(finished.sample, entry, finished.is_new))
         try:

@@ -31,6 +31,7 @@ from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_hea
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
+from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
 from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
@@ -178,7 +179,7 @@ class RescoredRows:
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
         for row, (scores, found) in zip(self._rows(), self._found(), strict=True):
-            yield replace(self._rescored(row, scores), blame=found)
+            yield self._rescored(row, scores, found)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -187,9 +188,14 @@ class RescoredRows:
         blames = (each for _, found in self._found() if found is not None for each in found.answers)
         return blame_summary(blames, method=BLAMED_BY)
 
-    def _rescored(self, row: Row, scores: tuple[Score, ...]) -> Row:
-        sample = None if row.sample is None else self._truth.applied(row.sample)
-        return replace(row, sample=sample, result=replace(row.result, scores=scores))
+    def _rescored(self, row: Row, scores: tuple[Score, ...], found: Blame | None) -> Row:
+        result = replace(row.result, scores=scores)
+        if row.sample is None:
+            return replace(row, result=result, blame=found)
+        sample = self._truth.applied(row.sample)
+        verdict = decide_result(sample, result)
+        caused = None if verdict is None else verdict.with_cause(found)
+        return replace(row, sample=sample, result=result, blame=found, verdict=caused)
 
     def _found(self) -> Iterator[_Found]:
         self._kept.seek(0)
@@ -229,7 +235,7 @@ class RescoredRows:
             self._kept.write(
                 strict_json.encode([written, None if found is None else blame_fields(found)]) + b"\n"
             )
-            yield self._rescored(row, scores)
+            yield self._rescored(row, scores, found)
 
     def _scored_in_part(
         self, work: _Rescoring, *, tell: Callable[[int, int], None], workers: Workforce, total: int
@@ -365,6 +371,7 @@ def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evalua
         blame=blame_of_all(blames) if blames else None,
         metrics={} if only is None else only.metrics,
         columns=NO_COLUMNS if only is None else only.columns,
+        answers=AnswerCounts.together(part.answers for part in parts.values()),
         verdict=None,
         comparison=None,
         refusals=None,

@@ -26,6 +26,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.judging.verdict import AnswerVerdict, decide_result
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
@@ -37,10 +38,12 @@ from rag_evaluation_framework.workers import Crew, Workers
 
 Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
 """Tells where an answer failed, as a line of the file that keeps it."""
-RowWriting: TypeAlias = Callable[[Sample, SampleResult, bytes | None], bytes]
-"""Makes the row of an answer in a results document, with what was told of where it failed."""
-Scored: TypeAlias = tuple[tuple[Score, ...], bytes | None, WrittenResult | None, bytes | None]
-"""Scores, where the answer failed, and the texts of the journal and of the row, as far as they are made."""
+RowWriting: TypeAlias = Callable[[Sample, SampleResult, bytes | None, AnswerVerdict | None], bytes]
+"""Makes the row of an answer in a results document, with its verdict and what was told of where it failed."""
+Scored: TypeAlias = tuple[
+    tuple[Score, ...], AnswerVerdict | None, bytes | None, WrittenResult | None, bytes | None
+]
+"""Scores, the verdict, where the answer failed, and the texts of journal and row, as far as they are made."""
 T = TypeVar("T")
 Item = TypeVar("Item")
 
@@ -62,12 +65,13 @@ class Scoring:
             result = rescored_result(sample, given, self.scorers)
         else:
             result = scored_result(sample, given, self.scorers)
-        blame = written = row = None
+        blame = written = row = verdict = None
         with suppress(InputError):  # it cannot be written down: another result is made of it
             blame = None if self.blaming is None else self.blaming((sample, result))
+            verdict = decide_result(sample, result)
             written = written_result(result)
-            row = self.row(sample, result, blame) if self.row is not None and written[1] else None
-        return result.scores, blame, written, row
+            row = self.row(sample, result, blame, verdict) if self.row is not None and written[1] else None
+        return result.scores, verdict, blame, written, row
 
     def name_of(self, item: tuple[Sample, object]) -> str:
         """Say which item it is."""

@@ -489,6 +489,8 @@ def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
     return parts
 
 
+DECIDES = "decides"
+"""The key under which the details of a score have the state or grade that a user's metric decides."""
 PASS_RATE = "pass_rate"  # noqa: S105  # no password
 """The share of samples that pass; a threshold may be set for it, but it is not asked for as a metric."""
 

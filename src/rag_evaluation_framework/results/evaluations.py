@@ -20,6 +20,13 @@ from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_modul
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
+from rag_evaluation_framework.judging.verdict import (
+    RULE,
+    AnswerCounter,
+    AnswerCounts,
+    AnswerVerdict,
+    decide_result,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import TURNS, Response, expected_turns, told_answers
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
@@ -148,7 +155,8 @@ class Row:
     """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
 
     ``index`` is its place in the data, from 0. ``passes`` is ``None`` where nothing decides it; ``misses``
-    are the scores that miss their bounds, in words; ``split`` is that of golden sets it is from.
+    are the scores that miss their bounds, in words; ``split`` is that of golden sets it is from; there is no
+    ``verdict`` where nothing was answered because only retrieval is measured.
     """
 
     index: int
@@ -159,6 +167,7 @@ class Row:
     misses: tuple[str, ...] = ()
     blame: Blame | None = None
     split: str | None = None
+    verdict: AnswerVerdict | None = None
 
     @property
     def id(self) -> str:
@@ -244,6 +253,8 @@ class Evaluation:
     metrics: Mapping[str, Figure]
     counts: Counts
     outcome: RunOutcome
+    answers: AnswerCounts = AnswerCounts()
+    """How many answers are correct, partly correct, wrong and not judged."""
     columns: Columns = NO_COLUMNS
     parts: Mapping[str, Evaluation] = field(default_factory=dict)
     parts_are: PartsAre | None = None
@@ -525,7 +536,10 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
         sample = None
         if listed is not None:
             sample = next(sample for place, sample in listed if place == entry.index)
-        yield Row(entry.index, entry.result, sample, entry.timing)
+        verdict = entry.verdict
+        if sample is not None and (verdict is None or verdict.rule != RULE):
+            verdict = decide_result(sample, entry.result)
+        yield Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
 
 
 def summed_up(
@@ -547,9 +561,11 @@ def summed_up(
     ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
     of the metrics. What ``performance`` has no figures of is taken from the rows.
     """
-    totals = counted if isinstance(counted, RunTotals) else RunTotals()
+    totals, answers = counted if isinstance(counted, RunTotals) else RunTotals(), AnswerCounter()
     for row in () if isinstance(counted, RunTotals) else counted:
         totals.add(row.result, row.timing)
+        answers.add(row.id, row.verdict)
+    more = {"answers": answers.counts(), **more}
     intervals = {**intervals_of(head), **(intervals or {})}
     figures = totals.figures(intervals=intervals, directions=directions)
     performance = performance or Performance()

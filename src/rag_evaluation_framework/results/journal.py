@@ -2,7 +2,7 @@
 
 ::
 
-    {"crc32":"9ae0daaf","entry":{"index":17,"result":{…},"timing":{…}}}
+    {"crc32":"9ae0daaf","entry":{"index":17,"result":{…},"timing":{…},"verdict":{…}}}
 
 The checksum covers the bytes of the entry. It detects what a kill, or a full or failing disk, did to a line;
 it does not protect against tampering. A line is written with one call, so a kill leaves it whole or leaves a
@@ -39,6 +39,7 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Sto
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
 from rag_evaluation_framework.files.atomic import BINARY, sync_folder
+from rag_evaluation_framework.judging.verdict import AnswerVerdict, read_verdict
 from rag_evaluation_framework.records.responses import Failure, may_be_mended
 from rag_evaluation_framework.records.runs import (
     RunCounts,
@@ -63,11 +64,15 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A finished sample: its place in the dataset (from 0), its result, and its times."""
+    """A finished sample: its place in the dataset (from 0), its result, its times, and its verdict.
+
+    There is no verdict where only retrieval was measured, and in journals of version 1.
+    """
 
     index: int
     result: SampleResult
     timing: Timing
+    verdict: AnswerVerdict | None = None
     blame: bytes | None = None
     """What was found out while it was scored about where it failed: the line of another file."""
     row: bytes | None = None
@@ -164,7 +169,8 @@ def written_entry(entry: JournalEntry, result: WrittenResult | None = None) -> t
     text, is_same = result or written_result(entry.result)
     timing = timing_fields(entry.result, entry.timing)
     times, are_same = strict_json.encode_and_tell(timing)
-    content = b'{"index":%d,%s,"timing":%s}' % (entry.index, text, times)
+    verdict = b"" if entry.verdict is None else b',"verdict":' + msgspec.json.encode(entry.verdict)
+    content = b'{"index":%d,%s,"timing":%s%s}' % (entry.index, text, times, verdict)
     is_same = is_same and are_same and "scores" not in timing
     if not is_same or entry.result.response.latency_ms != entry.timing.latency_ms:
         entry = replace(entry_from(content), blame=entry.blame)
@@ -186,8 +192,10 @@ def entry_from(content: bytes) -> JournalEntry:
     written: dict[str, Any] = msgspec.json.decode(content)
     try:
         timing = written["timing"]
-        return JournalEntry(written["index"], result_from(written["result"], timing), timing_from(timing))
-    except (KeyError, TypeError) as error:
+        result, verdict = result_from(written["result"], timing), written.get("verdict")
+        found = None if verdict is None else read_verdict(verdict)
+        return JournalEntry(written["index"], result, timing_from(timing), found)
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise invalid("", "an entry in the form of this version", str(error)) from None
 
 

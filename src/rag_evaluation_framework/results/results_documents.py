@@ -47,7 +47,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Sample, Usage
+from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -154,6 +154,7 @@ def query_result(row: Row) -> dict[str, Any]:
         **_scores(row.result),
         "split": row.split,
         "pass": row.passes,
+        "verdict": None if row.verdict is None else row.verdict.to_dict(),
         "blame": None if blame is None else blame.to_dict(),
     }
     return {name: each for name, each in written.items() if each or name == _METRICS or each not in _EMPTY}
@@ -167,6 +168,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "category": sample.category,
         "tags": list(sample.tags),
         "refusal_reason": getattr(sample.expectation, "reason", None),
+        "expects_refusal": isinstance(sample.expectation, Refusal) or None,
         "ground_truth_answer": sample.reference,
         "ground_truth_spans": [_span(each) for each in sample.relevant_spans],
     }
@@ -407,6 +409,7 @@ def _counts(run: Evaluation) -> dict[str, Any]:
         "failures": dict(counts.failures),
         "context_origins": dict(counts.origins),
         **{unread_field(each.part): each.to_dict() for each in counts.unread},
+        "answers": run.answers.to_dict() if run.answers.total else {},
     }
     return written | {name: value for name, value in optional.items() if value}
 

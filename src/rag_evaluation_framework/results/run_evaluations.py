@@ -23,6 +23,7 @@ from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import encode_unchecked
+from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerCounts, AnswerVerdict, decide_result
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame
@@ -86,9 +87,10 @@ def evaluation_of_run(
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
     passes, is_written = PassCounter(bounds), False
-    counted: Iterator[Row] | RunTotals = passes.counted(rows_of_folder(folder))
+    counted: Iterator[Row] | RunTotals = passes.counted(rows.with_verdicts())
     if finished is not None and finished.are_counted(total, bounds):
         passes, counted, is_written = finished.passes, finished.totals, rows.take(finished)
+        more["answers"] = finished.counts or AnswerCounts.of(rows.with_verdicts())
     blame = None if blamed_by is None else rows.blame_summary(blamed_by, finished if is_written else None)
     evaluation = summed_up(
         folder.head,
@@ -119,6 +121,7 @@ def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evalua
         head=head,
         metrics={} if several else first.metrics,
         counts=Counts(**summed) if several else first.counts,
+        answers=AnswerCounts.together(part.answers for part in parts.values()),
         outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
         columns=NO_COLUMNS if several else first.columns,
         parts=parts,
@@ -148,7 +151,7 @@ class FinishedSamples:
         directions: Mapping[str, bool],
     ) -> None:
         self.blames = FoundBlames(folder.path) if is_blamed else None
-        self.totals, self.passes = RunTotals(), PassCounter(bounds)
+        self.totals, self.passes, self.answers = RunTotals(), PassCounter(bounds), AnswerCounter()
         self.short = ShortcomingCounter(directions)
         self.written: WrittenRows | None = None
         self.unscored: list[Row] = []
@@ -177,22 +180,35 @@ class FinishedSamples:
         if self._is_lacking:
             return
         blame = None if self.blames is None or entry.blame is None else self.blames.counted(entry.blame)
-        row = _decided(Row(entry.index, entry.result, sample, entry.timing), blame, self.passes.bounds)
+        row = Row(entry.index, entry.result, sample, entry.timing, verdict=entry.verdict)
+        row = _decided(row, blame, self.passes.bounds)
+        self.answers.add(row.id, row.verdict)
         self.short.add(row)
         if len(self.unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
             self.unscored.append(row)
         self.written = self.written or WrittenRows(self._folder.path)
         self.written.add(entry.row or encode_unchecked(query_result(row)))
 
+    @property
+    def counts(self) -> AnswerCounts | None:
+        """The counts of the answers; ``None`` where the cause of some is not known yet."""
+        return None if self._is_lacking else self.answers.counts()
+
     def are_counted(self, total: int, bounds: tuple[Threshold, ...]) -> bool:
         """Tell whether all of so many were counted in their order, decided by these bounds."""
         return self._is_in_order and len(self.totals.ids) == total > 0 and self.passes.bounds == bounds
 
 
-def _row(bounds: tuple[Threshold, ...], sample: Sample, result: SampleResult, blame: bytes | None) -> bytes:
+def _row(
+    bounds: tuple[Threshold, ...],
+    sample: Sample,
+    result: SampleResult,
+    blame: bytes | None,
+    verdict: AnswerVerdict | None,
+) -> bytes:
     """Return the row of a results document; its values were checked for the journal."""
     found = None if blame is None else blame_in(blame)
-    return encode_unchecked(query_result(_decided(Row(0, result, sample), found, bounds)))
+    return encode_unchecked(query_result(_decided(Row(0, result, sample, verdict=verdict), found, bounds)))
 
 
 # The answers of a run that fall short: those that do not pass, and those that are wrong though no threshold
@@ -336,12 +352,13 @@ class RunRows:
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
         counter = ShortcomingCounter(self.directions)
-        for row in self._all():
+        for row in self.with_verdicts():
             counter.add(row)
             yield row
         self._short = counter.found()
 
-    def _all(self) -> Iterator[Row]:
+    def with_verdicts(self) -> Iterator[Row]:
+        """Yield the finished samples with their verdicts, and with what is known of causes."""
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
@@ -372,14 +389,17 @@ class RunRows:
         ids = {sample.id for sample in samples.values()}
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
         for entry in read_entries(self._folder.journal_path, (index.offsets[place] for place in places)):
-            row = Row(entry.index, entry.result, samples[entry.index], entry.timing)
+            sample = samples[entry.index]
+            verdict = entry.verdict or decide_result(sample, entry.result)
+            row = Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
             yield _decided(row, blames.get(row.id), self._bounds)
 
 
 def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Row:
     passes = sample_passes(row.result, bounds)
     misses = missed_bounds(row.result, bounds) if passes is False else ()
-    return Row(row.index, row.result, row.sample, row.timing, passes, misses, blame)
+    verdict = None if row.verdict is None else row.verdict.with_cause(blame)
+    return replace(row, passes=passes, misses=misses, blame=blame, verdict=verdict)
 
 
 # The figures of a run, as they are kept.
@@ -406,6 +426,7 @@ class _KeptFigures:
     made_for: list[Any]
     metrics: list[Figure]
     counts: Counts
+    answers: AnswerCounts
     performance: Performance
     intervals: dict[str, Any]
     blame: BlameSummary | None
@@ -423,6 +444,7 @@ class _KeptFigures:
             head=head,
             metrics={figure.metric: figure for figure in self.metrics},
             counts=self.counts,
+            answers=self.answers,
             columns=Columns(self.ids, **columns),
             performance=self.performance,
             intervals=self.intervals,
@@ -482,6 +504,7 @@ def _keep_figures(evaluation: Evaluation) -> None:
         made_for=rows.made_for,
         metrics=list(evaluation.metrics.values()),
         counts=evaluation.counts,
+        answers=evaluation.answers,
         performance=evaluation.performance,
         intervals=dict(evaluation.intervals),
         blame=evaluation.blame,

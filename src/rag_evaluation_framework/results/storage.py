@@ -29,12 +29,13 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
+from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerVerdict, decide_result, read_verdict
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset, Sample, Turn, Usage
+from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
@@ -469,8 +470,10 @@ def _checked(document: Mapping[str, Any], queries: Iterator[Any], path: Path) ->
 
 def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row]) -> Evaluation:
     summary, head, totals = document.get("summary") or {}, _head_of(document), RunTotals()
+    answers = AnswerCounter()
     for row in counted:
         totals.add(row.result)
+        answers.add(row.id, row.verdict)
     total, finished = int(summary.get("total_queries", len(totals.ids))), len(totals.ids)
     return Evaluation(
         kind="answers",
@@ -480,6 +483,7 @@ def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row])
         outcome=RunOutcome(
             completed=True, interrupted=False, done=finished, failed=0, remaining=total - finished
         ),
+        answers=answers.counts(),
         columns=totals.columns(),
         blame=msgspec.convert(document.get("blame"), BlameSummary | None),
         thresholds=written_thresholds(head.configuration),
@@ -528,13 +532,19 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
         scores.append(made(name, str(told.get("reason")), method=method(name), details=details.get(name)))
     result = SampleResult(str(query.get("query_id")), _response(query), tuple(scores))
+    sample, blame = _sample(query), _blame(query.get("blame"))
+    if (written := query.get("verdict")) is not None:
+        verdict: AnswerVerdict | None = read_verdict(written)
+    elif (verdict := None if sample is None else decide_result(sample, result)) is not None:
+        verdict = verdict.with_cause(blame)
     return Row(
         place,
         result,
-        _sample(query),
+        sample,
         passes=query.get("pass"),
-        blame=_blame(query.get("blame")),
+        blame=blame,
         split=query.get("split"),
+        verdict=verdict,
     )
 
 
@@ -565,6 +575,7 @@ def _sample(query: Mapping[str, Any]) -> Sample | None:
     if not isinstance(asked, str):
         return None
     relevant = (query.get("retrieval_results") or {}).get("ground_truth_relevant") or ()
+    reason = query.get("refusal_reason")
     return Sample(
         id=str(query.get("query_id")),
         turns=(Turn(role="user", content=asked),),
@@ -575,6 +586,7 @@ def _sample(query: Mapping[str, Any]) -> Sample | None:
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
         tags=tuple(query.get("tags") or ()),
+        expectation=Refusal(reason=reason) if reason or query.get("expects_refusal") else None,
     )
 
 

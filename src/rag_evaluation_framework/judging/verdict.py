@@ -1,0 +1,529 @@
+"""The verdict on one answer: its state, who decided it, and why; and the one count of all answers.
+
+Every answer, or turn of a conversation that expects something, has exactly one *state*. States fall into
+four *grades*, and only grades are counted. The first line of :func:`decide` that applies decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from rag_evaluation_framework.records.responses import (
+    NOT_TOLD_BY_TURN,
+    RECORDED,
+    RETRIEVAL,
+    TURNS,
+    AnsweredTurn,
+    Response,
+    answered_turns,
+    expected_turns,
+    is_conversation,
+)
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Blame, Score
+from rag_evaluation_framework.startup import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
+    from rag_evaluation_framework.judging.reference_words import WordFinding
+
+State = Literal[
+    "correct",
+    "correct_refusal",
+    "partly_correct",
+    "wrong",
+    "unsupported",
+    "wrong_refusal",
+    "missed_refusal",
+    "no_answer",
+    "not_judged",
+]
+STATES: tuple[State, ...] = get_args(State)
+Grade = Literal["correct", "partly_correct", "wrong", "not_judged"]
+GRADES: tuple[Grade, ...] = get_args(Grade)
+"""The grades; the share of each is a metric of every run."""
+CORRECT, PARTLY_CORRECT, WRONG, NOT_JUDGED = GRADES
+Decider = Literal["person", "check", "metric", "judge", "local_model", "words", "request"]
+RULE = 1
+"""The version of the decision table; verdicts of another one are decided again."""
+
+_GRADES: Mapping[State, Grade] = {
+    "correct": "correct",
+    "correct_refusal": "correct",
+    "partly_correct": "partly_correct",
+    "not_judged": "not_judged",
+}
+_WORST_FIRST: tuple[State, ...] = (
+    "no_answer",
+    "missed_refusal",
+    "wrong",
+    "unsupported",
+    "wrong_refusal",
+    "partly_correct",
+    "not_judged",
+    "correct",
+    "correct_refusal",
+)
+_NAMES: Mapping[State, tuple[str, str]] = {
+    "correct": ("correct", "correct"),
+    "correct_refusal": ("correct refusal", "correct refusals"),
+    "partly_correct": ("partly correct", "partly correct"),
+    "wrong": ("wrong", "wrong"),
+    "unsupported": ("unsupported claim", "unsupported claims"),
+    "wrong_refusal": ("wrong refusal", "wrong refusals"),
+    "missed_refusal": ("missed refusal", "missed refusals"),
+    "no_answer": ("no answer", "no answer"),
+    "not_judged": ("not judged", "not judged"),
+}
+_OF_FINDINGS: Mapping[str, State] = {
+    "matches": "correct",
+    "partly_matches": "partly_correct",
+    "contradicts": "wrong",
+}
+Flag = Literal["unsupported_text", "wrong_citation"]
+OFF_TOPIC = "contains none of the expected words"
+NO_VERDICT = "the judge gave no verdict"
+NOTHING_TO_JUDGE_BY = "no reference, label or judge"
+"""Why an answer is not judged where nothing could tell."""
+CAUSES = ("retrieval_missed", "cut_passage", "not_used", "contradicted", "wrong_citation")
+"""The kinds of blame that say where an answer that is not correct went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVerdict:
+    """The state of one answer, who decided it, and why in one clause.
+
+    ``leaning`` is what an answer that was not judged looks like. A flag never changes the grade. ``cause``
+    says what went wrong where the answer is not correct. A conversation has its turns' verdicts in ``turns``,
+    and the worst of them as its own.
+    """
+
+    state: State
+    by: Decider | None = None
+    why: str = ""
+    leaning: State | None = None
+    flags: tuple[Flag, ...] = ()
+    cause: str | None = None
+    rule: int = RULE
+    turns: tuple[AnswerVerdict, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        return _GRADES.get(self.state, "wrong")
+
+    @property
+    def is_correct(self) -> bool:
+        return self.grade == "correct"
+
+    @property
+    def is_partly_correct(self) -> bool:
+        return self.grade == "partly_correct"
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.grade == "wrong"
+
+    @property
+    def is_judged(self) -> bool:
+        return self.grade != "not_judged"
+
+    @property
+    def is_unanswered(self) -> bool:
+        return self.state == "no_answer"
+
+    @property
+    def is_missed_refusal(self) -> bool:
+        return self.state == "missed_refusal"
+
+    @property
+    def is_off_topic(self) -> bool:
+        return self.why == OFF_TOPIC
+
+    @property
+    def looks_wrong(self) -> bool:
+        """Return True if it is wrong, or was not judged and leans to a wrong state."""
+        return self.is_wrong or (self.leaning is not None and _GRADES.get(self.leaning, "wrong") == "wrong")
+
+    @property
+    def is_flagged(self) -> bool:
+        """Return True if a flag stands beside an answer that is not known to be wrong."""
+        return bool(self.flags) and not self.is_wrong
+
+    @property
+    def deserves_attention(self) -> bool:
+        """Return True unless the answer is correct and nothing about it was flagged."""
+        return not self.is_correct or self.is_flagged
+
+    @property
+    def answers(self) -> tuple[AnswerVerdict, ...]:
+        """The verdict of every single answer: one for each turn of a conversation, else this one."""
+        return self.turns or (self,)
+
+    @property
+    def name(self) -> str:
+        """The state in words, with its leaning: ``not judged (looks wrong)``."""
+        told = name_of_state(self.state)
+        return told if self.leaning is None else f"{told} (looks {name_of_state(self.leaning)})"
+
+    @property
+    def failure_kind(self) -> str:
+        """The cause of a failure where it is known, else the state."""
+        return self.cause or self.state
+
+    def with_cause(self, blame: Blame | None) -> AnswerVerdict:
+        """Return it with what blame found out about where the answer, or each of its turns, went wrong."""
+        if blame is None:
+            return self
+        if self.turns:
+            found = [*blame.turns.values()]
+            if len(found) != len(self.turns):
+                return self
+            return _of_conversation(
+                [turn.with_cause(each) for turn, each in zip(self.turns, found, strict=True)]
+            )
+        flags = self.flags
+        if blame.kind == "wrong_citation" and "wrong_citation" not in flags:
+            flags = (*flags, "wrong_citation")
+        is_caused = (self.is_partly_correct or self.looks_wrong) and not self.is_unanswered
+        cause = blame.kind if is_caused and blame.kind in CAUSES else None
+        return self if (cause, flags) == (self.cause, self.flags) else replace(self, cause=cause, flags=flags)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as results hold it."""
+        found = {name: getattr(self, name) for name in ("state", "by", "why", "leaning", "cause", "rule")}
+        turns = {"turns": [each.to_dict() for each in self.turns]} if self.turns else {}
+        return {**found, "flags": list(self.flags), **turns}
+
+
+def name_of_state(state: str, count: int = 1) -> str:
+    """Return a state in words, in the plural where there are several."""
+    names = _NAMES.get(state)  # type: ignore[call-overload]
+    return state if names is None else names[count != 1]
+
+
+def read_verdict(written: Any) -> AnswerVerdict:
+    """Return the verdict that a results document or a journal holds."""
+    return msgspec.convert(written, AnswerVerdict)
+
+
+Label: TypeAlias = State | Literal["disputed"]
+"""What people say of an answer; ``disputed`` where two of them disagree."""
+
+
+def decide(
+    sample: Sample,
+    response: Response,
+    scores: Iterable[Score] = (),
+    label: Label | None = None,
+    checks: Sequence[tuple[str, bool]] = (),
+    *,
+    turn: AnsweredTurn | None = None,
+) -> AnswerVerdict:
+    """Return the verdict on one answer, or on one ``turn`` of a conversation given as a sample of its own.
+
+    ``checks`` are the names of the author's checks of this sample and whether each holds. The docs have the
+    decision table (docs/explanation/verdicts.md); the numbers of its lines stand beside the code.
+    """
+    from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
+
+    if response.failure is not None:  # line 1
+        return AnswerVerdict("no_answer", "request", response.failure.kind)
+    if response.is_empty:
+        return AnswerVerdict("no_answer", "request", "the answer is empty")
+    if label == "disputed":  # line 2
+        return AnswerVerdict("not_judged", "person", "annotators disagree")
+    if label is not None:
+        return AnswerVerdict(label, "person", "labeled")
+    evidence = AnswerEvidence(sample, response, scores, turn)
+    flags: tuple[Flag, ...] = ("unsupported_text",) if evidence.is_flagged_by_words else ()
+    if failed := [name for name, holds in checks if not holds]:  # line 3
+        return AnswerVerdict("wrong", "check", f"fails {', '.join(failed)}", flags=flags)
+    found = _decide_by_own_metrics(evidence.own_decisions) or _decide_expected_refusal(evidence)
+    if found is None and checks and not evidence.has_truth:
+        found = AnswerVerdict("correct", "check", f"passes all {len(checks)} checks")
+    if found is None:
+        found = _decide_by_judge_or_words(evidence, has_checks=bool(checks))
+        if evidence.is_unsupported_by_judge and not found.is_wrong:  # line 12
+            found = AnswerVerdict("unsupported", "judge", "makes a claim that its contexts do not support")
+    return replace(found, flags=flags) if flags else found
+
+
+def _decide_by_own_metrics(decisions: Mapping[str, State | None]) -> AnswerVerdict | None:
+    """Line 4: one wrong is wrong, all correct is correct, else not judged."""
+    if not decisions:
+        return None
+    names = ", ".join(decisions)
+    states: list[State] = ["not_judged" if state is None else state for state in decisions.values()]
+    worst = min(states, key=_WORST_FIRST.index)
+    if _GRADES.get(worst, "wrong") == "wrong" or len({_GRADES.get(state) for state in states}) == 1:
+        return AnswerVerdict(worst, "metric", names)
+    return AnswerVerdict("not_judged", "metric", f"{names}: no common verdict")
+
+
+def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
+    """Line 5."""
+    if not evidence.expects_refusal:
+        return None
+    if evidence.contains_expected_refusal:
+        return AnswerVerdict("correct_refusal", "check", "contains the expected refusal")
+    if evidence.is_judge_silent(evidence.REFUSAL_METRICS):
+        return AnswerVerdict("not_judged", "judge", NO_VERDICT)
+    found = evidence.refusal
+    if found.kind == "refuses":
+        return AnswerVerdict("correct_refusal", found.by, "refuses as expected")
+    if found.kind == "answers":
+        return AnswerVerdict("missed_refusal", found.by, "answers what it should refuse")
+    return AnswerVerdict("not_judged", found.by, found.why, leaning="missed_refusal")
+
+
+def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> AnswerVerdict:
+    """Lines 6 to 14."""
+    if evidence.is_judge_silent(evidence.JUDGED_METRICS):
+        return AnswerVerdict("not_judged", "judge", NO_VERDICT)
+    if not evidence.is_no_answer and (claims := evidence.judged_claims) is not None:  # line 7
+        return _decide_by_claims(*claims)
+    if evidence.is_no_answer and (found := _decide_refusal(evidence, has_checks)) is not None:  # line 9
+        return found
+    if language := evidence.unmeasured_language:
+        return AnswerVerdict("not_judged", "words", f"words were not measured on {language}")
+    by_key = evidence.key  # line 10
+    if by_key is not None and (by_key.kind in _OF_FINDINGS or not evidence.readings):
+        return _of_finding(by_key)
+    if evidence.readings:  # line 11
+        by_words = evidence.words
+        return _of_finding(by_words if by_key is None or by_words.kind in _OF_FINDINGS else by_key)
+    if evidence.compares_contexts:  # line 13
+        return AnswerVerdict("not_judged", "words", "only its contexts could be compared")
+    return AnswerVerdict("not_judged", None, NOTHING_TO_JUDGE_BY)  # line 14
+
+
+def _decide_refusal(evidence: AnswerEvidence, has_checks: bool) -> AnswerVerdict | None:
+    """Line 9: an answer that refuses, doesn't know or asks back where an answer is expected."""
+    by = evidence.class_by
+    if evidence.reference_refuses and evidence.refuses:
+        return AnswerVerdict("correct_refusal", by, "refuses as its reference does")
+    if not evidence.has_truth and not has_checks:
+        return AnswerVerdict("not_judged", None, NOTHING_TO_JUDGE_BY)
+    if not evidence.refuses:
+        return AnswerVerdict("not_judged", by, "asks back")
+    if evidence.readings and _of_finding(evidence.words).is_correct:
+        return AnswerVerdict("not_judged", by, "refuses, yet states the expected answer", leaning="correct")
+    if evidence.states_nothing_else:
+        return AnswerVerdict("wrong_refusal", by, "refuses although an answer is expected")
+    return None
+
+
+def _decide_by_claims(total: int, stated: int, contradicted: int) -> AnswerVerdict:
+    """Line 7: a judge's verdicts on the claims of the reference; additions do not count here."""
+    if contradicted:
+        return AnswerVerdict("wrong", "judge", "contradicts the reference")
+    state: State = "correct" if stated == total else "partly_correct" if stated else "wrong"
+    return AnswerVerdict(state, "judge", f"states {stated} of {total} claims of the reference")
+
+
+def _of_finding(found: WordFinding) -> AnswerVerdict:
+    if (state := _OF_FINDINGS.get(found.kind)) is not None:
+        return AnswerVerdict(state, "words", found.why)
+    leaning = None if found.leaning is None else _OF_FINDINGS[found.leaning]
+    why = OFF_TOPIC if leaning == "wrong" and not found.share else found.why
+    return AnswerVerdict("not_judged", "words", why, leaning=leaning)
+
+
+def decide_result(
+    sample: Sample, result: SampleResult, *, label: Label | None = None
+) -> AnswerVerdict | None:
+    """Return the verdict on an answer, turn by turn; ``None`` where only retrieval is recorded."""
+    response = result.response
+    is_recorded_retrieval = response.metadata.get(RECORDED) == RETRIEVAL
+    if response.failure is None and response.text is None and (is_recorded_retrieval or response.hits):
+        return None
+    if not is_conversation(sample) or label is not None:
+        return decide(sample, response, result.scores, label)
+    expected, answered = expected_turns(sample), answered_turns(sample, response)
+    if answered is None:
+        return AnswerVerdict("not_judged", None, NOT_TOLD_BY_TURN)
+    by_number = {turn.number: turn for turn in answered}
+    kind = "no answer in this turn" if response.failure is None else response.failure.kind
+    missing = AnswerVerdict("no_answer", "request", kind)
+    return _of_conversation(
+        [
+            _decide_turn(sample, result, by_number[number]) if number in by_number else missing
+            for number in expected
+        ]
+    )
+
+
+def _decide_turn(sample: Sample, result: SampleResult, turn: AnsweredTurn) -> AnswerVerdict:
+    scores = (_score_of_turn(score, turn.number) for score in result.scores)
+    response = turn.as_response(result.response)
+    return decide(turn.as_sample(sample), response, filter(None, scores), turn=turn)
+
+
+def _score_of_turn(score: Score, number: int) -> Score | None:
+    """Return what a metric that scores turn by turn says of one of them; what failed, failed for all."""
+    turns = score.details.get(TURNS)
+    for turn in turns if isinstance(turns, list) else ():
+        if turn["turn"] == number:
+            return replace(score, status="scored", value=turn["value"], reason=None, details=turn)
+    return score if score.status == "failed" or score.is_undrawn else None
+
+
+def _of_conversation(turns: Sequence[AnswerVerdict]) -> AnswerVerdict:
+    worst = min(turns, key=lambda turn: _WORST_FIRST.index(turn.state))
+    flags = tuple(dict.fromkeys(flag for turn in turns for flag in turn.flags))
+    return replace(worst, flags=flags, turns=tuple(turns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCounts:
+    """The one count of answers, by grade: every report shows these numbers.
+
+    ``questions`` is how many were asked, ``conversations`` how many of them had several turns, ``unstable``
+    how many have answers of different grades.
+    """
+
+    states: Mapping[State, int] = field(default_factory=dict, hash=False)
+    by: Mapping[str, int] = field(default_factory=dict, hash=False)
+    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How the wrong answers fail: by cause, or by state where no cause is known."""
+    looks_wrong: int = 0
+    """How many answers that were not judged look wrong."""
+    off_topic: int = 0
+    without_truth: int = 0
+    """How many answers have nothing that they could be judged by."""
+    flagged: int = 0
+    questions: int = 0
+    conversations: int = 0
+    unstable: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def correct(self) -> int:
+        return self.count("correct")
+
+    @property
+    def partly_correct(self) -> int:
+        return self.count("partly_correct")
+
+    @property
+    def wrong(self) -> int:
+        return self.count("wrong")
+
+    @property
+    def not_judged(self) -> int:
+        return self.count("not_judged")
+
+    @property
+    def judged(self) -> int:
+        return self.total - self.not_judged
+
+    @property
+    def missed_refusals(self) -> int:
+        return self.states.get("missed_refusal", 0)
+
+    @property
+    def unanswered(self) -> int:
+        return self.states.get("no_answer", 0)
+
+    def count(self, grade: Grade) -> int:
+        """Return the number of answers of a grade."""
+        return sum(count for state, count in self.states.items() if _GRADES.get(state, "wrong") == grade)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as results and JSON reports hold them."""
+        grades: dict[str, Any] = {grade: self.count(grade) for grade in GRADES}
+        counts = {"flagged": self.flagged, "total": self.total, "questions": self.questions}
+        states = {state: self.states[state] for state in STATES if state in self.states}
+        return {
+            **grades,
+            **counts,
+            "states": states,
+            "kinds": dict(self.kinds),
+            "by": dict(self.by),
+            "unstable": list(self.unstable),
+            "rule": RULE,
+        }
+
+    @classmethod
+    def of(cls, rows: Iterable[Any]) -> AnswerCounts:
+        """Count the answers of rows that have an ``id`` and a ``verdict``."""
+        counter = AnswerCounter()
+        for row in rows:
+            counter.add(row.id, row.verdict)
+        return counter.counts()
+
+    @classmethod
+    def together(cls, counts: Iterable[AnswerCounts]) -> AnswerCounts:
+        """Return the counts of several runs as those of one."""
+        counter = AnswerCounter()
+        for each in counts:
+            counter.take(each)
+        return counter.counts()
+
+
+_REPEAT = re.compile(r"~[0-9]+\Z")
+
+
+def original_sample_id(sample_id: str) -> str:
+    """Return the id of the sample that was asked again under this one."""
+    return _REPEAT.sub("", sample_id)
+
+
+class AnswerCounter:
+    """Takes the verdicts of a run one by one."""
+
+    def __init__(self) -> None:
+        self._states: Counter[State] = Counter()
+        self._by: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._more: Counter[str] = Counter()
+        self._grades: dict[str, Grade] = {}
+        self._unstable: dict[str, None] = {}
+
+    def add(self, sample_id: str, verdict: AnswerVerdict | None) -> None:
+        """Count the answers of one sample; one that has no verdict only retrieves."""
+        if verdict is None:
+            return
+        asked = original_sample_id(sample_id)
+        if self._grades.setdefault(asked, verdict.grade) != verdict.grade:
+            self._unstable[asked] = None
+        self._more["conversations"] += bool(verdict.turns)
+        for each in verdict.answers:
+            self._states[each.state] += 1
+            self._by[each.by or "nothing"] += 1
+            if each.is_wrong:
+                self._kinds[each.failure_kind] += 1
+            else:
+                self._more["looks_wrong"] += each.looks_wrong
+            self._more["flagged"] += each.is_flagged
+            self._more["off_topic"] += each.is_off_topic
+            self._more["without_truth"] += each.why == NOTHING_TO_JUDGE_BY
+
+    def take(self, counts: AnswerCounts) -> None:
+        """Count what was counted elsewhere, of other questions."""
+        self._states.update(counts.states)
+        self._by.update(counts.by)
+        self._kinds.update(counts.kinds)
+        names = ("looks_wrong", "off_topic", "without_truth", "flagged", "questions", "conversations")
+        self._more.update({name: getattr(counts, name) for name in names})
+        self._unstable |= dict.fromkeys(counts.unstable)
+
+    def counts(self) -> AnswerCounts:
+        """Return what was counted."""
+        more = {**self._more, "questions": self._more["questions"] + len(self._grades)}
+        return AnswerCounts(
+            states=dict(self._states),
+            by=dict(self._by),
+            kinds=dict(self._kinds.most_common()),
+            unstable=tuple(self._unstable),
+            **more,
+        )
