@@ -200,6 +200,7 @@ def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> b
 
 
 def _failed(scorer: Scorer, reason: str, details: Mapping[str, str] | None = None) -> Score:
+    details = {**getattr(scorer, "undecided", {}), **(details or {})}
     return Score.failed(scorer.name, reason, method=getattr(scorer, "method", "unknown"), details=details)
 
 

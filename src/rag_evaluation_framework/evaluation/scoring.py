@@ -14,10 +14,18 @@ from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
+from rag_evaluation_framework.errors import (
+    InputError,
+    ModelError,
+    ModelOutageError,
+    Problems,
+    UsageError,
+    shown,
+)
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
-from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
+from rag_evaluation_framework.judging.verdict import is_correct, state_of
+from rag_evaluation_framework.metrics.declaration import DECIDES, BoundMetric, check_metric
 from rag_evaluation_framework.metrics.views import CLAIMS, NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -314,6 +322,13 @@ class MetricScorer:
         if value is None:
             return self._skipped(reader.nothing or declared.empty.partition(";")[0])
         details = reader.details(declared.shows, self.metric) if declared.shows else None
+        if declared.decides:
+            state = state_of(value)
+            if state is None:
+                return self._failed(
+                    f"expected a boolean, a grade or a state of an answer, got {shown(value)}"
+                )
+            value, details = float(is_correct(state)), {**(details or {}), DECIDES: state}
         return Score.scored(self.name, value, method=self.method, details=details)
 
     def _unmet(self, sample: Sample, response: Response) -> str | None:
@@ -347,10 +362,17 @@ class MetricScorer:
         return None if found is None else f"not measured on {found}"
 
     def _skipped(self, reason: str) -> Score:
-        return Score.skipped(self.name, reason, method=self.method)
+        return Score.skipped(self.name, reason, method=self.method, details=self.undecided)
 
     def _failed(self, reason: str, details: Mapping[str, Any] | None = None) -> Score:
-        return Score.failed(self.name, reason, method=self.method, details=details)
+        return Score.failed(
+            self.name, reason, method=self.method, details={**self.undecided, **(details or {})}
+        )
+
+    @property
+    def undecided(self) -> dict[str, Any]:
+        """What stands in the details of a missing score: that it was to decide."""
+        return {DECIDES: None} if self.metric.metric.decides else {}
 
 
 def _has_readings(sample: Sample) -> bool:

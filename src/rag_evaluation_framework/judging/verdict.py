@@ -207,6 +207,18 @@ def name_of_state(state: str, count: int = 1) -> str:
     return state if names is None else names[count != 1]
 
 
+def state_of(decision: object) -> State | None:
+    """Return the state that a deciding metric's value stands for; ``None`` if it is none."""
+    if isinstance(decision, bool):
+        return "correct" if decision else "wrong"
+    return next((state for state in STATES if state == decision), None)
+
+
+def is_correct(state: State) -> bool:
+    """Return True if an answer in this state is correct."""
+    return _GRADES.get(state) == "correct"
+
+
 def read_verdict(written: Any) -> AnswerVerdict:
     """Return the verdict that a results document or a journal holds."""
     return msgspec.convert(written, AnswerVerdict)
@@ -247,6 +259,8 @@ def decide(
     found = _decide_by_own_metrics(evidence.own_decisions) or _decide_expected_refusal(evidence)
     if found is None and checks and not evidence.has_truth:
         found = AnswerVerdict("correct", "check", f"passes all {len(checks)} checks")
+    if found is None and evidence.is_judge_silent(evidence.JUDGED_METRICS):  # line 6
+        found = AnswerVerdict("not_judged", "judge", NO_VERDICT)
     if found is None:
         found = _decide_by_judge_or_words(evidence, has_checks=bool(checks))
         if evidence.is_unsupported_by_judge and not found.is_wrong:  # line 12
@@ -283,9 +297,7 @@ def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
 
 
 def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> AnswerVerdict:
-    """Lines 6 to 14."""
-    if evidence.is_judge_silent(evidence.JUDGED_METRICS):
-        return AnswerVerdict("not_judged", "judge", NO_VERDICT)
+    """Lines 7 to 14."""
     if not evidence.is_no_answer and (claims := evidence.judged_claims) is not None:  # line 7
         return _decide_by_claims(*claims)
     if evidence.is_no_answer and (found := _decide_refusal(evidence, has_checks)) is not None:  # line 9

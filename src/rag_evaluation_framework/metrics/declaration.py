@@ -90,6 +90,8 @@ class Metric:
     """The fields whose verdicts stand in the details of a score."""
     unless: tuple[Unless, ...] = ()
     """What says, before the function is called, that there is nothing to score, and why."""
+    decides: bool = False
+    """Whether it decides if an answer is correct."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its name: another process declares it by importing where it is declared.
@@ -194,6 +196,7 @@ def metric(
     aliases: tuple[str, ...] = (),
     allowed: Mapping[str, Allowed] | None = None,
     unless: tuple[Unless, ...] = (),
+    decides: bool = False,
 ) -> Callable[[F], F]:
     """Declare the function below as a metric of a view. The function itself is returned unchanged.
 
@@ -202,7 +205,8 @@ def metric(
     returns a number, or ``None`` where what its docstring says under *Empty* holds: such a sample is skipped.
     ``unless`` has what gives a more telling reason beforehand: fields of the view that are a reason or
     nothing, or functions of fields and parameters that return one. ``shows`` names the fields whose verdicts
-    go into the details of a score.
+    go into the details of a score. A metric that ``decides`` whether an answer is correct returns a
+    boolean, or the name of a grade or state of an answer.
     """
     if not isinstance(reads, View):
         known = ", ".join(each.name.upper() for each in VIEWS)
@@ -213,6 +217,10 @@ def metric(
 
     def declare(function: F) -> F:
         fields, own = _parameters(name, function, reads)
+        if decides and _NUMBER.search(str(inspect.signature(function).return_annotation)):
+            raise UsageError(
+                f"metric {name!r}: a metric that decides returns a boolean, a grade or a state, not a number"
+            )
         for each in unless:
             if callable(each):
                 _parameters(name, each, reads, own)
@@ -235,6 +243,7 @@ def metric(
             allowed or {},
             shows,
             unless,
+            decides,
         )
         _aliases.update(dict.fromkeys(aliases, name))
         return function
@@ -489,6 +498,7 @@ def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
     return parts
 
 
+_NUMBER = re.compile(r"\b(?:float|int)\b")
 DECIDES = "decides"
 """The key under which the details of a score have the state or grade that a user's metric decides."""
 PASS_RATE = "pass_rate"  # noqa: S105  # no password
