@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from fault_agent import RunningServer, running_server
 
 from acceptance.outside import ROOT, Commands, console_command, in_process
+from acceptance.projects import write_finished
 
 
 @pytest.fixture
@@ -51,3 +54,27 @@ def agent() -> Iterator[RunningServer]:
     """An agent behind a real server: it answers ``q`` with "The answer to q is café 42."."""
     with running_server() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with finished runs, which no test may change.
+
+    001 and 002 are before and after a change, 003 and 004 the halves of 001, 005 is a sweep over two
+    chunkers, 006 and 007 are golden sets.
+    """
+    folder = tmp_path_factory.mktemp("finished")
+    main = console_command("rag-eval").load()
+    with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        patch.setenv("SOURCE_DATE_EPOCH", "0")
+        for arguments in write_finished(folder):
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
+            assert ended.value.code in (0, 1), arguments
+    return folder
+
+
+@pytest.fixture
+def project(finished: Path, folder: Path) -> Path:
+    """The finished runs, in the current folder, which may be changed."""
+    return Path(shutil.copytree(finished, folder, dirs_exist_ok=True))

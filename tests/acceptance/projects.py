@@ -182,3 +182,26 @@ def write_everything(folder: Path) -> None:
     write_corpus(folder)
     write_rankings(folder)
     shutil.copytree(DATA, folder / "data")
+
+
+def write_finished(folder: Path) -> list[list[str]]:
+    """Write a project, and return the command lines that make its runs."""
+    write_everything(folder)
+    right = {f"q{n}": f"The answer to q{n}" for n in range(24)}
+    write_answers(folder / "before.jsonl", {**right, "q1": "no", "q2": "no", "q3": "no", "q23": None})
+    write_answers(folder / "after.jsonl", {**right, "q4": "no"})
+    golden = {"玛拉妮的性格特点是什么？": "玛拉妮很热情。", "怎么修改游戏数据？": "请改存档。"}
+    write_answers(folder / "golden.jsonl", {**golden, "钢铁侠能在纳塔打赢火神吗？": "抱歉，我无法回答。"})
+    options = ["--dataset", "rag-quality", "-m", "string_match", "-m", "token_f1"]
+    before, after = (["evaluate", "agent.yaml", "--target", f"{name}.jsonl"] for name in ("before", "after"))
+    chunkers = ["--chunker", "sentence(chunk_size=26)", "--chunker", "recursive(chunk_size=1000)"]
+    sweep = ["retrieval", "documents", "--dataset", "tiny.eval.json", "--retriever", "bm25", "-k", "1"]
+    splits = ["--split", "facts", "--split", "boundary"]
+    return [
+        [*before, *options],
+        [*after, *options],
+        [*before, *options, "--tag", "advanced"],
+        [*before, *options, "--tag", "basics"],
+        [*sweep, *chunkers, "--store", "exact"],
+        ["golden", "data/golden", "--target", "golden.jsonl", *splits],
+    ]

@@ -221,8 +221,12 @@ def test_every_metric_and_method_is_listed_with_what_it_needs(rag_eval: Commands
 
 def test_the_program_helps(rag_eval: Commands, agentspec: Commands) -> None:
     said = rag_eval("--help").ok()
-    commands = "validate convert build stats agreement datasets generate schema evaluate probe golden rank"
-    for name in f"{commands} retrieval score calibrate runs init list".split():
+    commands = (
+        "generate convert build validate annotate stats sample datasets schema score evaluate golden"
+        " retrieval rank probe benchmark show compare results runs trend report serve merge export calibrate"
+        " agreement judge-card init list doctor demo completion"
+    )
+    for name in commands.split():
         said.shows(f"  {name} ")
         rag_eval(name, "--help").ok().shows("Usage: rag-eval", name, "Examples:")
     assert rag_eval("--version").ok().out.strip()
