@@ -1,3 +1,3 @@
 """The version, alone, so that packaging can read it without importing anything."""
 
-__version__ = "1.0.0"
+__version__ = "2.0.0.dev0"

@@ -17,6 +17,7 @@ from fault_agent import RunningServer
 from command_lines import rag_eval_ended
 from rag_evaluation_framework.evaluation.diagnosis import EXTRAS, extras_installed
 from rag_evaluation_framework.reports.screen import cells
+from rag_evaluation_framework.version import __version__
 
 CONFIG = Path("data", "config")
 MANIFEST = "api: {}  # url: http://localhost:4000"
@@ -50,7 +51,7 @@ def edit(path: Path, old: str, new: str) -> None:
 def test_a_new_project_is_sound(project: Path) -> None:
     code, lines = doctor(project / "data")
     assert code == 0
-    assert lines[0].startswith("  ✓ rag-eval 1.0.0, Python 3.")
+    assert lines[0].startswith(f"  ✓ rag-eval {__version__}, Python 3.")
     assert "  ✓ ../agent.yaml is sound; it names no agent: say which with --url or --target" in lines
     assert lines[2].startswith("  ✓ ../runs/ can be written; ")
     assert "  – judge      no key in OPENAI_API_KEY: metrics that need a judge are not scored" in lines
