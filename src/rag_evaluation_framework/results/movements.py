@@ -1,0 +1,83 @@
+"""How the answer to a question moved between two runs, by its verdicts, and asking again what got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Generic, Literal, TypeVar
+
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
+from rag_evaluation_framework.startup import dataclass
+
+Movement = Literal[
+    "became wrong", "became partly correct", "no longer confirmed", "became correct", "unstable", "unchanged"
+]
+REGRESSIONS: frozenset[Movement] = frozenset(("became wrong", "no longer confirmed"))
+"""The movements that count against ``maxRegressions``."""
+MOST_ASKINGS = 5
+"""How often a question is asked again at most."""
+_FIRST_ROUND = 2
+
+K = TypeVar("K", bound=Hashable)
+
+
+def movement_between(
+    before: Sequence[AnswerVerdict], now: Sequence[AnswerVerdict], *, is_same_text: bool = False
+) -> Movement:
+    """Return how a question moved, from the verdicts on all its answers before and now.
+
+    Asked several times, it became wrong if it was correct every time before and is wrong every time now; if
+    it is wrong only sometimes, it is unstable. The same text is unchanged.
+    """
+    if is_same_text or not before or not now:
+        return "unchanged"
+    if all(each.is_correct for each in before):
+        if all(each.is_wrong for each in now):
+            return "became wrong"
+        if all(each.is_correct for each in now):
+            return "unchanged"
+        if len(now) > 1 and any(each.is_correct for each in now):
+            return "unstable"
+        return "no longer confirmed" if any(not each.is_judged for each in now) else "became partly correct"
+    return "became correct" if all(each.is_correct for each in now) else "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain(Generic[K]):
+    """The questions that seemed to get worse, after each was asked again.
+
+    Those that ``became_wrong`` were wrong every time; ``unconfirmed`` were never correct and not always
+    wrong; ``unstable`` were correct at least once. ``calls`` is how many answers that took.
+    """
+
+    became_wrong: tuple[K, ...] = ()
+    unconfirmed: tuple[K, ...] = ()
+    unstable: tuple[K, ...] = ()
+    calls: int = 0
+
+
+def ask_again(
+    first: Mapping[K, AnswerVerdict],
+    ask: Callable[[Collection[K], int], Mapping[K, Sequence[AnswerVerdict]]],
+    *,
+    times: int = MOST_ASKINGS,
+) -> AskedAgain[K]:
+    """Ask questions that got worse again: twice, and those that are still not correct up to three times more.
+
+    ``first`` has the verdict on each answer of the run; ``ask`` puts questions a number of times and returns
+    the verdicts on their answers.
+    """
+    found = {key: [verdict] for key, verdict in first.items()}
+    calls = 0
+    for round_ in (min(times, _FIRST_ROUND), times - _FIRST_ROUND):
+        is_open = [key for key, verdicts in found.items() if not any(each.is_correct for each in verdicts)]
+        if round_ <= 0 or not is_open:
+            break
+        for key, verdicts in ask(is_open, round_).items():
+            found[key] += verdicts
+            calls += len(verdicts)
+    wrong, unconfirmed, unstable = [], [], []
+    for key, verdicts in found.items():
+        is_correct = any(each.is_correct for each in verdicts)
+        is_wrong = all(each.is_wrong for each in verdicts)
+        (unstable if is_correct else wrong if is_wrong else unconfirmed).append(key)
+    return AskedAgain(tuple(wrong), tuple(unconfirmed), tuple(unstable), calls)
