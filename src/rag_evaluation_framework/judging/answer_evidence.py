@@ -143,6 +143,14 @@ class AnswerEvidence:
         return self._class[0] in DECLINED
 
     @property
+    def states_reference(self) -> bool:
+        """Return True if the parts of a refusal that do not refuse state the reference."""
+        rest = told_in(self._sample, self._answer).text
+        if not rest or not self.readings:
+            return False
+        return compare_with_references(rest, self.readings, self._sample.question).kind == "matches"
+
+    @property
     def states_nothing_else(self) -> bool:
         """Return True if no part of a refusal says anything else."""
         return self.class_by == "judge" or told_in(self._sample, self._answer).silent is not None

@@ -324,7 +324,7 @@ def _decide_refusal(evidence: AnswerEvidence, has_checks: bool) -> AnswerVerdict
         return AnswerVerdict("not_judged", None, NOTHING_TO_JUDGE_BY)
     if not evidence.refuses:
         return AnswerVerdict("not_judged", by, "asks back")
-    if evidence.readings and _of_finding(evidence.words).is_correct:
+    if evidence.states_reference:
         return AnswerVerdict("not_judged", by, "refuses, yet states the expected answer", leaning="correct")
     if evidence.states_nothing_else:
         return AnswerVerdict("wrong_refusal", by, "refuses although an answer is expected")
