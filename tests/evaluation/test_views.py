@@ -149,7 +149,7 @@ print(*(name for name in sys.modules if name.startswith("rag_evaluation_framewor
 
 def test_a_metric_of_texts_imports_nothing_that_judges() -> None:
     found = imported_for("string_match", text="At nine.")
-    assert {name for name in found if name.startswith("judging.")} == {"judging.methods"}
+    assert {name for name in found if name.startswith("judging.")} == {"judging.methods", "judging.verdict"}
     assert {name for name in found if name.startswith("datasets.")} == set()
     assert "metrics.ranking" not in found
     assert "judging.answer_verdicts" in imported_for("faithfulness", text="At nine.", contexts=("At nine.",))
