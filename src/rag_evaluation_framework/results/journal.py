@@ -17,8 +17,8 @@ torn end. What is not intact is of two kinds:
 A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
 later line with the same answer and new scores wins, and so it does if the sample was not drawn for the judge
 in the first; if the sample itself failed because the target could not be reached or turned the caller away,
-any later line wins. Otherwise the first line wins, and a second one that differs is reported as an
-inconsistency.
+any later line wins, and so does a line with the same answer and scores and another verdict. A second line
+that differs otherwise is reported as an inconsistency.
 """
 
 from __future__ import annotations
@@ -336,8 +336,10 @@ def _read_index(path: Path, total: int) -> JournalIndex:
                 _count(index, glance, offset)
             elif _is_rescored(index, glance, content, file=file):
                 _place(index, glance, offset)
-            else:
-                problems.extend(_contradictions(index, glance, content, file=file, line=number))
+            elif contradictions := _contradictions(index, glance, content, file=file, line=number):
+                problems.extend(contradictions)
+            else:  # the same answer and scores again, with another verdict
+                _place(index, glance, offset)
     index.problems += problems.issues
     return index
 

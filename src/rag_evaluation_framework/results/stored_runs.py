@@ -17,19 +17,28 @@ import msgspec
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import UsageError, invalid, shown
+from rag_evaluation_framework.errors import InputError, UsageError, invalid, shown
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
+from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.breakdowns import RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
+from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.kept_data import kept_samples
-from rag_evaluation_framework.results.results_documents import VERDICT_FILE
-from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, suite
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, Samples
+from rag_evaluation_framework.results.results_documents import VERDICT_FILE, keep_verdict
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, suite, written
+from rag_evaluation_framework.results.run_folder import (
+    CELLS,
+    DEFAULT_RUNS_DIRECTORY,
+    RunFolder,
+    Samples,
+    listed_samples,
+)
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
 from rag_evaluation_framework.results.summaries import Counts, Performance
@@ -91,6 +100,44 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     single = dataset if len(group.runs) == 1 else None
     parts = {name: _one_run(run, decided, single) for name, run in group.runs.items()}
     return _suite(group, parts, decided)
+
+
+def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
+    """Decide the answers of a run again by the present rules; return its evaluation before and after.
+
+    Verdicts that changed are appended to the journal, and the gate decides again as it did.
+    """
+    before = load_run(folder)
+    for run in before.runs:
+        if run.folder is not None:
+            _append_verdicts(RunFolder.at(run.folder))
+    after = load_run(folder)
+    if before.verdict is not None:
+        after = replace(after, verdict=Gate.of_verdict(before.verdict).decide(after))
+        keep_verdict(after)
+    for run in after.runs:
+        written(run)
+    return before, after
+
+
+def _append_verdicts(folder: RunFolder) -> None:
+    samples = _samples(folder, None)
+    if samples is None:
+        raise UsageError(f"run {folder.head.run_id} does not keep its samples, and its dataset is not there")
+    index = folder.index()
+    if index.problems:
+        raise InputError(index.problems)
+    with folder.held():
+        journal = Journal(folder.journal_path, end=index.end)
+        try:
+            listed = enumerate(listed_samples(samples, folder.samples_path))
+            for entry in folder.entries():
+                sample = next(sample for place, sample in listed if place == entry.index)
+                verdict = decide_result(sample, entry.result)
+                if verdict != entry.verdict:
+                    journal.append(written_entry(replace(entry, verdict=verdict))[0])
+        finally:
+            journal.close()
 
 
 def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path | None) -> Evaluation:
