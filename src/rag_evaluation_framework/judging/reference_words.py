@@ -133,6 +133,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _NAME_OR_NUMBER = re.compile(r"\b[A-Z][\w-]+|\d+(?:[.:,]\d+)*")
 _SENTENCE_END = re.compile(r"[.!。！]\s*\Z")
 _SHORT, _LONGEST_NAME = 3, 4
+_RESERVED = re.compile(r"\b(?:only|except|unless|without|hardly|rarely|seldom)\b|仅|只[有要能]|除非|除了")
 
 
 @lru_cache(maxsize=_KEPT)
@@ -162,11 +163,12 @@ def _places(text: _Text, wanted: _Text) -> Iterator[tuple[int, int]]:
 
 def _contained(said: str, wanted: Sequence[str], question: str) -> Iterator[tuple[str, str | None]]:
     """Yield the references that an answer has as they are, numbers by value, and what leaves them open."""
-    texts = [_read(said), *([_read(even_text(said))] if quantities(comparable(said)) else [])]
+    forms: Sequence[Callable[[str], str]] = (str, even_text) if quantities(comparable(said)) else (str,)
+    texts = [(_read(form(said)), form) for form in forms]
     for reference in wanted:
-        for text, form in zip(texts, (str, even_text), strict=False):
+        for text, form in texts:
             if found := list(_places(text, _read(form(reference)))):
-                yield reference, _doubt(text, found, reference, question)
+                yield reference, _doubt(text, found, reference, question) or _reserve(said, reference)
                 break
 
 
@@ -187,18 +189,31 @@ def _has_words(said: str, reference: str, question: str) -> bool:
     is_whole = is_amount or (bool(told) and told <= _telling_words(nearest))
     if not is_whole and (len(told) <= _SHORT or _keys(nearest) - _keys(reference) - _keys(question)):
         return False
-    return _in_one_order(nearest, reference) and _agree_in_reserve(nearest, reference)
+    return (
+        _agree_in_counts(nearest, reference, question)
+        and _in_one_order(nearest, reference)
+        and _agree_in_reserve(nearest, reference)
+    )
+
+
+def _agree_in_counts(claim: str, reference: str, question: str) -> bool:
+    """Tell whether the numbers that may be words or names, such as *twice* and 周三, are the same."""
+    found = [quantities(comparable(text)) for text in (claim, reference, question)]
+    has, wanted, asked = ({value for each in numbers for value in each.values} for numbers in found)
+    vague, sought = ({each.values[0] for each in numbers if each.is_vague} for numbers in found[:2])
+    return sought <= has | asked and vague <= wanted | asked | {1.0}
 
 
 def _has_news(said: str, reference: str, question: str) -> bool:
     """Tell whether an answer is what a reference adds to the question, and no more."""
     asked, has, wanted = _keys(question), _keys(said), _keys(reference)
     news = wanted - asked
-    is_sentence = _SENTENCE_END.search(reference) or len(_read(reference).places) > _LONGEST_NAME
-    if not is_sentence or not asked & wanted or not news or not news <= has <= wanted | asked:
+    if not _is_sentence(reference) or not asked & wanted or not news or not news <= has <= wanted | asked:
+        return False
+    if len(statements_of(said_in(reference))) != 1 or not _agree_in_counts(said, reference, question):
         return False
     is_ordered = _shared_words(said, reference) == _shared_words(reference, said)
-    return is_ordered and len(statements_of(said_in(reference))) == 1 and _agree_in_reserve(said, reference)
+    return is_ordered and _agree_in_reserve(said, reference)
 
 
 def _shared_words(text: str, other: str) -> list[str]:
@@ -228,10 +243,24 @@ def _in_one_order(claim: str, reference: str) -> bool:
 
 
 def _agree_in_reserve(claim: str, reference: str) -> bool:
-    """Tell whether both deny or neither does, and a reserve of the reference is one of the claim."""
+    """Tell whether both deny or neither does, and a reserve of one is one of the other."""
     small, other = comparable(claim), comparable(reference)
-    reserves = set(_QUALIFIED.findall(other)) - set(_QUALIFIED.findall(small))
-    return not reserves and mentions.is_denied(small) == mentions.is_denied(other)
+    lost = set(_QUALIFIED.findall(other)) - set(_QUALIFIED.findall(small))
+    is_same = set(_RESERVED.findall(small)) == set(_RESERVED.findall(other))
+    return not lost and is_same and mentions.is_denied(small) == mentions.is_denied(other)
+
+
+def _is_sentence(reference: str) -> bool:
+    return _SENTENCE_END.search(reference) is not None or len(_read(reference).places) > _LONGEST_NAME
+
+
+def _reserve(said: str, reference: str) -> str | None:
+    """Return the reserve under which an answer has a sentence that knows none: only managers may."""
+    if not _is_sentence(reference):
+        return None
+    found = set(_RESERVED.findall(comparable(_nearest_claim(said, reference))))
+    added = sorted(found - set(_RESERVED.findall(comparable(reference))))
+    return f"has the reference with a reserve: {added[0]}" if added else None
 
 
 def _match(said: str, reference: str, question: str) -> Match:
