@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -83,10 +84,12 @@ def compare_with_references(
 
 def _compare(said: str, wanted: Sequence[str], question: str, contexts: Sequence[str]) -> WordFinding:
     doubt = ""
-    for reference, why_open in _contained(said, wanted, question):
+    names = [name for each in wanted if (name := _added_name(said, each, question))]
+    for reference, why_open in _contained(said, [*wanted, *names], question):
         limit = why_open or exceeds_limits(said, wanted, [reference], question, contexts)
         if limit is None:
-            return WordFinding("matches", "contains the reference", share=1.0)
+            why = "has the name that the reference adds" if reference in names else "contains the reference"
+            return WordFinding("matches", why, share=1.0)
         doubt = doubt or limit
     if doubt:
         return WordFinding("undecided", doubt, "matches", 1.0)
@@ -172,6 +175,21 @@ def _contained(said: str, wanted: Sequence[str], question: str) -> Iterator[tupl
                 break
 
 
+def _added_name(said: str, reference: str, question: str) -> str | None:
+    """Return the name that is all a sentence adds to its question; a brief answer has to have no more."""
+    is_ordered = _in_order(_NAMES.findall(said), _NAMES.findall(reference))
+    if not _is_sentence(reference) or not _is_brief(said) or not is_ordered:
+        return None
+    asked = _keys(question)
+    names = [name for name in _NAMES.findall(reference) if _keys(name) - asked]
+    is_all = len(names) == 1 and _keys(reference) - asked == _keys(names[0])
+    return names[0] if is_all and not mentions.says("denies", comparable(reference)) else None
+
+
+def _is_brief(said: str) -> bool:
+    return _words(said) <= _BRIEF and len(statements_of(said)) == 1
+
+
 def _has_words(said: str, reference: str, question: str) -> bool:
     """Tell whether an answer has a reference in other order, or less a word with none put in its place.
 
@@ -212,13 +230,16 @@ def _has_news(said: str, reference: str, question: str) -> bool:
         return False
     if len(statements_of(said_in(reference))) != 1 or not _agree_in_counts(said, reference, question):
         return False
-    is_ordered = _shared_words(said, reference) == _shared_words(reference, said)
-    return is_ordered and _agree_in_reserve(said, reference)
+    is_ordered = all(
+        _in_order(*(list(filterfalse(is_left_out, _said_once(text))) for text in (said, reference)))
+        for is_left_out in (_is_figure, _is_no_figure)
+    )
+    return is_ordered and _in_one_order(said, reference) and _agree_in_reserve(said, reference)
 
 
-def _shared_words(text: str, other: str) -> list[str]:
-    shared = _telling_words(other)
-    return [each for each in dict.fromkeys(_read(text).joined.split()) if each in shared]
+def _said_once(text: str) -> list[str]:
+    told = _telling_words(text)
+    return [each for each in dict.fromkeys(_read(text).joined.split()) if each in told]
 
 
 def _telling_words(text: str) -> set[str]:
@@ -234,10 +255,19 @@ def _nearest_claim(said: str, reference: str) -> str:
 
 
 def _in_one_order(claim: str, reference: str) -> bool:
-    """Tell whether names and numbers of a sentence stand in the same order: they may have been swapped."""
-    if len(_telling_words(reference)) <= _SHORT:
+    """Tell whether names and numbers of a sentence stand in one order: they may have been swapped.
+
+    Of two names, where one of the texts is passive, in the opposite order.
+    """
+    if not _is_sentence(reference):
         return True
     first, second = _NAME_OR_NUMBER.findall(claim), _NAME_OR_NUMBER.findall(reference)
+    is_turned = (" by " in claim) != (" by " in reference) and len(set(first) & set(second)) == 2
+    return _in_order(first, second[::-1] if is_turned else second)
+
+
+def _in_order(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Tell whether what two sequences share stands in the same order in both."""
     shared = set(first) & set(second)
     return [each for each in first if each in shared] == [each for each in second if each in shared]
 
@@ -287,7 +317,8 @@ def _keys(text: str) -> frozenset[str]:
 
 # What leaves open, or does not mean, what comes after it or before it.
 _OPEN = re.compile(
-    r"(?:\b(?:if|unless|assuming|whether)\b|如果|假如|要是)[^,.;:!?，。；！？\n]*\Z", re.IGNORECASE
+    r"(?:\b(?:if|unless|assuming|whether|used to be)\b|如果|假如|要是|以前是)[^,.;:!?，。；！？\n]*\Z",
+    re.IGNORECASE,
 )
 _OTHER_THAN = re.compile(
     r"(?:\b(?:unlike|other than|except(?: for)?|apart from|instead of|rather than|confused with|mistaken for)"
@@ -587,6 +618,10 @@ def _without(text: str, is_left_out: Callable[[str], bool]) -> list[str]:
 
 def _is_figure(word: str) -> bool:
     return word[-1].isdigit() or word in NUMERALS
+
+
+def _is_no_figure(word: str) -> bool:
+    return not _is_figure(word)
 
 
 def _is_near(one: _Number, other: _Number, *, is_rounded: bool) -> bool:
