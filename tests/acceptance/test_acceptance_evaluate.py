@@ -88,7 +88,7 @@ def test_a_gate_that_is_missed_exits_1_and_one_that_is_off_0(rag_eval: Commands,
     options = ("--target", target, "--dataset", "rag-quality")
     ended = evaluate(rag_eval, *options)
     assert ended.code == 1
-    ended.shows("✗ FAILED  all 24 answers: 24 retrieved but not used\n")
+    ended.shows("✗ FAILED  all 24 answers: 24 short of string_match\n")
     assert re.search(r"string_match +0.00  \[0.00, 0.14\] +>= 0.75  missed +24  words", ended.out)
     change(project / "agent.yaml", "ciGate: true", "ciGate: false")
     evaluate(rag_eval, *options).ok().shows("no gate: ciGate is not true")

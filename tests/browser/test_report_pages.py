@@ -88,8 +88,8 @@ def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
     assert tab.locator(".samples .count").inner_text().startswith("1 of")
     assert "q=mobile" in tab.url
     tab.keyboard.press("Escape")
-    tab.get_by_role("button", name="not retrieved").click()
-    assert set(texts(tab, ".samples tbody td:nth-child(4)")) == {"not retrieved"}
+    tab.get_by_role("button", name="retrieval miss").click()
+    assert set(texts(tab, ".samples tbody td:nth-child(4)")) == {"retrieval miss"}
     tab.get_by_role("button", name="faithfulness").click()
     values = [float(each) for each in texts(tab, ".samples tbody td.num:nth-child(6)") if each != "–"]
     assert values == sorted(values)

@@ -53,7 +53,7 @@ def test_the_story_fits_25_lines_of_100_and_tells_what_the_runs_say(short: Path)
     for text in (kept["retrieval"], kept["3"], kept["4"], kept["compare"]):
         for line in text.partition("\n\n")[0].splitlines()[:2]:
             assert f"   {line}" in lines
-    assert "   ✗ FAILED  2 of 13 answers: 1 not retrieved, 1 invented" in lines
+    assert "   ✗ FAILED  2 of 13 answers: 1 retrieval miss, 1 invented" in lines
     assert "     line 3  A kayak costs 5.00 for each consignment." in lines
     assert "   ✓ PASSED  all 13 answers" in lines
     assert f"   report: {Path('demo') / 'report.html'} " in told.stdout

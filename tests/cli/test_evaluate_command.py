@@ -191,9 +191,9 @@ def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Comman
         rate = results["summary"]["pass_rate"]
         assert (rate["value"], rate["n_scored"], rate["method"]) == (1 / 2, 2, "thresholds")
         assert [query["pass"] for query in results["query_results"]] == [True, False]
-        assert [query["blame"]["kind"] for query in results["query_results"]] == ["ok", "not_used"]
+        assert [query["blame"]["kind"] for query in results["query_results"]] == ["ok", "unknown"]
         counts = {share["kind"]: share["count"] for share in results["blame"]["shares"] if share["count"]}
-        assert counts == {"ok": 1, "not_used": 1}
+        assert counts == {"ok": 1, "unknown": 1}
 
 
 def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(

@@ -54,7 +54,7 @@ def test_a_run_keeps_the_stories_and_shows_the_passages_without_them(
     shutil.rmtree("golden")
     shown = to_the_end(main, "show", "--sample", "track_001").out
     for line in (
-        "  why        not retrieved: 1 of 3 needed passages came\n",
+        "  why        retrieval miss: retrieved 1 of 3 expected passages\n",
         "  needed     stories/chapter2.txt 14–34: 沈栖发现雾礁的灯火熄灭了，于是决定出海。\n",
         "  retrieved  1  stories/chapter2.txt  ✓ needed 88–136 【雾礁/黎明】",
         "             2  stories/chapter1.txt  0–106 【潮门镇/灯塔下】",  # another split names it
@@ -75,7 +75,7 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     for name in ("facts", "relations", "events", "conversations", "to decline"):
         assert f"\n  {name} " in ended.out
     assert ended.out.startswith(
-        "6 of 17 answers are wrong: 4 retrieved but not used, 1 not retrieved, 1 should have declined\n"
+        "6 of 17 answers are wrong: 4 retrieved but not used, 1 retrieval miss, 1 should have declined\n"
     )
     declined = "It declined 3 of 4 questions it should decline and none of the 13 it should answer."
     assert declined in ended.out
@@ -175,9 +175,9 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
         assert said in markdown
     else:
         assert text.startswith(f"2 of 5 answers are wrong: {kinds}\n\n  session_001  turn 2: 它爱吃什么？\n")
-        assert "why       retrieved, not used: " in text
+        assert "why       retrieved but not used: " in text
         assert "turn 1" not in text  # which is right
-        assert "| retrieved, not used: " in markdown
+        assert "| retrieved but not used: " in markdown
     shown = to_the_end(main, "show", "--failed").out
     told = "2 answers are wrong, though no threshold says so: " if options else text.partition("\n")[0]
     assert f"1: {told}" in shown.splitlines()[0]
@@ -188,7 +188,7 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "0" if options else "2")
     outputs = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
     assert outputs[0].startswith("turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got ")
-    assert "(retrieved, not used: " in outputs[0]
+    assert "(retrieved but not used: " in outputs[0]
 
 
 def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:

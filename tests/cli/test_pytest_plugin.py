@@ -48,9 +48,9 @@ def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pyte
     ended.assert_outcomes(passed=12, failed=4)  # 11 answers and the look; the gate, the name, lines 3 and 6
     ended.stdout.fnmatch_lines_random(
         [
-            "*FAILED  2 of 13 answers: 1 not retrieved, 1 invented",
+            "*FAILED  2 of 13 answers: 1 retrieval miss, 1 invented",
             "  line 3  What does it cost to take a kayak one way?",
-            "*why       not retrieved: freight.md came, fares.md was needed",
+            "*why       retrieval miss: retrieved freight.md; expected fares.md",
             "  misses hit@1 0.00, not >= 0.95",
             "rag-eval: *agnt.yaml*",
             "FAILED test_rag.py::test_answer[[]line-6[]]*",

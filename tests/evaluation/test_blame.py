@@ -149,8 +149,9 @@ def hit(start: int, end: int, document: str = "a.md", **fields: Any) -> Hit:
     ("hits", "kind"),
     [
         ([hit(0, 50), hit(40, 80)], "not_used"),  # 20-60 is covered whole, counted once
-        ([hit(0, 40)], "not_used"),  # 20 of 40 characters: half is enough
-        ([hit(0, 39)], "retrieval_missed"),  # 19 of 40
+        ([hit(0, 52)], "not_used"),  # 32 of 40 characters: a fifth may be cut off
+        ([hit(0, 51)], "cut_passage"),  # 31 of 40
+        ([hit(59, 80)], "cut_passage"),
         ([hit(20, 60, "b.md"), hit(90, 99)], "retrieval_missed"),  # another document
     ],
 )
@@ -392,7 +393,7 @@ def test_a_refusal_that_sounds_as_its_sample_says_is_one() -> None:
 def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> None:
     named = blamed(sample(expectation=NAMES), "玛拉妮很直率。", contexts=("她喜爱探险。",))
     assert named.why == "the answer lacks 1 of 3 expected names; 1 of the 1 it lacks came"
-    assert named.evidence == (BlameEvidence("探险"),)
+    assert named.evidence == (BlameEvidence("探险", "她喜爱探险。"),)
     told = blamed(sample(expectation=STEPS), "她修好小船。灯火熄灭了。她点亮了灯火。", contexts=(STORY,))
     assert told.why == ("the answer lacks 1 of 3 expected steps, 1 told too early; 1 of the 1 it lacks came")
     assert told.evidence == (BlameEvidence("修好小船"),)
@@ -493,7 +494,7 @@ def test_an_answer_that_lacks_what_is_expected_failed_even_where_the_cause_is_un
     )
     (wrong,) = result.failed()
     assert (wrong.question, wrong.blame and wrong.blame.kind) == ("What is the capital of France?", "unknown")
-    assert "why       wrong, cause unknown: the system did not say what it retrieved" in str(result)
+    assert "why       wrong, cause unknown: the system did not report what it retrieved" in str(result)
 
 
 def test_what_breaks_while_a_cause_is_sought_costs_the_cause_alone(monkeypatch: pytest.MonkeyPatch) -> None:

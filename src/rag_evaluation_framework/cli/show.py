@@ -144,7 +144,7 @@ def _wrong(
 
 def _is_missed(row: Row) -> bool:
     blames = () if row.blame is None else (row.blame, *row.blame.answers)
-    return any(each.kind == "retrieval_missed" for each in blames)
+    return any(each.kind in ("retrieval_missed", "cut_passage") for each in blames)
 
 
 def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str, list[tuple[str, Row]]]:

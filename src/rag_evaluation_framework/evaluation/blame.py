@@ -3,7 +3,8 @@
 ====================  ===================================================================================
 ``ok``                the answer is right, or declines where it should
 ``retrieval_missed``  what the answer lacks, or gets wrong, was not retrieved
-``not_used``          it was retrieved, and the answer does not say it
+``cut_passage``       a retrieved chunk has a part of it, and its edge cuts off the rest
+``not_used``          one retrieved passage has its numbers and names, and the answer does not say it
 ``contradicted``      it was retrieved, and the answer says otherwise, as a judge or another model found
 ``invented``          the answer has all that is expected, or nothing is, and says what nothing retrieved says
 ``wrong_citation``    the answer is right, and what it cites does not bear it out or cannot be opened
@@ -34,7 +35,10 @@ from typing import Any
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, described
 from rag_evaluation_framework.evaluation.retrieved_evidence import (
     RetrievedTruth,
+    find_doubt,
+    passage_with,
     relevant_passages,
+    reported_by_system,
     retrieved_truth,
     texts_retrieved,
 )
@@ -168,6 +172,11 @@ class _Case:
         return texts_retrieved(self.response)
 
     @found_once
+    def reported(self) -> Response:
+        """The response with the sources of the system's own alone."""
+        return reported_by_system(self.sample, self.response)
+
+    @found_once
     def told(self) -> Told:
         """What the answer tells beside the parts that decline or ask back."""
         return Told(self.answer) if self.is_answer else told_in(self.sample, self.answer)
@@ -193,7 +202,7 @@ class _Case:
     def truth(self) -> RetrievedTruth:
         """Whether the relevant text was retrieved."""
         return retrieved_truth(
-            self.sample, self.response, self.support, documents=self.documents, wanted=self.wanted
+            self.sample, self.reported, self.support, documents=self.documents, wanted=self.wanted
         )
 
     @found_once
@@ -321,9 +330,12 @@ class _Case:
         why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
             return Blame("unknown", why, _evidence(each for each in self.wanted.points if not each.is_said))
-        if self.truth.is_retrieved:
-            return Blame(if_retrieved, why)
-        return Blame("retrieval_missed", why, _missing(self.truth))
+        if not self.truth.is_retrieved:
+            return Blame(self.truth.missed, why, _missing(self.truth))
+        unsaid = [point for point in self.wanted.points if not point.is_said]
+        if if_retrieved == "not_used" and self.truth.doubt:
+            return Blame("unknown", f"{wrong}; {self.truth.doubt}", _evidence(unsaid))
+        return Blame(if_retrieved, why, self._shown(unsaid))
 
     def _of_wrong_answer(self, lacking: Sequence[Point], contradicted: Sequence[Point]) -> Blame:
         wrong = _wrong(self.wanted, lacking, contradicted)
@@ -332,18 +344,40 @@ class _Case:
             return Blame("unknown", why, _evidence(contradicted or lacking))
         if not self.truth.is_retrieved:
             absent = self._absent(lacking)
-            if absent or not lacking:
-                return Blame("retrieval_missed", why, _evidence(absent) or _missing(self.truth))
+            if absent or not lacking or not self._is_seen(lacking):
+                return Blame(self.truth.missed, why, _evidence(absent) or _missing(self.truth))
             why = f"{wrong}; {self.truth.why}, yet what was retrieved has it"
         if contradicted and self.support.name != LEXICAL_SUPPORT:
             return Blame("contradicted", why, _evidence(contradicted))
-        return Blame("not_used", why, _evidence(self.wanted.shown(lacking, self.texts)))
+        if self.truth.is_retrieved and self.truth.doubt:
+            return Blame("unknown", f"{wrong}; {self.truth.doubt}", _evidence(lacking))
+        return Blame("not_used", why, self._shown(lacking))
 
     def _absent(self, lacking: Sequence[Point]) -> list[Point]:
         """Return what the answer lacks and no retrieved text has either."""
-        if not self.wanted.points or not self.texts:
+        texts = texts_retrieved(self.reported)
+        if not self.wanted.points or not texts:
             return list(lacking)
-        return self.wanted.absent(lacking, self.texts)
+        return self.wanted.absent(lacking, texts)
+
+    @property
+    def _asked(self) -> tuple[str, str]:
+        return self.sample.question, self.answer
+
+    def _is_seen(self, lacking: Sequence[Point]) -> bool:
+        return find_doubt(self.wanted, lacking, texts_retrieved(self.reported), self._asked) is None
+
+    def _shown(self, lacking: Sequence[Point]) -> tuple[BlameEvidence, ...]:
+        """Return what the answer lacks, each with the retrieved passage that has it, where one was seen."""
+        texts, wanted = texts_retrieved(self.reported), self.wanted
+        if not wanted.points or not texts:
+            return _evidence(lacking)
+        found = []
+        for point in lacking:
+            passage = passage_with(wanted, [point], texts, self._asked)
+            shown = None if passage is None else wanted.shown([point], (passage,))[0].shown_by or passage
+            found.append(BlameEvidence(point.text, shown))
+        return tuple(found)
 
     def _of_right_answer(self, right: str) -> Blame:
         if invented := [point for point in self.unsupported if not self._is_expected(point.text)]:

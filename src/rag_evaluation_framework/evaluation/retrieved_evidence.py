@@ -2,43 +2,85 @@
 
 It is told by the most reliable truth a sample has, in this order: relevant characters against the characters
 retrieved; relevant passages (reference contexts, or the text of relevant characters) against the texts
-retrieved; relevant chunks; relevant documents; and at last what the answer should say against the texts
-retrieved. Every relevant place must be found, but one document is enough, since each may hold the answer.
-Documents are looked up by their names on both sides.
+retrieved; relevant chunks; and what the answer should say against the texts retrieved. Every relevant place
+must be found. A relevant document that was retrieved says nothing of the passage in it, so that it decides
+only where no texts came; none that was retrieved is a miss. Documents are looked up by their names on both
+sides. Contexts that the dataset gave, not the system, are no evidence of what was retrieved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
-from rag_evaluation_framework.judging.expected_points import ExpectedPoints, statements_of, supported_by
+from rag_evaluation_framework.judging.details import Detail, format_details, lacking_details, word_share
+from rag_evaluation_framework.judging.expected_points import (
+    ExpectedPoints,
+    Point,
+    statements_of,
+    supported_by,
+)
 from rag_evaluation_framework.metrics.spans import merge_spans
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
-from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
+from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import SupportMethod
+from rag_evaluation_framework.records.scores import BlameKind, SupportMethod
 from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.text.normalisation import folded
+from rag_evaluation_framework.text.search import without_dots
+from rag_evaluation_framework.text.spans import Span, joined
 
-# A passage may be cut by the edge of a chunk; with half of it, it counts as found.
-_ENOUGH = 0.5
+# A passage of which a chunk's edge cuts off more was not retrieved as a whole; nor one of which it cuts off a
+# number or a name that the answer lacks; where it leaves all of these, half of the rest may be cut off.
+_CUT, _CUT_WITHOUT_DETAILS = 0.2, 0.5
+# As much of a passage, 30 letters, 10 Chinese characters or a share, is at a chunk's edge by no coincidence.
+_LEAST_BYTES, _LEAST_SHARE = 30, 0.4
+# How much of a claim's words a passage has that is seen to have it: ``python -m benchmarks.causes``.
+_MOST_WORDS = 0.8
+NO_SOURCES = "the system did not report what it retrieved"
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedTruth:
-    """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing."""
+    """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing.
+
+    ``doubt`` says why it was not seen that one retrieved passage has what the answer lacks, where
+    the relevant text was found by words alone; ``is_cut`` that all that is missing was cut by chunk edges.
+    """
 
     is_retrieved: bool | None
     why: str
     missing: tuple[str, ...] = ()
+    is_cut: bool = False
+    doubt: str | None = None
+
+    @property
+    def missed(self) -> BlameKind:
+        """The kind of failure where it was not retrieved."""
+        return "cut_passage" if self.is_cut else "retrieval_missed"
 
 
 def texts_retrieved(response: Response) -> tuple[str, ...]:
     """Return the texts that the system answered from: its contexts, else the texts of its hits."""
     contexts = tuple(text for text in response.contexts if text.strip())
     return contexts or tuple(hit.text for hit in response.hits if hit.text and hit.text.strip())
+
+
+def reported_by_system(sample: Sample, response: Response) -> Response:
+    """Return the response without sources of the dataset's that did not come with this answer.
+
+    A row's contexts belong to the row's answer; to an agent that was asked again they are the dataset's.
+    """
+    row = sample.recorded
+    if row is not None and (row.answer or "") == (response.text or ""):
+        return response
+    if response.context_origin == "dataset":
+        response = replace(response, contexts=(), context_origin=None)
+    return replace(response, retrieved_nothing=False) if row and row.retrieved_nothing else response
 
 
 def relevant_passages(sample: Sample, documents: CitableTexts | None) -> tuple[str, ...]:
@@ -60,31 +102,79 @@ def retrieved_truth(
     if response.retrieved_nothing and not texts:
         return RetrievedTruth(False, NOTHING_RETRIEVED, relevant_passages(sample, documents))
     if not texts and not response.hits:
-        return RetrievedTruth(None, "the system returned neither contexts nor hits")
-    by_characters = _by_characters(sample, response, documents)
+        return RetrievedTruth(None, NO_SOURCES)
+    lacking = [point for point in wanted.points if not point.is_said] or list(wanted.points)
+    asked = (sample.question, response.text or "")
+    details = [detail for point in lacking for detail in lacking_details(point.text, *asked)]
+    by_characters = _by_characters(sample, response, documents, details)
     if by_characters is not None:
         return by_characters
     passages = relevant_passages(sample, documents)
     if passages and texts:
-        missing = [text for text in passages if not _is_found(text, texts, sample, support)]
-        return _found("relevant passages", len(passages), missing)
+        fates = {text: _fate_in_texts(text, texts, details) for text in passages}
+        by_words = [text for text, fate in fates.items() if fate is None]
+        fates |= {text: "found" for text in by_words if _is_found(text, texts, sample, support)}
+        is_by_words = any(fates[text] == "found" for text in by_words) and bool(wanted.points)
+        doubt = find_doubt(wanted, lacking, texts, asked) if is_by_words else None
+        return _found_passages(fates, doubt=doubt)
     ids = {hit.id for hit in response.hits}
     if sample.relevant_chunk_ids and ids:
         chunks = sample.relevant_chunk_ids
         return _found("relevant chunks", len(chunks), [each for each in chunks if each not in ids])
     by_documents = _by_documents(sample, response, documents)
-    if by_documents is not None and by_documents.is_retrieved is not None:
+    if by_documents is not None and by_documents.is_retrieved is False:
         return by_documents
     if wanted.points and texts:
-        sought = [point for point in wanted.points if not point.is_said] or wanted.points
-        missing = [point.text for point in wanted.absent(sought, texts)]
-        truth, came = _found(wanted.what, len(sought), missing), len(sought) - len(missing)
-        if len(sought) == len(wanted.points):
-            return truth
-        return replace(truth, why=f"{came or 'none'} of the {len(sought)} it lacks came")
+        return _by_points(wanted, lacking, texts, asked)
+    if by_documents is not None and by_documents.is_retrieved is not None:
+        return replace(by_documents, doubt="the system reported documents, not their passages")
     if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
     return by_documents or RetrievedTruth(None, "nothing is known to be relevant")
+
+
+def _by_points(
+    wanted: ExpectedPoints, lacking: Sequence[Point], texts: Sequence[str], asked: Sequence[str]
+) -> RetrievedTruth:
+    missing = [point.text for point in wanted.absent(lacking, texts)]
+    found = len(lacking) - len(missing)
+    why = f"{found or 'none'} of the {len(lacking)} it lacks came"
+    if len(lacking) == len(wanted.points):
+        why = f"{found} of {len(lacking)} {wanted.what} retrieved"
+    if missing:
+        return RetrievedTruth(False, why, tuple(missing))
+    return RetrievedTruth(True, why, doubt=find_doubt(wanted, lacking, texts, asked))
+
+
+def find_doubt(
+    wanted: ExpectedPoints, lacking: Sequence[Point], texts: Sequence[str], asked: Sequence[str]
+) -> str | None:
+    """Say why no one passage is seen to have what an answer lacks; ``None`` if one has, of each point.
+
+    ``asked`` are the question and the answer, whose numbers and names are not sought.
+    """
+    for points in [lacking] if wanted.stand_together else [[point] for point in lacking]:
+        if passage_with(wanted, points, texts, asked) is not None:
+            continue
+        details = [each for point in points for each in lacking_details(point.text, *asked)]
+        new = [each for each in details if not any(each.is_in(text) for text in texts)]
+        told = f" with the {format_details(details)}" if details else ""
+        without = f"not its {format_details(new)}" if new else f"no single passage has it{told}"
+        return f"the retrieved passages share words with the expected answer, but {without}"
+    return None
+
+
+def passage_with(
+    wanted: ExpectedPoints, points: Sequence[Point], texts: Sequence[str], asked: Sequence[str]
+) -> str | None:
+    """Return the retrieved passage that has the points with all their numbers and names, if one has."""
+    details = [each for point in points for each in lacking_details(point.text, *asked)]
+    for text in texts:
+        if all(each.is_in(text) for each in details) and not wanted.absent(points, (text,)):
+            shares = [word_share(point.text, text, asked[0]) for point in points]
+            if wanted.are_enough or min(shares, default=0) >= _MOST_WORDS:
+                return text
+    return None
 
 
 def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool = False) -> RetrievedTruth:
@@ -93,8 +183,19 @@ def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool
     return RetrievedTruth(is_retrieved, f"{found} of {total} {what} retrieved", tuple(missing))
 
 
+def _found_passages(fates: Mapping[str, Fate | None], *, doubt: str | None = None) -> RetrievedTruth:
+    """Return the truth of passages by what became of each; those that are missing altogether come first."""
+    absent = [text for text, fate in fates.items() if fate is None]
+    cut = [text for text, fate in fates.items() if fate == "cut"]
+    truth = _found("relevant passages", len(fates), absent + cut)
+    if not cut:
+        return replace(truth, doubt=doubt)
+    why = f"{truth.why}, {counted(len(cut), 'is', 'are')} cut by a chunk edge"
+    return replace(truth, why=why, is_cut=not absent)
+
+
 def _by_characters(
-    sample: Sample, response: Response, documents: CitableTexts | None
+    sample: Sample, response: Response, documents: CitableTexts | None, details: Sequence[Detail]
 ) -> RetrievedTruth | None:
     """Compare characters, where both sides have them in documents of the same names."""
     spans = [hit.span for hit in response.hits if hit.span is not None]
@@ -106,12 +207,59 @@ def _by_characters(
     names = {span.doc_id for span in hits}
     if not documents and not any(span.file in names for span in placed):
         return None
-    missing = []
-    for span in placed:
-        wanted = CharacterSpan(DocumentId(span.file), span.start, span.end)
-        if sum(wanted.overlap_chars(hit) for hit in hits) < _ENOUGH * wanted.length():
-            missing.append(span.text or f"{span.file}, characters {span.start} to {span.end}")
-    return _found("relevant passages", len(placed), missing)
+    fates: dict[str, Fate | None] = {}
+    for given, span in zip(sample.relevant_spans, placed, strict=True):
+        opened = documents.opened(given)
+        text = span.text or opened.text
+        place = f"{span.file}, characters {span.start} to {span.end}"
+        covered = [
+            Span(max(hit.start, span.start) - span.start, min(hit.end, span.end) - span.start)
+            for hit in hits
+            if hit.doc_id == span.file and hit.start < span.end and hit.end > span.start
+        ]
+        fates[text or place] = _fate(text, span.end - span.start, covered, details)
+    return _found_passages(fates)
+
+
+Fate = Literal["found", "cut"]
+"""What became of an expected passage of which something was retrieved."""
+
+
+def _fate(text: str, length: int, covered: Sequence[Span], details: Sequence[Detail]) -> Fate | None:
+    """Tell what became of a passage of which these parts were retrieved.
+
+    If it has numbers or names that the answer lacks, those decide; else how much of it was cut off.
+    """
+    if not covered:
+        return None
+    retrieved = " … ".join(part.of(text) for part in covered)
+    held = [each for each in details if each.is_in(text)]
+    if not all(each.is_in(retrieved) for each in held):
+        return "cut"
+    lacking = length - sum(part.end - part.start for part in covered)
+    return "cut" if lacking > (_CUT_WITHOUT_DETAILS if held else _CUT) * length else "found"
+
+
+def _fate_in_texts(passage: str, texts: Iterable[str], details: Sequence[Detail]) -> Fate | None:
+    """Tell what became of a passage, by the parts of it that begin or end a retrieved text."""
+    if any(quotes(passage, text) for text in texts):
+        return "found"
+    whole = folded(passage)
+    parts = [part for text in texts for part in _parts_at_edges(whole, folded(without_dots(text)))]
+    return _fate(whole, len(whole), joined(parts), details)
+
+
+def _parts_at_edges(passage: str, text: str) -> Iterator[Span]:
+    """Yield the parts of a passage that a text consists, ends or begins with, if they are no coincidence."""
+    least = min(_LEAST_BYTES, _LEAST_SHARE * len(passage.encode()))
+    longest = min(len(passage), len(text))
+    inside = passage.find(text)
+    ends = next((n for n in range(longest, 0, -1) if text.endswith(passage[:n])), 0)
+    begins = next((n for n in range(longest, 0, -1) if text.startswith(passage[-n:])), 0)
+    whole = Span(inside, inside + len(text)) if inside >= 0 else Span(0, 0)
+    for part in (whole, Span(0, ends), Span(len(passage) - begins, len(passage))):
+        if len(part.of(passage).encode()) >= least:
+            yield part
 
 
 def _by_documents(
@@ -130,10 +278,8 @@ def _by_documents(
 
 
 def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: SupportMethod) -> bool:
-    if any(quotes(passage, text) for text in texts):
-        return True
     verdicts = supported_by(statements_of(passage), texts, sample, support)
-    return sum(verdict.is_supported for verdict in verdicts) >= _ENOUGH * len(verdicts)
+    return sum(verdict.is_supported for verdict in verdicts) >= (1 - _CUT) * len(verdicts)
 
 
 def _texts_of_spans(sample: Sample, documents: CitableTexts | None) -> Iterator[str | None]:

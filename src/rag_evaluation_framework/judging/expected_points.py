@@ -54,12 +54,14 @@ class ExpectedPoints(ABC):
     """The points of one kind with what an answer makes of each.
 
     ``what`` says what they are, ``denied`` how one is told that is told wrongly. ``are_enough`` tells whether
-    an answer that has all of them is right, whatever else it says.
+    an answer that has all of them is right, whatever else it says; ``stand_together`` whether a passage that
+    bears them out has all of them.
     """
 
     what: str
     denied: str
     are_enough = True
+    stand_together = False
 
     def __init__(self, points: Iterable[Point]) -> None:
         self.points = tuple(points)
@@ -192,6 +194,7 @@ class _Names(ExpectedPoints):
 
     what = "expected names"
     denied = "denied"
+    stand_together = True
 
     def __init__(self, names: Sequence[str], answer: str, question: str) -> None:
         self._question = question

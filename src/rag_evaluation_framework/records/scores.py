@@ -122,6 +122,7 @@ class Score:
 BlameKind = Literal[
     "ok",
     "retrieval_missed",
+    "cut_passage",
     "not_used",
     "contradicted",
     "invented",
@@ -139,6 +140,7 @@ Part = Literal["retrieval", "generation", "neither"]
 PART_OF_KIND: Mapping[BlameKind, Part] = {
     "ok": "neither",
     "retrieval_missed": "retrieval",
+    "cut_passage": "retrieval",
     "not_used": "generation",
     "contradicted": "generation",
     "invented": "generation",

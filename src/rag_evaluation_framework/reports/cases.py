@@ -46,7 +46,8 @@ from rag_evaluation_framework.startup import dataclass, replace
 
 KINDS: Mapping[BlameKind, str] = {
     "ok": "right",
-    "retrieval_missed": "not retrieved",
+    "retrieval_missed": "retrieval miss",
+    "cut_passage": "expected passage cut by a chunk edge",
     "not_used": "retrieved but not used",
     "contradicted": "contradicts what was retrieved",
     "invented": "invented",
@@ -56,6 +57,11 @@ KINDS: Mapping[BlameKind, str] = {
     "unknown": "cause unknown",
 }
 """What became of an answer, in words."""
+
+_PLURALS = {
+    KINDS["retrieval_missed"]: "retrieval misses",
+    KINDS["cut_passage"]: "expected passages cut by a chunk edge",
+}
 
 TO_DECLINE = "(to decline)"
 _LONGEST_NAME = 24
@@ -152,25 +158,24 @@ def why(row: Row, blame: Blame | None = None, *, is_listed: bool = False) -> str
 
 def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
     came, needed = retrieved_names(row), needed_names(row)
-    found = [name for name in needed if name in came]
     word = KINDS[blame.kind]
     if blame.kind == "retrieval_missed":
         return f"{word}: {_not_retrieved(row, blame, came, needed, is_listed=is_listed)}"
+    if blame.kind == "cut_passage":
+        found = [name for name in needed if name in came]
+        return f"{word}: retrieved {listed(found[:2])}, but not the whole passage" if found else word
     if blame.kind == "not_used":
-        where = (found or came)[:2]
-        has = "has" if len(where) == 1 else "have"
-        told = f"{listed(where)} {has} the expected answer" if where else "what came has the expected answer"
-        return f"retrieved, not used: {told}"
+        return f"{word}: {has}" if (has := _has_answer(row, blame)) else word
     if blame.kind == "invented":
         if not is_listed and (near := _nearest(row, blame)) is not None:
             return f"{word}; {near}"
         if is_listed or len(came) != 1:
             return f"{word}: {_invented(row)}"
         return f"{word}: {came[0]}, the text retrieved, does not say so"
-    if blame.kind == "refused_wrongly" and (where := (found or came)[:2]):
-        return f"{word}: {listed(where)} {'has' if len(where) == 1 else 'have'} it"
+    if blame.kind == "refused_wrongly" and (has := _has_answer(row, blame)):
+        return f"{word}: {has}"
     if blame.kind == "unknown":
-        return f"wrong, {word}: the system did not say what it retrieved"
+        return f"wrong, {word}: {blame.why.rpartition('; ')[2]}"
     if blame.kind == "answered_wrongly" or not blame.evidence:
         return word
     return f"{word}: {one_line(blame.evidence[0].claim)}"
@@ -180,23 +185,39 @@ def _not_retrieved(
     row: Row, blame: Blame, came: Sequence[str], needed: Sequence[str], *, is_listed: bool
 ) -> str:
     missing = [name for name in needed if name not in came]
-    was = "was" if len(missing) == 1 else "were"
     if missing and (is_listed or not came):
-        return f"{listed(missing[:3])} {was} needed and did not come"
+        return f"{listed(missing[:3])} {'was' if len(missing) == 1 else 'were'} not retrieved"
     if missing:
         others = f" and {counted(len(came) - 2, 'other')}" if len(came) > 2 else ""
         first = f"{', '.join(came[:2])}{others}" if others else listed(came)
-        return f"{first} came, {listed(missing[:3])} {was} needed"
+        return f"retrieved {first}; expected {listed(missing[:3])}"
     if needed:
         spans = () if row.sample is None else row.sample.relevant_spans
         if met := sum(any(_meet(span, hit) for hit in row.response.hits) for span in spans):
-            return f"{met:,} of {counted(len(spans), 'needed passage')} came"
-        return f"the needed passage of {listed(list(needed[:2]))} did not come"
+            return f"retrieved {met:,} of {counted(len(spans), 'expected passage')}"
+        return f"retrieved {listed(list(needed[:2]))}, but not the expected passage"
     if row.response.retrieved_nothing:
-        return "nothing came"
+        return "nothing was retrieved"
     if came:
         return f"the expected answer is not in {listed(came[:3])}"
     return blame.why.rpartition("; ")[2]
+
+
+def _has_answer(row: Row, blame: Blame) -> str | None:
+    """Say which documents were seen to have the expected answer; else which expected ones were retrieved."""
+    hits, texts = row.response.hits, row.response.contexts
+    passages = [each.passage for each in blame.evidence if each.passage]
+    named = [
+        (document_of(hit), hit.text or (texts[place] if len(texts) == len(hits) else ""))
+        for place, hit in enumerate(hits)
+    ]
+    if seen := list(dict.fromkeys(name for name, text in named for each in passages if each in text)):
+        return f"{listed(seen[:2])} {'contains' if len(seen) == 1 else 'contain'} the expected answer"
+    came = retrieved_names(row)
+    found = [name for name in needed_names(row) if name in came]
+    if found and not passages:
+        return f"retrieved {listed(found[:2])}"
+    return f'a retrieved passage contains the expected answer: "{_quote(passages[0])}"' if passages else None
 
 
 def _meet(needed: SpanCitation, hit: Hit) -> bool:
@@ -213,9 +234,12 @@ def _nearest(row: Row, blame: Blame) -> str | None:
     hits, texts = row.response.hits, row.response.contexts
     names = [document_of(hit) for hit, text in zip(hits, texts, strict=False) if passage in text]
     where = f"nearest, in {names[0]}" if len(hits) == len(texts) and names else "nearest"
+    return f'{where}: "{_quote(passage)}"'
+
+
+def _quote(passage: str) -> str:
     text = one_line(passage, 1000)
-    quoted = shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else one_line(text, _QUOTED)
-    return f'{where}: "{quoted}"'
+    return shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else one_line(text, _QUOTED)
 
 
 def _invented(row: Row) -> str:
@@ -319,9 +343,9 @@ def _kind_said(kind: str) -> str:
 
 
 def kinds_said(kinds: Mapping[str, int]) -> str:
-    """Say how many are of which kind, the most frequent first: ``2 invented, 1 not retrieved``."""
+    """Say how many are of which kind, the most frequent first: ``2 invented, 1 retrieval miss``."""
     counts = Counter(kinds).most_common()
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts)
+    return ", ".join(counted(count, kind, _PLURALS.get(kind, kind)) for kind, count in counts)
 
 
 @dataclass(frozen=True, slots=True)
