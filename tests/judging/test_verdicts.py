@@ -309,3 +309,25 @@ def test_deciding_metric_that_returns_a_number_is_refused() -> None:
         @metric("length", reads=TEXTS, decides=True)
         def length(answer: str) -> float:
             return len(answer)
+
+
+SENTENCES = decode(Path(__file__).with_name("sentence_answers.yaml").read_text(encoding="utf-8"))
+_GRADE_OF = {"correct_refusal": "correct", "wrong_refusal": "wrong", "missed_refusal": "wrong"}
+
+
+@pytest.mark.parametrize("row", SENTENCES, ids=[row["answer"][:40] for row in SENTENCES])
+def test_sentence_answer_has_its_label_or_is_not_judged(row: Mapping[str, Any]) -> None:
+    asked = {"q": row["question"], "ref": row["reference"], "refuse": row.get("expects_refusal")}
+    verdict = decide_row({**asked, "a": row["answer"], "contexts": [row["context"]]})
+    label = row["label"]
+    assert verdict.grade in ("not_judged", _GRADE_OF.get(label, label)), verdict
+
+
+def test_sentences_labeled_correct_and_wrong_are_both_judged() -> None:
+    grades = [
+        (row["label"], decide_row({"q": row["question"], "ref": row["reference"], "a": row["answer"]}).grade)
+        for row in SENTENCES
+        if row["reference"]
+    ]
+    assert sum(pair == ("correct", "correct") for pair in grades) >= 5
+    assert sum(pair == ("wrong", "wrong") for pair in grades) >= 2
