@@ -75,7 +75,9 @@ def ask_again(
         for key, verdicts in ask(is_open, round_).items():
             found[key] += verdicts
             calls += len(verdicts)
-    wrong, unconfirmed, unstable = [], [], []
+    wrong: list[K] = []
+    unconfirmed: list[K] = []
+    unstable: list[K] = []
     for key, verdicts in found.items():
         is_correct = any(each.is_correct for each in verdicts)
         is_wrong = all(each.is_wrong for each in verdicts)
