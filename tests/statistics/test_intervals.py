@@ -20,10 +20,38 @@ from rag_evaluation_framework.statistics.intervals import (
     Interval,
     bootstrap_interval,
     mean_interval,
+    newcombe_interval,
     normal_interval,
+    welch_difference,
     wilson_ends,
     wilson_interval,
 )
+
+# Two samples of 15 values; what Welch's test finds is that of scipy.stats.ttest_ind(equal_var=False).
+FIRST = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
+SECOND = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 24.4]
+
+
+def test_newcombe_interval_of_the_published_example() -> None:
+    interval = newcombe_interval(56, 70, 48, 80)  # Newcombe 1998, table II (a), method 10
+    assert (interval.low, interval.high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
+    other = newcombe_interval(48, 80, 56, 70)
+    assert (other.low, other.high) == pytest.approx((-interval.high, -interval.low))
+    none = newcombe_interval(0, 10, 0, 10)
+    assert none.low == pytest.approx(-none.high)
+    assert none.low < 0.0
+
+
+def test_welch_difference_of_two_samples() -> None:
+    found = welch_difference(FIRST, SECOND)
+    assert found is not None
+    interval, p_value = found
+    assert (interval.low, interval.high, p_value) == pytest.approx(
+        (-4.8680227, -0.7986439, 0.008071938), rel=1e-6
+    )
+    assert welch_difference([1.0], SECOND) is None
+    assert welch_difference([1.0, 1.0], [0.0, 0.0]) is None
+
 
 scores = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=150)
 

@@ -49,7 +49,7 @@ def normal_two_sided(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2.0))
 
 
-def t_two_sided(t: float, degrees: int) -> float:
+def t_two_sided(t: float, degrees: float) -> float:
     """Return the probability that Student's t is at least ``|t|`` away from 0.
 
     Formula: ``I_x(degrees / 2, 1 / 2)`` with ``x = degrees / (degrees + t^2)``.
@@ -69,7 +69,7 @@ def t_two_sided(t: float, degrees: int) -> float:
 
 
 @lru_cache(maxsize=512)
-def t_quantile(probability: float, degrees: int) -> float:
+def t_quantile(probability: float, degrees: float) -> float:
     """Return the t below which Student's t lies with this probability, by bisection of its tail."""
     tail = 2.0 * min(probability, 1.0 - probability)
     if tail == 1.0:
@@ -361,6 +361,48 @@ def wilson_ends(p: float, n: float, confidence: float) -> tuple[float, float]:
     half = z * math.sqrt(p * (1.0 - p) / n + spread / (4.0 * n)) / (1.0 + spread)
     # At both ends the formula is exactly 0 and 1; rounding must not say otherwise.
     return 0.0 if p == 0.0 else max(middle - half, 0.0), 1.0 if p == 1.0 else min(middle + half, 1.0)
+
+
+def newcombe_interval(
+    successes: int, n: int, other_successes: int, other_n: int, *, confidence: float = 0.95
+) -> Interval:
+    """Return Newcombe's hybrid score interval of a share minus that of another sample.
+
+    Formula: ``d - sqrt((p1 - l1)^2 + (u2 - p2)^2)`` to ``d + sqrt((u1 - p1)^2 + (p2 - l2)^2)`` with
+    ``d = p1 - p2`` and the ends of Wilson's intervals of both shares, l and u.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10.
+    """
+    first = wilson_interval(successes, n, confidence=confidence)
+    second = wilson_interval(other_successes, other_n, confidence=confidence)
+    share, other = successes / n, other_successes / other_n
+    low = math.hypot(share - first.low, second.high - other)
+    high = math.hypot(first.high - share, other - second.low)
+    return Interval(share - other - low, share - other + high, confidence, "Newcombe hybrid score")
+
+
+def welch_difference(
+    values: Numbers, others: Numbers, *, confidence: float = 0.95
+) -> tuple[Interval, float] | None:
+    """Return the interval of a mean minus that of another sample, and p; ``None`` if they tell no spread.
+
+    Formula: ``t = d / e`` with ``e^2 = s1^2 / n1 + s2^2 / n2``, on
+    ``e^4 / ((s1^2 / n1)^2 / (n1 - 1) + (s2^2 / n2)^2 / (n2 - 1))`` degrees of freedom.
+
+    Source: Welch, The generalization of Student's problem when several different population variances are
+    involved, 1947.
+    """
+    first, second = finite_array(values, "values"), finite_array(others, "others")
+    if min(len(first), len(second)) < 2:
+        return None
+    parts = [standard_deviation(each) ** 2 / len(each) for each in (first, second)]
+    if not sum(parts):
+        return None
+    degrees = sum(parts) ** 2 / (parts[0] ** 2 / (len(first) - 1) + parts[1] ** 2 / (len(second) - 1))
+    difference, error = exact_mean(first) - exact_mean(second), math.sqrt(sum(parts))
+    half = t_quantile((1.0 + require_share(confidence, "confidence")) / 2.0, degrees) * error
+    interval = Interval(difference - half, difference + half, confidence, "Welch's t")
+    return interval, t_two_sided(difference / error, degrees)
 
 
 def _wilson_of_mean(units: _Units, confidence: float) -> Interval:
