@@ -151,20 +151,28 @@ def test_what_cannot_be_found_is_told(
     assert not ended.out
 
 
-def test_other_data_and_other_methods_are_refused_with_the_reason_unless_forced(
-    folder: Path, compare: Command
-) -> None:
+def test_other_data_is_compared_and_what_is_gone_is_named(folder: Path, compare: Command) -> None:
     first = ferry(folder, FAULTY).head.run_id
     second = ferry(folder / "next", FAULTY, without=[0]).head.run_id
     ended = compare(first, second)
+    assert ended.code == 0
+    assert "none new, 1 gone" in ended.out
+    assert "gone: line 1" in ended.out
+
+
+def test_other_methods_are_refused_unless_forced(folder: Path, compare: Command) -> None:
+    first, second = (ferry(folder, FAULTY).head.run_id for _ in range(2))
+    head = Path("runs", second, "head.json")
+    written = json.loads(head.read_text(encoding="utf-8"))
+    written["metric_versions"]["hit@1"] = 99
+    head.write_text(json.dumps(written), encoding="utf-8")
+    ended = compare(first, second)
     assert ended.code == 2
     assert (
-        f"cannot compare with {first}: {second}: the content of the dataset passengers differs" in ended.err
+        f"cannot compare with {first}: {second}: hit@1 was scored by different versions" in ended.err
     )
     forced = compare(first, second, "--force")
     assert forced.code == 0
-    assert "none new, 1 gone" in forced.out
-    assert "gone: line 1" in forced.out
     assert "warning: compared anyway" in forced.out
 
 

@@ -21,7 +21,7 @@ from recorded_servers import PACKAGES
 from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import InputError, Sample, UsageError, convert, evaluate, read_dataset
-from rag_evaluation_framework.datasets.dialect import RecordDialect, has_content_id
+from rag_evaluation_framework.datasets.dialect import RecordDialect, needs_no_id
 from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
 from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.records.samples import Recorded
@@ -35,7 +35,7 @@ def told(sample: Sample) -> dict[str, Any]:
     """Return what a sample says, as the table writes it."""
     recorded = sample.recorded or Recorded()
     said = {
-        "id": None if has_content_id(sample) else sample.id,
+        "id": None if needs_no_id(sample) else sample.id,
         "question": sample.question if len(sample.turns) == 1 else None,
         "turns": [f"{turn.role}: {turn.content}" for turn in sample.turns] if len(sample.turns) > 1 else None,
         "reference": sample.reference,

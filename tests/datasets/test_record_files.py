@@ -12,7 +12,7 @@ from cases import tables_beside
 from rag_evaluation_framework import InputError, Sample, Turn, UsageError, read_dataset
 from rag_evaluation_framework.datasets import parquet_tables
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.dialect import content_id
+from rag_evaluation_framework.datasets.dialect import made_id
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS
@@ -189,10 +189,11 @@ def test_an_id_made_from_content_ignores_order_and_labels_and_numbers_equal_samp
     assert len(one) == 19
 
 
-def test_the_same_sample_has_the_same_content_id_in_every_dialect() -> None:
-    agent = AGENT_SAMPLES.sample({"input": "a", "expected": "b", "context": ["c"]})
-    ragas = RAGAS.sample({"user_input": "a", "reference": "b", "retrieved_contexts": ["c"]})
-    assert content_id(agent) == content_id(ragas)
+def test_generated_ids_depend_on_the_question_alone() -> None:
+    agent = AGENT_SAMPLES.sample({"input": "Where is A?", "expected": "b", "context": ["c"]})
+    ragas = RAGAS.sample({"user_input": " where IS  a?", "reference": "x", "response": "y"})
+    assert made_id(agent) == made_id(ragas)
+    assert made_id(agent) != made_id(AGENT_SAMPLES.sample({"input": "Where is B?", "expected": "b"}))
 
 
 def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_file(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def ferry_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("fixed", ("agent.yaml", *FERRY)),
         ("new", ("floor.yaml", *FERRY, "--baseline", "002")),
         ("part", ("floor.yaml", *FERRY, "--baseline", "002")),
-        ("part", ("floor.yaml", *FERRY, "--baseline", "002", "--sample-size", "3")),
+        ("part", ("floor.yaml", *FERRY, "--baseline", "002", "--sample-size", "3", "--seed", "7")),
     ):
         done = rag_eval_ended("evaluate", *options, folder=folder, environment={**os.environ, "FERRY": state})
         (folder / f"{state}{len(options)}.txt").write_text(done.stdout, encoding="utf-8")
@@ -105,7 +105,7 @@ def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(ferry: Path) -> N
     worse = load(next(ferry.glob("runs/*_003")))
     assert str(worse).count("\n           now  ") == 3
     assert worse.render(everything=True).count("\n           now  ") == 6  # type: ignore[union-attr]
-    for number, name in ((1, "faulty4"), (3, "new6"), (4, "part6"), (5, "part8")):
+    for number, name in ((1, "faulty4"), (3, "new6"), (4, "part6"), (5, "part10")):
         (run,) = ferry.glob(f"runs/*_00{number}")
         assert f"{load(run)}\n" == (ferry / f"{name}.txt").read_text(encoding="utf-8")
 

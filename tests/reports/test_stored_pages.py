@@ -56,8 +56,20 @@ def test_a_report_is_made_once_and_again_when_its_run_changes(pages: StoredPages
     assert pages.report(newer) is not first
 
 
-def test_runs_over_other_data_are_refused_with_the_reason_and_the_way_on(pages: StoredPages) -> None:
+def test_runs_over_other_questions_are_two_samples(pages: StoredPages) -> None:
     other = evaluated([{"input": "Why?", "expected": "So."}], right)
+    base = pages.listed()["results"][-1]["key"]
+    reply = answers(pages)("compare", {"base": base, "candidate": other})
+    assert reply.status == 200
+    assert "different questions: 1 answer now, 4 before" in reply.body.decode()
+
+
+def test_other_methods_are_refused_with_the_way_on(pages: StoredPages) -> None:
+    other = evaluated(ROWS, right)
+    head = Path("runs", other, "head.json")
+    head.write_text(
+        head.read_text(encoding="utf-8").replace('"exact_match": 1', '"exact_match": 2'), encoding="utf-8"
+    )
     base = pages.listed()["results"][-1]["key"]
     with pytest.raises(UsageError):
         pages.report(base, other)

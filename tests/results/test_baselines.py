@@ -11,18 +11,7 @@ from typing import Any
 import pytest
 from finished_runs import RESULTS, evaluated, head, on_disk, scored
 
-from rag_evaluation_framework import (
-    Evaluation,
-    Gate,
-    Options,
-    Sample,
-    Threshold,
-    Turn,
-    UsageError,
-    Verdict,
-    evaluate,
-    load,
-)
+from rag_evaluation_framework import Evaluation, Gate, Options, Threshold, UsageError, Verdict, evaluate, load
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import (
     Baseline,
@@ -36,7 +25,7 @@ from rag_evaluation_framework.results.baselines import (
     standing_together,
 )
 from rag_evaluation_framework.results.regressions import Standing
-from rag_evaluation_framework.results.run_folder import RunFolder, fingerprint
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 QUESTIONS = [f"q{number}" for number in range(18)]
 
@@ -114,21 +103,23 @@ def test_too_few_samples_are_not_evaluated_unless_nothing_got_worse(tmp_path: Pa
     assert verdict(run(tmp_path, few[:1], few, baseline=before, gate=waived)).exit_code == 0
 
 
-def test_samples_pair_by_id_and_only_where_their_content_is_the_same(tmp_path: Path) -> None:
+def test_an_edited_sample_pairs_by_its_id_and_is_named(tmp_path: Path) -> None:
+    kept = QUESTIONS[:10]
     before = evaluate(
-        [*rows(["a", "b", "gone"]), {"id": "edited", "input": "then?", "expected": "x"}],
+        [*rows([*kept, "gone"]), {"id": "edited", "input": "then?", "expected": "x"}],
         target=right_but(),
         metrics="string_match",
         runs_directory=tmp_path,
     )
-    now = [*rows(["new", "b", "a"]), {"id": "edited", "input": "now?", "expected": "x"}]
+    now = [*rows(["new", *reversed(kept)]), {"id": "edited", "input": "now?", "expected": "x"}]
     for baseline in (before, before.save(tmp_path / "before.results.json")):
         after = evaluate(
             now, target=right_but(), metrics="string_match", runs_directory=tmp_path, baseline=baseline
         )
         found = after.regressions
         assert found is not None
-        assert (found.paired, found.new, found.gone, found.worse) == (2, 2, 2, ())
+        assert (found.paired, found.new, found.gone, found.worse) == (11, 1, 1, ())
+        assert [name for _, name in found.edited] == ["edited"]
 
 
 def test_answers_that_count_in_one_run_alone_are_named_and_too_many_of_them_decide_nothing(
@@ -348,25 +339,6 @@ def test_a_sample_asked_again_stands_as_most_of_its_answers(standings: Any, toge
     assert (found.answered, found.passes, found.values.get("m"), found.answers) == together
 
 
-def of_sample(question: str, reference: str | None = None, name: str = "a") -> Sample:
-    return Sample(id=name, turns=(Turn(role="user", content=question),), reference=reference)
-
-
-def test_a_sample_is_another_where_its_fingerprint_or_else_its_texts_are() -> None:
-    kept, now = of_sample("who?", "me"), of_sample("who?", "you")
-    for known, edited in [
-        ({"fingerprints": {"a": fingerprint(now)}, "texts": {"a": ("why?", None)}}, False),
-        ({"fingerprints": {"a": fingerprint(kept)}, "texts": {"a": ("who?", "you")}}, True),
-        ({"texts": {"a": ("who?", "you")}}, False),
-        ({"texts": {"a": ("who?", "me")}}, True),
-        ({"texts": {"a": ("why?", "you")}}, True),
-        ({"texts": {"a": (None, "me")}}, False),  # what was asked is not known
-        ({}, False),
-    ]:
-        before = BaselineRun(head=head(), results=lambda: iter(()), **known)  # type: ignore[arg-type]
-        assert before.edited([now]) == ({"a"} if edited else set())
-
-
 @dataclass
 class Scorer:
     name: str
@@ -403,6 +375,7 @@ def test_the_old_answers_of_the_first_that_got_worse_are_kept() -> None:
         [],
         scorers=[Scorer("token_f1")],
         thresholds=[Threshold("token_f1", ">=", 0.5)],
+        head=head(),
     )
     found = compared(Baseline(name="b", runs={"d": run_before}), [given], min_paired=0.9)
     assert (found.word, len(found.worse)) == ("worse", 30)
@@ -436,7 +409,7 @@ def test_only_complete_runs_are_baselines(tmp_path: Path, monkeypatch: pytest.Mo
     )
     opened = open_baseline("main", runs_directory=runs, datasets=["e"])
     assert (opened.name, list(opened.runs)) == ("r6", ["d", "e"])
-    assert opened.runs["d"].fingerprints.keys() == {"q1", "q2", "q3"}
+    assert {row.id for row in opened.runs["d"].rows()} == {"q1", "q2", "q3"}
     for given in ("r2", half.path, "r4"):
         with pytest.raises(UsageError, match="is incomplete: expected a complete run"):
             open_baseline(given, runs_directory=runs, datasets=["d"])

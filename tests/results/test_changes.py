@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import Comparison, Evaluation, Options, UsageError, compare, evaluate, load
+from rag_evaluation_framework import Comparison, Evaluation, Options, compare, evaluate, load
 
 QUESTIONS = [f"q{number:02}" for number in range(20)]
 WRONG = "nonsense"
@@ -113,18 +113,15 @@ def test_what_most_that_got_worse_share_is_named_with_how_many_others_do(tmp_pat
     assert list(changes.slices["document"]) == ["fares.md", "refunds.md"]
 
 
-def test_samples_that_came_went_or_were_edited_are_named_where_other_data_is_compared_by_force(
-    tmp_path: Path,
-) -> None:
+def test_samples_that_came_went_or_were_edited_are_named(tmp_path: Path) -> None:
     first, *rest = rows()
     edited = {**rest[0], "expected": "Something else"}
     before, after = run(tmp_path, data=[first, *rest[:10]]), run(tmp_path, data=[edited, *rest[1:12]])
-    with pytest.raises(UsageError, match=r"the content of the dataset .* differs"):
-        compare(before, after)
-    compared = compare(before, after, force=True)
+    compared = compare(before, after)
     (changes,) = compared.answers
-    assert (ids(changes.new), ids(changes.gone)) == (["q01", "q11", "q12"], ["q00", "q01"])
-    assert len(compared.warnings) == 1
+    assert (ids(changes.new), ids(changes.gone), ids(changes.edited)) == (["q11", "q12"], ["q00"], ["q01"])
+    assert (changes.paired, compared.warnings) == (10, ())
+    assert "edited since, and compared all the same: q01" in str(compared)
 
 
 def test_an_answer_that_only_one_run_scores_is_named_with_the_reason(tmp_path: Path) -> None:

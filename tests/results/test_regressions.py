@@ -102,9 +102,11 @@ def test_too_few_flips_may_be_made_up_for_by_the_values_of_a_metric() -> None:
         assert (found.word, len(found.worse), found.paired) == (word, 1, 3)
 
 
-def test_datasets_are_one_family_and_an_edited_sample_is_gone_and_new() -> None:
-    found = regressions("b", [side("PP", "FF"), side("PPP", "FFF", edited=frozenset("2"))])
-    assert (found.word, len(found.worse), found.new, found.gone) == ("worse", 4, 1, 1)
+def test_datasets_are_one_family_and_what_is_left_out_is_no_change() -> None:
+    given = side("PPP ", "FF P", left_out=frozenset("23"))
+    found = regressions("b", [side("PP", "FF"), given])
+    assert (found.word, len(found.worse), found.new, found.gone) == ("worse", 4, 0, 0)
+    assert found.left_out == (("d", "2"), ("d", "3"))
     assert [(each.metric, each.n, each.before, each.now, each.finding) for each in found.metrics] == [
         ("token_f1", 2, 1.0, 0.0, "undecided")
     ] * 2

@@ -73,19 +73,25 @@ def test_only_the_last_thirty_runs_count() -> None:
     assert (len(trend.history), trend.verdict) == (30, "regression")
 
 
+def test_runs_over_other_questions_of_a_dataset_count() -> None:
+    earlier = history(*EARLIER, content="sha256:0")
+    (trend,) = metric_trends([*earlier, document(9, 0.39, content="sha256:1")])
+    assert (trend.n_excluded, len(trend.history), trend.verdict) == (0, 8, "regression")
+
+
 def test_runs_over_other_data_by_other_methods_or_on_few_samples_do_not_count() -> None:
     others = [
         document(1, 9.0, data="another"),
         document(2, 9.0, method="judge:m"),
         document(3, 9.0, n_scored=9),
-        document(4, 9.0, content="sha256:1"),
         {**document(5, 9.0), "metadata": {"metric_versions": {"token_f1": 1}}},
     ]
-    runs = [document(day, value, content="sha256:0") for day, value in enumerate((*EARLIER, 0.39), start=6)]
+    values = enumerate((*EARLIER, 0.39), start=6)
+    runs = [document(day, value, content=f"sha256:{day}") for day, value in values]
     for run in runs:
         run["metadata"]["metric_versions"] = {"token_f1": 2}
     (trend,) = metric_trends([*others, *runs])
-    assert (trend.n_excluded, len(trend.history), trend.verdict) == (5, 8, "regression")
+    assert (trend.n_excluded, len(trend.history), trend.verdict) == (4, 8, "regression")
 
 
 def test_too_few_samples_or_runs_give_no_verdict_but_a_reason() -> None:

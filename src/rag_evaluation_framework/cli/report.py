@@ -34,7 +34,7 @@ Examples:
     help="Also write the verdict of the last RUN as an SVG badge.",
 )
 @click.option(
-    "--force", is_flag=True, help="Compare runs over different data or by different methods anyway."
+    "--force", is_flag=True, help="Compare runs scored by different methods anyway."
 )
 @RUNS_DIR
 def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:

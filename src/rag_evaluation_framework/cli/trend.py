@@ -53,8 +53,8 @@ def command(
     """Show the figures of all complete runs over a dataset, and whether the latest run has got worse.
 
     A metric is worse if it lies beyond the bad end of the 95 % prediction interval of the earlier runs over
-    the same data by the same method. Fewer than 8 of them are too few; runs of fewer than 10 samples do not
-    count.
+    the same dataset, be its questions the same or others, by the same method. Fewer than 8 of them are too
+    few; runs of fewer than 10 samples do not count.
 
     Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage, or no run.
     """

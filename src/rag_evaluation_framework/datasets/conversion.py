@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import recognition, value_files
 from rag_evaluation_framework.datasets.annotations import read_annotations, write_annotations
-from rag_evaluation_framework.datasets.dialect import FieldMap, RecordDialect, has_content_id
+from rag_evaluation_framework.datasets.dialect import FieldMap, RecordDialect, needs_no_id
 from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
 from rag_evaluation_framework.extensions import Dialect
@@ -271,7 +271,7 @@ def is_held(name: str, holds: frozenset[str]) -> bool:
 
 def sample_fields(sample: Sample) -> Iterator[str]:
     """Yield the name of everything the sample says, each once, in the order of the table above."""
-    if not has_content_id(sample):
+    if not needs_no_id(sample):
         yield "id"
     yield from _asked(sample.turns)
     if sample.reference is not None:

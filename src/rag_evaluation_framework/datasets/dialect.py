@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,18 +20,19 @@ from rag_evaluation_framework.datasets.record_files import (
 )
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
+    MADE_DIGITS,
     MADE_ID,
     Dataset,
-    Expectation,
     Layout,
     Origin,
     Preview,
     Sample,
+    is_made_id,
     is_refusal,
+    question_key,
 )
-from rag_evaluation_framework.startup import asdict, dataclass, replace
+from rag_evaluation_framework.startup import dataclass, replace
 
 # What a record says beyond what a sample holds, kept so that writing it back loses nothing.
 #
@@ -108,61 +107,36 @@ def _same(value: Any, other: Any) -> bool:
     return bool(value == other)
 
 
-# Ids for samples of dialects that give them none.
+# Ids for samples of dialects that give them none: ``sample-`` and the first digits of what is asked.
 #
-# Rows of two runs pair by id, never by position, so such an id must survive a reordered or extended file.
-# It is ``sample-`` and 12 hexadecimal digits of the SHA-256 of what is asked and what is expected: turns,
-# reference, contexts, relevant documents, chunks and characters. Labels (tags, metadata) do not count:
-# adding a tag keeps the id. Samples that are equal in all this get ``-2``, ``-3`` … in file order; since
-# they are equal, it does not matter which is which. The same sample in another dialect has the same id.
+# Nothing of the answer, the contexts or the reference is in it, so that rows pair when these change. Samples
+# that ask the same get ``-2``, ``-3`` … in file order. The same question in another dialect has the same id.
 
 UNNAMED = "sample"
 """The id that a dialect's ``decode`` gives where the record has none; it is replaced on reading."""
 
-_NUMBERED = re.compile(r"-[1-9][0-9]*\Z")
-_DIGITS = 12
+
+def made_id(sample: Sample) -> str:
+    """Return the id that follows from what the sample asks."""
+    return MADE_ID + question_key(sample)[:MADE_DIGITS]
 
 
-def content_id(sample: Sample) -> str:
-    """Return the id that follows from what the sample asks and expects."""
-    recorded = sample.recorded
-    content = [
-        [[turn.role, turn.content, turn.reference, _expected(turn.expectation)] for turn in sample.turns],
-        sample.reference,
-        [recorded.contexts, recorded.answer] if recorded and (recorded.contexts or recorded.answer) else None,
-        sample.reference_contexts,
-        dict(sample.relevant_documents),
-        [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
-        sample.relevant_chunk_ids,
-        _expected(sample.expectation),
-        *(sample.references and [sample.references]),
-    ]
-    digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
-    return MADE_ID + digest[:_DIGITS]
-
-
-def _expected(expectation: Expectation | None) -> list[Any] | None:
-    return None if expectation is None else [type(expectation).__name__, asdict(expectation)]
-
-
-def has_content_id(sample: Sample) -> bool:
-    """Tell whether the sample's id is the one its content gives, and so need not be written down."""
-    if not sample.id.startswith(MADE_ID):
+def needs_no_id(sample: Sample) -> bool:
+    """Tell whether the sample's id is the one its question gives, and so need not be written down."""
+    if not is_made_id(sample.id):
         return sample.id == UNNAMED
-    end = len(MADE_ID) + _DIGITS
-    head, tail = sample.id[:end], sample.id[end:]
-    return (not tail or _NUMBERED.match(tail) is not None) and head == content_id(sample)
+    return sample.id.startswith(made_id(sample))
 
 
-class ContentIds:
-    """Gives out content ids over one file, numbering the samples that are equal."""
+class MadeIds:
+    """Gives out generated ids over one file, numbering the samples that ask the same."""
 
     def __init__(self) -> None:
         self._given: Counter[str] = Counter()
 
     def name(self, sample: Sample) -> str:
         """Return the id for the next sample of the file."""
-        base = content_id(sample)
+        base = made_id(sample)
         self._given[base] += 1
         count = self._given[base]
         return base if count == 1 else f"{base}-{count}"
@@ -507,13 +481,13 @@ class RecordDialect:
     def stream(self, path: Path) -> Iterator[Sample]:
         """Yield the good samples; the problems of all the others are raised together at the end."""
         problems = FileProblems(str(path))
-        content_ids = ContentIds()
+        made_ids = MadeIds()
         seen: set[str] = set()
         for placed in self.placed(path, problems.take):
             sample = self._sample(placed, problems)
             if sample is None:
                 continue
-            id_ = content_ids.name(sample) if sample.id == UNNAMED else sample.id
+            id_ = made_ids.name(sample) if sample.id == UNNAMED else sample.id
             if id_ in seen:
                 problems.add(placed.place(Issue("duplicate-id", "each sample id once", f"{id_!r} again")))
                 continue
@@ -535,7 +509,7 @@ class RecordDialect:
 
     def record(self, sample: Sample) -> Record:
         """Return the record of a sample, with what its own file said beyond the sample's fields."""
-        if not self.needs_ids and has_content_id(sample):
+        if not self.needs_ids and needs_no_id(sample):
             sample = replace(sample, id=UNNAMED)
         if sample.origin is not None and sample.origin.dialect != self.name:
             return self.encode(replace(sample, extra={}))

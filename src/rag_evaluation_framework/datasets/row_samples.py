@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.csv_tables import python_value
-from rag_evaluation_framework.datasets.dialect import UNNAMED, ContentIds
+from rag_evaluation_framework.datasets.dialect import UNNAMED, MadeIds
 from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, truth_value
 from rag_evaluation_framework.datasets.row_parts import (
@@ -59,7 +59,7 @@ def samples_of(
     is_table: bool,
 ) -> Iterator[Sample]:
     reader = _RowReader(reading.fields, is_table=is_table)
-    content_ids = ContentIds()
+    made_ids = MadeIds()
     seen: dict[str, int | None] = {}
     for each in placed:
         try:
@@ -67,8 +67,7 @@ def samples_of(
         except InputError as error:
             problems.extend(error.issues, place=each.place)
             continue
-        # By what was asked and expected alone: tomorrow's answers to the same are compared with these.
-        id_ = content_ids.name(replace(sample, recorded=None)) if sample.id == UNNAMED else sample.id
+        id_ = made_ids.name(sample) if sample.id == UNNAMED else sample.id
         if id_ in seen:
             first = "" if seen[id_] is None else f", which line {seen[id_]} has"
             issue = Issue(

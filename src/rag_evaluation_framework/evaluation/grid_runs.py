@@ -54,7 +54,7 @@ from rag_evaluation_framework.records.runs import (
     evaluation_environment,
     package_versions,
 )
-from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample, is_made_id
 from rag_evaluation_framework.results.comparison import (
     CalledWorkers,
     Comparison,
@@ -67,6 +67,7 @@ from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.kept_data import (
     KeptDocuments,
     keep_documents,
+    kept_samples,
     named_documents,
     needed_documents,
 )
@@ -77,6 +78,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     content_hash,
     keep_samples,
+    streamed,
 )
 from rag_evaluation_framework.results.storage import SUFFIX
 from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
@@ -240,6 +242,8 @@ class _Sweep:
             "intervals": self._intervals,
             **({"arguments": list(self._grid.arguments)} if self._grid.arguments else {}),
         }
+        if resume is not None:
+            self._call_samples_as(RunFolder.open(resume, directory).path)
         head = self._head(NEW_RUN, "retrieval", configuration)
         if resume is None:
             folder = RunFolder.create(directory, head)
@@ -249,6 +253,15 @@ class _Sweep:
         folder = RunFolder.open(resume, directory)
         _check_same(folder.head, head)
         return folder
+
+    def _call_samples_as(self, folder: Path) -> None:
+        """Call the samples as a sweep did: an earlier version generated ids otherwise."""
+        kept = KnownSamples(streamed(kept_samples(folder) or ()))
+        are_made = all(
+            is_made_id(each.id) for sample in zip(kept, self._samples, strict=False) for each in sample
+        )
+        if are_made and kept.digits == self._samples.digits:
+            self._samples, self._dataset_hash = kept, content_hash(kept)
 
     def evaluated(self, group: RunFolder) -> Iterator[Evaluation]:
         """Yield each cell's evaluation; the first that cannot be completed is the last."""

@@ -58,7 +58,14 @@ from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sam
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.kept_data import SamplesRead, as_they_were, counted_in, read_samples
+from rag_evaluation_framework.results.kept_data import (
+    SamplesRead,
+    as_they_were,
+    as_they_were_called,
+    counted_in,
+    may_be_called_otherwise,
+    read_samples,
+)
 from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import (
     SAMPLES_FILE,
@@ -284,6 +291,9 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
     for dataset in plan.datasets:
         run, now = runs.get(dataset.name), dataset.selection
         has_begun = run is not None and run.samples_path.exists()
+        if run is not None and has_begun and may_be_called_otherwise(run):
+            now = now.restored(partial(as_they_were_called, now.stream, run))
+            dataset = replace(dataset, selection=now)
         if run is not None and has_begun and (dataset.annotations or "annotations" in run.head.configuration):
             then = replace(now, stream=partial(_as_begun, now.stream, run))
             changed = sum(one != other for one, other in zip(now(), then(), strict=True))

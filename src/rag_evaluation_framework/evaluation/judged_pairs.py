@@ -23,7 +23,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
-from rag_evaluation_framework.results.changes import by_run, compare_evaluations
+from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -81,7 +81,7 @@ def compare(
 ) -> Comparison:
     """Compare evaluations with the first: answer by answer, and tested on every shared metric, corrected.
 
-    Other data or other methods are refused with the reasons, unless it is forced. With a ``judge``, two runs
+    Other methods are refused with the reasons, unless it is forced. With a ``judge``, two runs
     are compared by what it says of pairs of their answers, by ``metrics``: of all pairs, or of those that
     ``judge_budget`` calls buy, or until the interval of the difference is ± ``precision``.
     """
@@ -143,22 +143,15 @@ def compare_judged(
 
 def pairs_of(first: Evaluation, second: Evaluation) -> tuple[list[Pair], int]:
     """Return the answers of two runs to the same samples, and how many have none beside them."""
-    answered = [dict(_answers(each)) for each in (first, second)]
     pairs = [
-        Pair(name, sample, before, answered[1][name][1])
-        for name, (sample, before) in answered[0].items()
-        if name in answered[1]
+        Pair(
+            f"{part}/{row.id}" if len(second.parts) > 1 else row.id, row.sample, before.response, row.response
+        )
+        for _, part, before, row in SideBySide(first, second).rows()
+        if row.sample is not None and before.response.failure is row.response.failure is None
     ]
-    return pairs, sum(map(len, answered)) - 2 * len(pairs)
-
-
-def _answers(evaluation: Evaluation) -> Iterator[tuple[str, tuple[Sample, Response]]]:
-    parts = evaluation.parts or {"": evaluation}
-    for name, part in parts.items():
-        prefix = f"{name}/" if len(parts) > 1 else ""
-        for row in part.rows:
-            if row.sample is not None and row.response.failure is None:
-                yield prefix + row.id, (row.sample, row.response)
+    answered = [sum(row.response.failure is None for row in each.rows) for each in (first, second)]
+    return pairs, sum(answered) - 2 * len(pairs)
 
 
 def _teller(on_progress: OnProgress | None, dataset: str) -> Any:

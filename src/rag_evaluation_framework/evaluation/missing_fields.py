@@ -11,7 +11,14 @@ from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.responses import is_conversation
-from rag_evaluation_framework.records.samples import MADE_ID, Entities, Milestones, Refusal, Relation, Sample
+from rag_evaluation_framework.records.samples import (
+    Entities,
+    Milestones,
+    Refusal,
+    Relation,
+    Sample,
+    is_made_id,
+)
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
@@ -55,7 +62,7 @@ class MissingFields:
         self._has_lines = self._has_lines and line > self._last_line
         self._last_line = line
         self._referenced = self._referenced or bool((sample.reference or "").strip())
-        name = sample.name if sample.id.startswith(MADE_ID) else sample.id
+        name = sample.name if is_made_id(sample.id) else sample.id
         for need, lacking in self._lacking.items():
             if lacks(sample, need, located=self._located):
                 lacking.add(line, name)

@@ -84,6 +84,17 @@ class Selection:
                     yield replace(sample, id=f"{sample.id}~{number}")
             place += 1
 
+    def restored(self, stream: Callable[[], Iterator[tuple[Sample, bool]]]) -> Selection:
+        """Return the selection of a run that is resumed, from samples and whether the run had them.
+
+        Samples are drawn by their ids, which an earlier version may have generated otherwise.
+        """
+        renamed = replace(self, stream=lambda: (sample for sample, _ in stream()))
+        if self.drawn is None:
+            return renamed
+        matching = (is_own for sample, is_own in stream() if _has_tag(sample, self.tags))
+        return replace(renamed, drawn=frozenset(place for place, is_own in enumerate(matching) if is_own))
+
     def __len__(self) -> int:
         return self.repeats * (self.n_matching if self.drawn is None else len(self.drawn))
 

@@ -159,11 +159,12 @@ def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation])
             dataset.selection(),
             scorers=dataset.scorers,
             thresholds=dataset.thresholds,
-            repeats=suite.choice.repeats,
+            head=parts[dataset.name].head,
         )
         for dataset in suite.plan.datasets
     ]
-    return compared(baseline, sides, min_paired=suite.gate.min_scored, seed=suite.choice.seed)
+    head = next(iter(parts.values())).head
+    return compared(baseline, sides, min_paired=suite.gate.min_scored, seed=suite.choice.seed, head=head)
 
 
 def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:

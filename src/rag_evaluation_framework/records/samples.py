@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
@@ -42,8 +44,15 @@ ROWS = "rows"
 RECORDED_ROWS = "recorded rows"
 """What answered, where the answers stand in the data."""
 
-MADE_ID = "sample-"
-"""What ids begin with that were made from a sample's content."""
+MADE_ID, MADE_DIGITS = "sample-", 12
+"""What generated ids begin with, and how many hexadecimal digits follow."""
+
+_MADE = re.compile(r"sample-[0-9a-f]{12}(-[1-9][0-9]*)?\Z")
+
+
+def is_made_id(sample_id: str) -> bool:
+    """Tell whether an id was generated, by this version or an earlier one, and is not the user's."""
+    return _MADE.match(sample_id) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +239,7 @@ class Sample:
         origin = self.origin
         if origin is None or origin.line is None:
             return self.id
-        has_own_id = not self.id.startswith(MADE_ID)
+        has_own_id = not is_made_id(self.id)
         if has_own_id and (origin.dialect == ROWS or origin.number is not None):
             return self.id
         if origin.number is not None:
@@ -270,6 +279,21 @@ class Sample:
         spans = (span.file for span in self.relevant_spans)
         yield "needs", list(dict.fromkeys([*self.relevant_documents, *spans]))[:_SHOWN_CONTEXTS]
         yield "tags", self.tags
+
+
+def question_key(sample: Sample) -> str:
+    """Return 32 digits of what is asked: the user's turns and the system's, in any case and spacing.
+
+    Nothing of the answer, the contexts, the reference or the id is in it.
+    """
+    return key_of_texts(
+        f"{turn.role} {turn.content or ''}" for turn in sample.turns if turn.role != "assistant"
+    )
+
+
+def key_of_texts(texts: Iterable[str]) -> str:
+    """Return 32 digits that texts share which differ in case, width and spacing alone."""
+    return hashlib.sha256("\0".join(map(folded, texts)).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 # Samples that belong together, with what is known about them as a whole.

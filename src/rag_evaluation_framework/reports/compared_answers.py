@@ -36,7 +36,7 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
-from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SharedTrait
+from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SampleShares, SharedTrait
 
 _IN_FULL, _ASKED = 3, 3
 _STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DOUBT}
@@ -48,7 +48,11 @@ _STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DO
 def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = None) -> str:
     """Say what may be claimed of a contender, by default of the only one."""
     found = changes or (comparison.answers[0] if comparison.answers else None)
+    if found is not None and found.shares is not None:
+        return _shares_sentence(found.shares)
     metrics = [each for each in comparison.metrics if found is None or each.contender == found.contender]
+    if found is not None and found.other_questions is not None and not metrics:
+        return "Not comparable answer by answer: the runs share too few questions"
     word = _word(metrics, found)
     if word == "not evaluated":
         return "Nothing can be claimed: the runs have no scored answer in common"
@@ -69,6 +73,16 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
     more = len(found.worse) - len(found.better)
     leaning = "" if not more else f", leaning {'worse' if more > 0 else 'better'}"
     return f"Undecided{leaning}: {moved}, which can still be chance"
+
+
+def _shares_sentence(shares: SampleShares) -> str:
+    """Say how the share of answers that pass differs over different questions."""
+    (good, answers), (good_before, before) = shares.now, shares.before
+    low, high = (f"{100 * end:+.0f}".replace("-", "−") for end in (shares.interval.low, shares.interval.high))
+    told = (
+        f"{good / answers:.0%} of {counted(answers, 'answer')} pass, {good_before / before:.0%} of {before:,}"
+    )
+    return f"{shares.finding.capitalize()}: {told} before ({low} to {high} points)"
 
 
 def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> str:
@@ -120,6 +134,9 @@ def _kind(kind: str) -> str:
 
 def sorts_sentence(changes: AnswerChanges) -> str:
     """Count the answers in sorts that add up to all."""
+    if changes.other_questions is not None:
+        before, now = changes.other_questions
+        return f"different questions: {counted(now, 'answer')} now, {before:,} before"
     same = [f"{changes.same:,} the same"]
     if changes.is_tested:
         same = [f"{_count(changes.right)} right in both", f"{_count(changes.wrong)} wrong in both"]
@@ -140,10 +157,16 @@ def _count(number: int) -> str:
 
 
 def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
-    """Yield which answers are new, gone or cannot be compared, and which a metric leaves out."""
+    """Yield which answers are new, gone, edited or cannot be compared, and which a metric leaves out."""
+    if changes.notice is not None:
+        yield changes.notice
     for word, answers in (("new", changes.new), ("gone", changes.gone)):
         if answers:
             yield f"{word}: {names_of(answers)}"
+    if changes.edited:
+        yield f"edited since, and compared all the same: {names_of(changes.edited)}"
+    if changes.left_out:
+        yield f"left out by --sample-size, --tag or --dataset: {names_of(changes.left_out)}"
     if changes.unpaired:
         yield f"cannot be compared, decided in one run alone: {names_of(changes.unpaired)}"
     for metric, answers in changes.unscored.items():

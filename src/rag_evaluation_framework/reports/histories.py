@@ -113,9 +113,9 @@ def show_trends(
             screen.say(f"{listed(names)}: {reason}", indent=2, hang=4)
     if excluded := max(each.n_excluded for each in trends):
         those = counted(excluded, "earlier run does", "earlier runs do")
-        screen.say(f"{those} not count: other data, another method, or too few samples", indent=2)
+        screen.say(f"{those} not count: another dataset, another method, or too few samples", indent=2)
     screen.gap()
-    screen.say(f"run {first.evaluation_id}, dataset {first.data[0]}")
+    screen.say(f"run {first.evaluation_id}, dataset {first.data}")
     worse = [each for each in trends if each.verdict == "regression"]
     before = next((each.history[-1] for each in worse or trends if each.history), None)
     if before is not None and (worse or any(len(each.history) < LEAST_RUNS for each in trends)):

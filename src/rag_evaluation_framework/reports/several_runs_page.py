@@ -18,10 +18,9 @@ from rag_evaluation_framework.reports.sweep_screen import (
     index_recalls,
     sweep_advice,
 )
-from rag_evaluation_framework.results.changes import by_run, compare_evaluations
+from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 
@@ -106,6 +105,7 @@ def _changes(each: AnswerChanges, short: Mapping[str, str]) -> dict[str, Any]:
         "better": f"{len(each.better):,}",
         "sorts": f"{compared_answers.sorts_sentence(each)}.",
         "left_out": list(compared_answers.left_out_sentences(each)),
+        "has_pairs": each.other_questions is None,
     }
 
 
@@ -172,12 +172,6 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
 # Each sample before and now, as the script reads it.
 
 
-def _rows(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str], str, Row]]:
-    for name, part in evaluation.named_runs.items():
-        for called, row in named_rows(evaluation, ((name, row) for row in part.rows)):
-            yield (part.name, asked_id(row.id) if part.head.repeats > 1 else row.id), called, row
-
-
 def _pairs(
     before: Evaluation, now: Evaluation, metrics: Mapping[str, bool], changes: AnswerChanges
 ) -> Iterator[dict[str, Any]]:
@@ -186,13 +180,9 @@ def _pairs(
         for state, answers in (("worse", changes.worse), ("better", changes.better))
         for each in answers
     }
-    is_single = len(before.runs) == len(now.runs) == 1
-    old = {("" if is_single else key[0], key[1]): row for key, _, row in _rows(before)}
     several = len(now.parts) > 1
-    for key, name, row in _rows(now):
-        earlier = old.get(("" if is_single else key[0], key[1]))
-        if earlier is None:
-            continue
+    for key, part, earlier, row in SideBySide(before, now).rows():
+        ((name, _),) = named_rows(now, [(part, row)])
         written = {
             "id": name if several else row.id,
             "name": name,

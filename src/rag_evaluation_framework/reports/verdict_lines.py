@@ -32,6 +32,7 @@ from rag_evaluation_framework.reports.cases import (
 from rag_evaluation_framework.reports.screen import listed, measure, number_word, one_line, part_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
+from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
@@ -219,7 +220,7 @@ def explanation(evaluation: Evaluation) -> Iterator[str]:
             yield from (each for each in _failed_checks(verdict) if each != said)
     if verdict.word in ("failed", "not evaluated"):
         yield from (each for each in _open_reasons(verdict) if not said.startswith(each))
-    if verdict.word == "not evaluated" and moved is not None and moved.reason is not None:
+    if verdict.word == "not evaluated" and moved is not None and moved.reason not in (None, OTHER_QUESTIONS):
         named = (
             f" ({names_listed([each.name for each in worse_answers(evaluation, _NAMED)])})"
             if moved.worse
@@ -260,8 +261,18 @@ def _not_compared(moved: Regressions | None) -> Iterator[str]:
     if moved is not None and moved.unpaired:
         names = names_listed([sample_id for _, sample_id in moved.unpaired])
         yield f"{counted(len(moved.unpaired), 'answer')} cannot be compared, scored in one run alone: {names}"
-    if moved is not None and moved.reason is None and (moved.new or moved.gone):
-        yield f"{moved.new:,} new, {moved.gone:,} gone or edited since"
+    if moved is None:
+        return
+    if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
+        yield f"{moved.new:,} new, {moved.gone:,} gone since"
+    if moved.edited:
+        yield f"edited since, and compared all the same: {names_listed([name for _, name in moved.edited])}"
+    if moved.left_out:
+        names = names_listed([name for _, name in moved.left_out])
+        left_out = counted(len(moved.left_out), "question")
+        yield f"{left_out} left out by --sample-size, --tag or --dataset: {names}"
+    if moved.notice is not None:
+        yield moved.notice
 
 
 def sizes_needed() -> tuple[int, int]:

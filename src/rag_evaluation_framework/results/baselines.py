@@ -1,6 +1,6 @@
 """A baseline: an earlier run, results file or evaluation, found by id, path or branch, read sample by sample.
 
-Samples pair by id, and only where their content is the same. Scores by other methods are refused, and times
+Samples pair as ``pairing`` says. Scores by other methods are refused, and times
 are left out: they differ between two runs of the same system.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,23 +23,19 @@ from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.comparison import metric_sections
-from rag_evaluation_framework.results.drawn_scores import draws_by_id
+from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id, sample_passes
+from rag_evaluation_framework.results.kept_data import kept_samples
+from rag_evaluation_framework.results.pairing import AskedRow, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
 from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
-    fingerprint,
-    no_such_run,
-    read_list,
-    runs_ending_in,
-)
+from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in, streamed
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 SAVED = "baseline_"
@@ -62,27 +59,20 @@ class ScoredBy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BaselineRun:
-    """One dataset's run as it was: what it was answered and how that was scored.
-
-    What its samples were is told by their ``fingerprints``; a results file has their ``texts`` instead,
-    question and reference.
-    """
+    """One dataset's run as it was: what it was asked and answered, and how that was scored."""
 
     head: RunHead
     results: Callable[[], Iterator[SampleResult]]
-    fingerprints: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    asked: Callable[[], Iterable[AskedRow]] = tuple
 
-    def edited(self, samples: Iterable[Sample]) -> frozenset[str]:
-        """Return the ids of the samples whose content is another now; what is not known is the same."""
-        return frozenset(sample.id for sample in samples if self._differs(sample))
-
-    def _differs(self, sample: Sample) -> bool:
-        if sample.id in self.fingerprints:
-            return self.fingerprints[sample.id] != fingerprint(sample)
-        asked, expected = self.texts.get(sample.id, (None, None))
-        is_known = asked is not None
-        return is_known and (asked != sample.question or expected != sample.reference)
+    def rows(self) -> Iterator[AskedRow]:
+        """Yield what pairing needs of each sample; of those that are not known, the id."""
+        known = iter(self.asked())
+        found = next(known, None)
+        if found is None:
+            known = (AskedRow(result.sample_id) for result in self.results())
+        for row in chain(() if found is None else (found,), known):
+            yield replace(row, id=_named(row.id, self.head.repeats))
 
     def check_scored_by(self, scorers: Iterable[ScoredBy]) -> None:
         """Raise :class:`UsageError` if the baseline was not scored by one of these, or in another way."""
@@ -117,17 +107,33 @@ class Baseline:
         return self.runs[dataset]
 
 
-def compared(baseline: Baseline, sides: Sequence[Side], *, min_paired: float, seed: int = 0) -> Regressions:
-    """Compare all datasets of a run with the baseline; what got worse has its old answers."""
+def compared(
+    baseline: Baseline,
+    sides: Sequence[Side],
+    *,
+    min_paired: float,
+    seed: int = 0,
+    head: RunHead | None = None,
+) -> Regressions:
+    """Compare all datasets of a run with the baseline; what got worse has its old answers.
+
+    ``head`` is that of the run, which says whether it was narrowed to some datasets.
+    """
     found = regressions(baseline.name, sides, min_paired=min_paired, seed=seed)
-    wanted = set(found.worse[:_SHOWN_ANSWERS])
+    wanted, names = set(found.worse[:_SHOWN_ANSWERS]), {side.dataset: side.pairing for side in sides}
     answers = {
-        (dataset, result.sample_id): result.response.text or ""
+        (dataset, name): result.response.text or ""
         for dataset in {dataset for dataset, _ in wanted}
         for result in baseline.runs[dataset].results()
-        if (dataset, result.sample_id) in wanted
+        if (dataset, name := names[dataset].names_before.get(result.sample_id, result.sample_id)) in wanted
     }
-    return replace(found, answers=answers)
+    left_out = [
+        (dataset, row.label or row.id)
+        for dataset, run in baseline.runs.items()
+        if head is not None and dataset not in names and is_left_out(head, dataset)
+        for row in run.rows()
+    ]
+    return replace(found, answers=answers, left_out=(*found.left_out, *left_out))
 
 
 def compared_metrics(
@@ -149,35 +155,55 @@ def side_of(
     *,
     scorers: Sequence[ScoredBy],
     thresholds: Sequence[Threshold],
-    repeats: int = 1,
+    head: RunHead,
 ) -> Side:
     """Pair a run of a dataset with the baseline's, sample by sample, both held to today's thresholds."""
     used, bounds = compared_metrics(scorers, thresholds)
     metrics = {scorer.name: scorer.higher_is_better for scorer in used}
+    asked = (AskedRow.of(sample, id=_named(sample.id, head.repeats)) for sample in samples)
+    pairing = pair_rows(before.rows(), asked)
+    old, new = pairing.names_before, pairing.names_after
+    left_out = [old[each] for each in pairing.gone] if is_left_out(head, dataset) else []
+    left_out += pairing.new if is_left_out(before.head, dataset) else ()
     return Side(
         dataset=dataset,
-        before=_standings(before.results(), bounds, metrics, before.head.repeats > 1),
-        after=_standings(after(), bounds, metrics, repeats > 1),
+        before=_standings(before.results(), bounds, metrics, old, before.head.repeats),
+        after=_standings(after(), bounds, metrics, new, head.repeats),
         metrics=metrics,
         thresholds=bounds,
-        edited=before.edited(samples),
-        drawn=(draws_by_id(before.results(), is_higher_better), draws_by_id(after(), is_higher_better)),
+        pairing=pairing,
+        left_out=frozenset(left_out),
+        drawn=(_drawn(before.results(), old), _drawn(after(), new)),
     )
 
 
+def _named(sample_id: str, repeats: int) -> str:
+    return asked_id(sample_id) if repeats > 1 else sample_id
+
+
+def _drawn(results: Iterable[SampleResult], names: Mapping[str, str]) -> dict[str, DrawsById]:
+    return {
+        metric: {names.get(name, name): draw for name, draw in draws.items()}
+        for metric, draws in draws_by_id(results, is_higher_better).items()
+    }
+
+
 def _standings(
-    results: Iterable[SampleResult], bounds: Sequence[Threshold], metrics: Iterable[str], repeated: bool
+    results: Iterable[SampleResult],
+    bounds: Sequence[Threshold],
+    metrics: Iterable[str],
+    names: Mapping[str, str],
+    repeats: int,
 ) -> dict[str, Standing]:
-    found: dict[str, Standing] = {}
     several: dict[str, list[Standing]] = {}
     wanted = frozenset(metrics)
     for result in results:
-        standing = standing_of(result, bounds, wanted)
-        if repeated:
-            several.setdefault(asked_id(result.sample_id), []).append(standing)
-        else:
-            found[result.sample_id] = standing
-    return found | {sample_id: standing_together(standings) for sample_id, standings in several.items()}
+        name = _named(result.sample_id, repeats)
+        several.setdefault(names.get(name, name), []).append(standing_of(result, bounds, wanted))
+    return {
+        name: standings[0] if len(standings) == 1 else standing_together(standings)
+        for name, standings in several.items()
+    }
 
 
 def standing_of(result: SampleResult, bounds: Sequence[Threshold], metrics: Container[str]) -> Standing:
@@ -246,8 +272,11 @@ def _of_group(group: RunGroup) -> Baseline:
 
 
 def _of_folder(folder: RunFolder) -> BaselineRun:
+    kept = kept_samples(folder.path)
     return BaselineRun(
-        head=folder.head, results=folder.results, fingerprints=dict(read_list(folder.samples_path))
+        head=folder.head,
+        results=folder.results,
+        asked=lambda: () if kept is None else map(AskedRow.of, streamed(kept)),
     )
 
 
@@ -262,7 +291,7 @@ def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
         yield BaselineRun(
             head=part.head,
             results=lambda: (row.result for row in part.rows),
-            fingerprints={row.id: fingerprint(row.sample) for row in part.rows if row.sample is not None},
+            asked=lambda: (AskedRow.of(row.sample) for row in part.rows if row.sample is not None),
         )
 
 
@@ -274,20 +303,20 @@ def _of_file(path: Path) -> Baseline:
 def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
     """Yield the runs in a results document: one, or one for each of its splits."""
     head, rows = rows_of_document(document)
-    by_split: dict[str | None, list[tuple[Row, Mapping[str, Any]]]] = {}
-    for row, query in zip(rows, document.get("query_results") or (), strict=True):
-        by_split.setdefault(query.get("split"), []).append((row, query))
+    by_split: dict[str | None, list[Row]] = {}
+    for row in rows:
+        by_split.setdefault(row.split, []).append(row)
     for split, members in by_split.items():
-        prefix = "" if split is None else f"{split}/"
-        results = [replace(row.result, sample_id=row.id.removeprefix(prefix)) for row, _ in members]
-        texts = {
-            row.id.removeprefix(prefix): (query.get("query_text"), query.get("ground_truth_answer"))
-            for row, query in members
-        }
+        named = [(row.id.removeprefix("" if split is None else f"{split}/"), row) for row in members]
+        results = [replace(row.result, sample_id=name) for name, row in named]
+        asked = [
+            AskedRow(name) if row.sample is None else AskedRow.of(row.sample, is_whole=False, id=name)
+            for name, row in named
+        ]
         yield BaselineRun(
             head=head if split is None else replace(head, dataset_id=split),
             results=lambda results=results: iter(results),  # type: ignore[misc]
-            texts=texts,
+            asked=lambda asked=asked: asked,  # type: ignore[misc]
         )
 
 

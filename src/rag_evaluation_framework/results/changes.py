@@ -1,25 +1,34 @@
 """Evaluations beside each other: every metric tested, every answer sorted, and what the changed ones share.
 
-Answers pair by dataset and id. Where thresholds decide what is right, all tests are one family at 5 %, looked
-at both ways: answers that passed and now fail against the reverse have 4 % of it (exact, mid-p), and all
-metrics share the other 1 % by Holm's method; if the answers of every contender are shown to have changed,
-their share passes on to the metrics. Where no threshold can be missed the metrics have all of it.
+Answers pair as ``pairing`` says. Where thresholds decide what is right, all tests are one family at 5 %,
+looked at both ways: answers that passed and now fail against the reverse have 4 % of it (exact, mid-p), and
+all metrics share the other 1 % by Holm's method; if the answers of every contender are shown to have changed,
+their share passes on to the metrics. Where no threshold can be missed the metrics have all of it. Runs that
+asked different questions are two samples: the share of good answers has Newcombe's interval, each metric
+Welch's test.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
-from rag_evaluation_framework.results.comparison import Comparison, ScoredMetric, ScoredRun, compare_scored
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    RowNames,
+    ScoredMetric,
+    ScoredRun,
+    compare_scored,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.gate import asked_id, sample_bounds
+from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import (
     FLIPS_LEVEL,
     LEVEL,
@@ -30,11 +39,11 @@ from rag_evaluation_framework.results.regressions import (
     Standing,
     flips_of,
 )
-from rag_evaluation_framework.results.run_folder import fingerprint
 from rag_evaluation_framework.results.verdicts import (
     THRESHOLDS,
     AnswerChanges,
     ChangedAnswer,
+    SampleShares,
     SharedTrait,
     SliceChanges,
     Threshold,
@@ -42,11 +51,14 @@ from rag_evaluation_framework.results.verdicts import (
     written_thresholds,
 )
 from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.statistics.intervals import newcombe_interval
 from rag_evaluation_framework.statistics.paired import flips_p_value, holm, smallest_detectable_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Key = tuple[str, str]
 """A sample: its dataset and its id."""
+IsGood: TypeAlias = Callable[[Row], bool | None]
+"""Tells whether an answer is good; ``None`` where nothing decides it."""
 
 
 def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
@@ -62,24 +74,39 @@ def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
     return named
 
 
-def compare_evaluations(
-    systems: Mapping[str, Evaluation], *, answers: bool = True, metrics: Sequence[str] = (), **wish: Any
-) -> Comparison:
-    """Compare evaluations with the first of them, by name; without ``answers`` on metrics alone.
+def passes(row: Row) -> bool | None:
+    """Tell whether an answer counts as good where the runs asked different questions."""
+    return row.passes
 
-    ``metrics`` are those to compare, by default all; ``wish`` is that of
+
+def compare_evaluations(
+    systems: Mapping[str, Evaluation],
+    *,
+    answers: bool = True,
+    metrics: Sequence[str] = (),
+    is_good: IsGood = passes,
+    **wish: Any,
+) -> Comparison:
+    """Compare evaluations with the first of them, by name.
+
+    Without ``answers`` they are compared on metrics alone, over the same samples. ``metrics`` are those to
+    compare, by default all; ``is_good`` decides over answers to different questions; ``wish`` is that of
     :func:`~rag_evaluation_framework.results.comparison.compare_scored`.
     """
     scored = [_scored(name, each, metrics) for name, each in systems.items()]
-    comparison = compare_scored(scored, **wish)
     if not answers:
-        return comparison
+        return compare_scored(scored, **wish)
     (baseline, first), *others = systems.items()
-    return as_one_family(comparison, [_changes(baseline, first, name, each) for name, each in others])
+    sides = [(name, SideBySide(first, each, is_good)) for name, each in others]
+    comparison = compare_scored(scored, names=[side.names for _, side in sides], **wish)
+    return as_one_family(comparison, [_changes(baseline, name, side) for name, side in sides])
 
 
 def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredRun:
-    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
+    """Return the scores of an evaluation by metric and sample, parts together; times left out.
+
+    Nothing is said of the data: how its rows pair decides what is compared.
+    """
     metrics: dict[str, ScoredMetric] = {}
     for part_name, part in (evaluation.parts or {"": evaluation}).items():
         prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
@@ -91,18 +118,8 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
             found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
             found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
             _add_draws(found, part, metric, prefix)
-    head, is_logged = evaluation.head, is_logged_run(evaluation)
-    return ScoredRun(
-        name=name,
-        dataset_id=None if is_logged else head.dataset_id,
-        dataset_hash=None if is_logged else head.dataset_hash,
-        metrics={metric: found for metric, found in metrics.items() if found.values},
-    )
-
-
-def is_logged_run(evaluation: Evaluation) -> bool:
-    """Tell whether the answers stood in the data: another file of answers is then what is to be compared."""
-    return evaluation.head.target == RECORDED_ROWS
+    scored = {metric: found for metric, found in metrics.items() if found.values}
+    return ScoredRun(name=name, dataset_id=None, dataset_hash=None, metrics=scored)
 
 
 def _add_draws(found: ScoredMetric, part: Evaluation, metric: str, prefix: str) -> None:
@@ -160,49 +177,163 @@ class _Answers:
     """The answers of an evaluation by dataset and id: how each stands, what it is about and what was asked.
 
     A single dataset is ``called`` as that of the other run is. Rows are read again where they are needed.
+    ``names`` are what answers are called beside the other run, ``scored_as`` by which ids columns have them.
     """
 
     evaluation: Evaluation
     called: str | None
+    several: dict[Key, list[Standing]] = field(default_factory=dict)
     standings: dict[Key, Standing] = field(default_factory=dict)
     traits: dict[Key, frozenset[tuple[Trait, str]]] = field(default_factory=dict)
-    asked: dict[Key, tuple[str | None, ...]] = field(default_factory=dict)
+    asked: dict[Key, AskedRow] = field(default_factory=dict)
+    names: dict[Key, Key] = field(default_factory=dict)
+    scored_as: dict[str, Key] = field(default_factory=dict)
+    good: Counter[bool] = field(default_factory=Counter)
 
-    def rows(self) -> Iterator[tuple[Key, Row]]:
-        for part in self.evaluation.runs:
+    def rows(self) -> Iterator[tuple[Key, str, Row]]:
+        """Yield each row with its dataset and id, and the name of its part."""
+        for part_name, part in self.evaluation.named_runs.items():
             for row in part.rows:
-                dataset = row.split or self.called or part.name
                 name = row.id.removeprefix(f"{row.split}/")
-                yield (dataset, asked_id(name) if part.head.repeats > 1 else name), row
+                key = (
+                    row.split or self.called or part.name,
+                    asked_id(name) if part.head.repeats > 1 else name,
+                )
+                yield key, part_name, row
 
-    def read(self, bounds: Mapping[str, Sequence[Threshold]], metrics: Mapping[str, bool]) -> _Answers:
+    def read(
+        self, bounds: Mapping[str, Sequence[Threshold]], metrics: Mapping[str, bool], is_good: IsGood
+    ) -> _Answers:
         """Read each answer once."""
-        several: dict[Key, list[Standing]] = {}
-        for key, row in self.rows():
+        several = len(self.evaluation.parts) > 1
+        for key, part_name, row in self.rows():
             standing = standing_of(row.result, bounds.get(key[0], ()), metrics)
-            several.setdefault(key, []).append(standing)
+            self.several.setdefault(key, []).append(standing)
             self.traits[key] = self.traits.get(key, frozenset()) | frozenset(_traits(row))
-            if row.sample is not None:
-                told = (row.sample.question, row.sample.reference)
-                asked = row.sample
-                if is_logged_run(self.evaluation):  # which has answers, times and the like beside it
-                    asked = replace(asked, recorded=None, metadata={}, extra={})
-                # What a results file has of a sample is not all of it.
-                self.asked[key] = (*told, None if self.evaluation.document else fingerprint(asked))
+            self.scored_as[f"{part_name}/{row.id}" if several else row.id] = key
+            if key not in self.asked:
+                is_whole = self.evaluation.document is None
+                sample = row.sample
+                self.asked[key] = (
+                    AskedRow(key[1]) if sample is None else AskedRow.of(sample, is_whole=is_whole, id=key[1])
+                )
+            if (good := is_good(row)) is not None:
+                self.good[good] += 1
+        return self
+
+    def of_datasets(self) -> dict[str, list[AskedRow]]:
+        """Return what was asked, by dataset."""
+        found: dict[str, list[AskedRow]] = {}
+        for (dataset, _), row in self.asked.items():
+            found.setdefault(dataset, []).append(row)
+        return found
+
+    def call(self, names: Mapping[Key, Key]) -> None:
+        """Call answers by these names, those of one name together."""
+        self.names = dict(names)
+        several: dict[Key, list[Standing]] = {}
+        traits: dict[Key, frozenset[tuple[Trait, str]]] = {}
+        for key, standings in self.several.items():
+            several.setdefault(names[key], []).extend(standings)
+            traits[names[key]] = traits.get(names[key], frozenset()) | self.traits[key]
+        self.traits = traits
         for key, standings in several.items():
             self.standings[key] = standings[0] if len(standings) == 1 else standing_together(standings)
-        return self
+
+    @property
+    def names_of_scored(self) -> dict[str, str]:
+        """What the ids of columns are called beside the other run."""
+        prefixed = len(self.evaluation.parts) > 1
+        named = {scored_as: self.names[key] for scored_as, key in self.scored_as.items()}
+        return {each: f"{name[0]}/{name[1]}" if prefixed else name[1] for each, name in named.items()}
 
     def of(self, dataset: str) -> dict[str, Standing]:
         return {sample: each for (name, sample), each in self.standings.items() if name == dataset}
 
-    def chosen(self, wanted: frozenset[Key]) -> dict[Key, Row]:
-        """Return the rows of some samples; of several answers to one, the first that does not pass."""
-        found: dict[Key, Row] = {}
-        for key, row in self.rows() if wanted else ():
-            if key in wanted and (key not in found or (row.passes is False and found[key].passes)):
-                found[key] = row
+    def chosen(self, wanted: frozenset[Key]) -> dict[Key, tuple[str, Row]]:
+        """Return the rows of some samples with their ids; of several answers the first that fails."""
+        found: dict[Key, tuple[str, Row]] = {}
+        for key, _, row in self.rows() if wanted else ():
+            name = self.names[key]
+            is_first = name not in found or (row.passes is False and found[name][1].passes)
+            if name in wanted and is_first:
+                found[name] = key[1], row
         return found
+
+
+class SideBySide:
+    """Two evaluations whose answers pair, or that asked different questions."""
+
+    def __init__(self, before: Evaluation, after: Evaluation, is_good: IsGood = passes) -> None:
+        is_single = len(before.runs) == len(after.runs) == 1
+        called = after.runs[0].name if is_single else None
+        self.metrics = _metrics(before, after)
+        demanded = {
+            part.name: part.thresholds or written_thresholds(part.head.configuration) for part in after.runs
+        }
+        self.bounds = {name: sample_bounds(each, self.metrics) for name, each in demanded.items()}
+        self.old, self.new = (
+            _Answers(each, called).read(self.bounds, self.metrics, is_good) for each in (before, after)
+        )
+        then, now = self.old.of_datasets(), self.new.of_datasets()
+        self.pairings = {
+            dataset: pair_rows(then.get(dataset, ()), now.get(dataset, ()))
+            for dataset in dict.fromkeys([*then, *now])
+        }
+        for answers, side in ((self.old, "names_before"), (self.new, "names_after")):
+            answers.call(
+                {
+                    (dataset, id_): (dataset, name)
+                    for dataset, pairing in self.pairings.items()
+                    for id_, name in getattr(pairing, side).items()
+                }
+            )
+        self.are_other = are_other_questions(self.pairings.values())
+
+    def rows(self) -> Iterator[tuple[Key, str, Row, Row]]:
+        """Yield the rows of the later run that pair, each with its dataset and id, the name of its part and
+        the row of the earlier run; of repeats the first with the first.
+        """
+        old: dict[Key, deque[Row]] = {}
+        for key, _, row in () if self.are_other else self.old.rows():
+            old.setdefault(self.old.names[key], deque()).append(row)
+        for key, part_name, row in self.new.rows():
+            if left := old.get(self.new.names[key]):
+                yield key, part_name, left.popleft(), row
+
+    @property
+    def names(self) -> RowNames:
+        return RowNames(self.old.names_of_scored, self.new.names_of_scored, self.are_other)
+
+    def sides(self) -> list[Side]:
+        """Return the datasets of either run."""
+        old, new = (each.evaluation.head for each in (self.old, self.new))
+        found = []
+        for dataset, pairing in self.pairings.items():
+            left_out = (
+                [pairing.names_before[each] for each in pairing.gone] if is_left_out(new, dataset) else []
+            )
+            left_out += pairing.new if is_left_out(old, dataset) else ()
+            found.append(
+                Side(
+                    dataset=dataset,
+                    before=self.old.of(dataset),
+                    after=self.new.of(dataset),
+                    metrics=self.metrics,
+                    thresholds=self.bounds.get(dataset, ()),
+                    pairing=pairing,
+                    left_out=frozenset(left_out),
+                )
+            )
+        return found
+
+    @property
+    def shares(self) -> SampleShares | None:
+        """How many answers of each run are good, where that is known of both."""
+        before, now = ((each.good[True], each.good.total()) for each in (self.old, self.new))
+        if not (before[1] and now[1]):
+            return None
+        return SampleShares(before=before, now=now, interval=newcombe_interval(*now, *before))
 
 
 def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
@@ -216,47 +347,44 @@ def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
         yield "why", row.blame.kind
 
 
-_NAMED: tuple[Flip, ...] = ("worse", "better", "unpaired", "new", "gone")
+_NAMED: tuple[Flip, ...] = ("worse", "better", "unpaired", "new", "gone", "left out")
 
 
-def _changes(baseline: str, before: Evaluation, contender: str, after: Evaluation) -> AnswerChanges:
-    is_single = len(before.runs) == len(after.runs) == 1
-    called = after.runs[0].name if is_single else None
-    metrics = _metrics(before, after)
-    demanded = {
-        part.name: part.thresholds or written_thresholds(part.head.configuration) for part in after.runs
-    }
-    bounds = {name: sample_bounds(thresholds, metrics) for name, thresholds in demanded.items()}
-    old, new = (_Answers(each, called).read(bounds, metrics) for each in (before, after))
-    edited = {
-        key for key in old.asked.keys() & new.asked.keys() if _is_edited(old.asked[key], new.asked[key])
-    }
-    sides = [
-        Side(
-            dataset=dataset,
-            before=old.of(dataset),
-            after=new.of(dataset),
-            metrics=metrics,
-            thresholds=bounds.get(dataset, ()),
-            edited=frozenset(sample for name, sample in edited if name == dataset),
+def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
+    sides, metrics, old, new = both.sides(), both.metrics, both.old, both.new
+    decides = any(side.decides for side in sides)
+    decided_by = THRESHOLDS if decides else next(iter(metrics), THRESHOLDS)
+    if both.are_other:
+        return AnswerChanges(
+            baseline=baseline,
+            contender=contender,
+            decided_by=decided_by,
+            other_questions=(len(old.scored_as), len(new.scored_as)),
+            shares=both.shares,
         )
-        for dataset in dict.fromkeys(name for name, _ in (*old.standings, *new.standings))
-    ]
     flips = flips_of(sides)
     moved = {kind: flips.of(kind) for kind in _NAMED}
-    unscored = {metric: list(_scored_once(old, new, edited, metric)) for metric in metrics}
-    wanted = frozenset(key for keys in (*moved.values(), *unscored.values()) for key in keys)
+    edited = [(side.dataset, name) for side in sides for name in side.pairing.edited]
+    unscored = {metric: list(_scored_once(old, new, metric)) for metric in metrics}
+    wanted = frozenset(key for keys in (*moved.values(), *unscored.values(), edited) for key in keys)
     rows = old.chosen(wanted), new.chosen(wanted)
     described = {key: _described(key, old, new, *(each.get(key) for each in rows)) for key in wanted}
-    decides = any(side.decides for side in sides)
-    both = [key for key in flips.of("same") if new.standings[key].passes is not None]
+    told = {kind: tuple(described[key] for key in keys) for kind, keys in moved.items()}
+    same = [key for key in flips.of("same") if new.standings[key].passes is not None]
     return AnswerChanges(
         baseline=baseline,
         contender=contender,
-        decided_by=THRESHOLDS if decides else next(iter(metrics), THRESHOLDS),
-        **{str(kind): tuple(described[key] for key in keys) for kind, keys in moved.items()},
-        right=sum(new.standings[key].passes is True for key in both) if decides else 0,
-        wrong=sum(new.standings[key].passes is False for key in both) if decides else 0,
+        decided_by=decided_by,
+        worse=told["worse"],
+        better=told["better"],
+        new=told["new"],
+        gone=told["gone"],
+        left_out=told["left out"],
+        unpaired=told["unpaired"],
+        edited=tuple(described[key] for key in edited),
+        notice=next((each.notice for each in both.pairings.values() if each.notice), None),
+        right=sum(new.standings[key].passes is True for key in same) if decides else 0,
+        wrong=sum(new.standings[key].passes is False for key in same) if decides else 0,
         same=len(flips.of("same")),
         untold=len(flips.of("nothing")),
         unscored={
@@ -286,34 +414,30 @@ def _metrics(before: Evaluation, after: Evaluation) -> dict[str, bool]:
     }
 
 
-def _is_edited(then: tuple[str | None, ...], now: tuple[str | None, ...]) -> bool:
-    """Tell whether a sample is another now; what a results file does not have of it is the same."""
-    *texts_then, content_then = then
-    *texts_now, content_now = now
-    if content_then is None or content_now is None:
-        return texts_then != texts_now
-    return content_then != content_now
-
-
-def _scored_once(old: _Answers, new: _Answers, edited: Container[Key], metric: str) -> Iterator[Key]:
+def _scored_once(old: _Answers, new: _Answers, metric: str) -> Iterator[Key]:
     """Yield the samples of both runs that only one of them scores by a metric."""
     for key, before in old.standings.items():
         after = new.standings.get(key)
-        if after is None or key in edited or metric in before.undrawn | after.undrawn:
+        if after is None or metric in before.undrawn | after.undrawn:
             continue
         if (metric in before.values) != (metric in after.values):
             yield key
 
 
 def _described(
-    key: Key, old: _Answers, new: _Answers, before: Row | None, after: Row | None
+    key: Key,
+    old: _Answers,
+    new: _Answers,
+    of_before: tuple[str, Row] | None,
+    of_after: tuple[str, Row] | None,
 ) -> ChangedAnswer:
-    row = next(each for each in (after, before) if each is not None)
+    id_, row = next(each for each in (of_after, of_before) if each is not None)
+    before, after = (None if each is None else each[1] for each in (of_before, of_after))
     sample, blame = row.sample, None if after is None else after.blame
     values = [run.standings[key].values if key in run.standings else {} for run in (old, new)]
     return ChangedAnswer(
         dataset=key[0],
-        id=key[1],
+        id=id_,
         question=row.question,
         line=None if sample is None or sample.origin is None else sample.origin.line,
         expected=row.expected,
@@ -327,10 +451,12 @@ def _described(
     )
 
 
-def _reason(metric: str, before: Row | None, after: Row | None) -> str | None:
+def _reason(metric: str, before: tuple[str, Row] | None, after: tuple[str, Row] | None) -> str | None:
     """Say in which run a metric has no score of an answer, and why."""
-    for when, row in (("before", before), ("now", after)):
-        score = None if row is None else next((each for each in row.scores if each.metric == metric), None)
+    for when, found in (("before", before), ("now", after)):
+        score = (
+            None if found is None else next((each for each in found[1].scores if each.metric == metric), None)
+        )
         if score is None or score.value is None:
             why = "" if score is None or score.reason is None else f": {score.reason}"
             return f"not scored {when}{why}"

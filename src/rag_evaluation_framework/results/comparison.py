@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
-from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.statistics.intervals import Interval, welch_difference
 from rag_evaluation_framework.statistics.paired import (
     PAIRED_TESTS,
     PairedTest,
@@ -44,8 +44,19 @@ ComparisonVerdict = Literal["worse", "no worse", "better", "undecided", "not eva
 Scores = Mapping[str, float]
 """One metric's values by query id."""
 
-_Pair: TypeAlias = tuple[str, tuple[str, Scores], tuple[str, Scores], bool]
-"""A metric, each of two systems by its name with its values, and whether higher ones are better."""
+
+class _Pair(NamedTuple):
+    """A metric, each of two systems by its name with its values, and whether higher ones are better.
+
+    ``are_other`` says that the values are of different questions: two samples, and no pairs.
+    """
+
+    metric: str
+    before: tuple[str, Scores]
+    after: tuple[str, Scores]
+    higher_is_better: bool
+    are_other: bool = False
+
 
 CalledWorkers: TypeAlias = "Callable[[], Workforce]"
 """Says who shares the tests; asked where there are so many that it is worth while to look who is there."""
@@ -157,16 +168,20 @@ class Comparison:
     @property
     def verdict(self) -> ComparisonVerdict:
         """What may be claimed of the contenders: *no worse* only where nothing fell at all."""
-        if not self.metrics and not any(each.is_tested for each in self.answers):
+        if not self.metrics and not any(each.is_tested or each.shares for each in self.answers):
             return "not evaluated"
-        found = {each.verdict for each in self.metrics} | {each.finding for each in self.answers}
+        by_shares = {each.contender for each in self.answers if each.shares is not None}
+        metrics = [each for each in self.metrics if each.contender not in by_shares]
+        found = {each.verdict for each in metrics} | {each.finding for each in self.answers}
         if "worse" in found:
             return "worse"
         if "better" in found:
             return "better"
         fell = any(each.worse for each in self.answers if each.is_tested) or any(
-            each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
+            each.difference < 0 if each.higher_is_better else each.difference > 0 for each in metrics
         )
+        if "undecided" in found and by_shares:
+            return "undecided"
         return "undecided" if fell else "no worse"
 
     def significance_tests(self) -> dict[str, dict[str, Any]]:
@@ -228,7 +243,7 @@ def compare_systems(
     if test not in PAIRED_TESTS:
         raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
     pairs = [
-        (
+        _Pair(
             str(metric),
             (baseline, scores[baseline][str(metric)]),
             (contender, scores[contender][str(metric)]),
@@ -255,7 +270,7 @@ def _compared(
 ) -> Iterator[MetricComparison]:
     """Compare each pair, by itself and with the same seed: whoever does so finds the same."""
     compare = partial(_compare, **wish)
-    if workers is None or sum(len(after) for _, _, (_, after), _ in pairs) < _WORTH_SHARING:
+    if workers is None or sum(len(pair.after[1]) for pair in pairs) < _WORTH_SHARING:
         return map(compare, pairs)
     from rag_evaluation_framework.workers import in_order
 
@@ -271,7 +286,9 @@ def _compare(
     seed: int = 0,
 ) -> MetricComparison:
     """Compare the values of the second with those of the first."""
-    metric, (baseline, before), (contender, after), higher_is_better = pair
+    metric, (baseline, before), (contender, after), higher_is_better, are_other = pair
+    if are_other:
+        return _compare_samples(pair, alpha)
     shared = [query for query in before if query in after]
     if not shared:
         raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
@@ -305,6 +322,35 @@ def _compare(
     )
 
 
+def _compare_samples(pair: _Pair, alpha: float) -> MetricComparison:
+    """Compare the means of two samples of different questions, by Welch's test."""
+    (baseline, before), (contender, after) = pair.before, pair.after
+    old, new = list(before.values()), list(after.values())
+    tested = welch_difference(new, old, confidence=1 - alpha)
+    means = exact_mean(old), exact_mean(new)
+    return MetricComparison(
+        metric=pair.metric,
+        baseline=baseline,
+        contender=contender,
+        n=min(len(old), len(new)),
+        n_unpaired=0,  # all count
+        baseline_mean=means[0],
+        contender_mean=means[1],
+        difference=means[1] - means[0],
+        interval=tested[0] if tested else None,
+        p_value=tested[1] if tested else None,
+        p_adjusted=None,
+        test="Welch's t, different questions" if tested else "Welch's t: the values tell no spread",
+        effect_size=None,
+        wins=0,
+        ties=0,
+        losses=0,
+        smallest_detectable=None,
+        higher_is_better=pair.higher_is_better,
+        alpha=alpha,
+    )
+
+
 # What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a document.
 #
 # Scores of time are left out: they differ between two runs of the same system.
@@ -330,6 +376,36 @@ class ScoredRun:
     dataset_id: str | None
     dataset_hash: str | None
     metrics: Mapping[str, ScoredMetric] = field(hash=False)
+
+    def renamed(self, names: Mapping[str, str]) -> ScoredRun:
+        """Return the run with its rows called by other names; rows of one name count as their mean."""
+        return replace(self, metrics={metric: _renamed(each, names) for metric, each in self.metrics.items()})
+
+
+def _renamed(metric: ScoredMetric, names: Mapping[str, str]) -> ScoredMetric:
+    groups: dict[str, list[str]] = {}
+    for row in metric.values if metric.draws is None else metric.draws:
+        groups.setdefault(names.get(row, row), []).append(row)
+    if metric.draws is not None:  # each stands for others: of repeats the first
+        draws = {name: metric.draws[rows[0]] for name, rows in groups.items()}
+        values = {name: metric.values[rows[0]] for name, rows in groups.items() if rows[0] in metric.values}
+        return replace(metric, values=values, draws=draws)
+    return replace(
+        metric,
+        values={name: exact_mean([metric.values[row] for row in rows]) for name, rows in groups.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowNames:
+    """What the rows of two runs are called so that those that pair are called alike.
+
+    ``are_other`` says that the runs asked different questions, and nothing is paired.
+    """
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    are_other: bool = False
 
 
 EVALUATED_AS = "evaluated_as"
@@ -457,11 +533,13 @@ def compare_scored(
     resamples: int = 10_000,
     seed: int = 0,
     workers: CalledWorkers | None = None,
+    names: Sequence[RowNames] = (),
 ) -> Comparison:
     """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
-    Different datasets, content hashes, methods or metric versions are a :class:`UsageError` that names them;
-    with ``force`` they become warnings.
+    ``names`` has for each of the others how its rows pair, by default by their ids. Different datasets,
+    content hashes, methods or metric versions are a :class:`UsageError` that names them; with ``force`` they
+    become warnings.
     """
     baseline, *contenders = runs
     reasons = [
@@ -472,16 +550,14 @@ def compare_scored(
     if reasons and not force:
         raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
     wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
-    paired = [
-        (contender, metric)
-        for metric in baseline.metrics
-        for contender in contenders
-        if metric in contender.metrics and have_queries_in_common(baseline, contender, metric)
+    sides = [
+        _Side.of(baseline, each, names[place] if names else None) for place, each in enumerate(contenders)
     ]
-    pairs = [_pair_of(baseline, *each) for each in paired]
+    paired = [(side, metric) for metric in baseline.metrics for side in sides if side.has(metric)]
+    pairs = [_pair_of(side.before, side.after, metric, side.are_other) for side, metric in paired]
     compared = [
-        _of_all(found, baseline.metrics[metric], contender.metrics[metric])
-        for (contender, metric), found in zip(paired, _compared(pairs, workers, **wish), strict=True)
+        found if side.are_other else _of_all(found, side.before.metrics[metric], side.after.metrics[metric])
+        for (side, metric), found in zip(paired, _compared(pairs, workers, **wish), strict=True)
     ]
     return Comparison(
         baseline=baseline.name,
@@ -489,10 +565,10 @@ def compare_scored(
         metrics=tuple(corrected_together(compared)),
         moved=tuple(
             sample
-            for contender in contenders
+            for side in sides
             for other, metric in paired
-            if other is contender
-            for sample in moved_samples(baseline, contender, metric)
+            if other is side and not side.are_other
+            for sample in moved_samples(side.before, side.after, metric)
         ),
         unshared_metrics=tuple(
             sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
@@ -502,16 +578,38 @@ def compare_scored(
     )
 
 
+class _Side(NamedTuple):
+    """The baseline and a contender, their rows called alike where they pair."""
+
+    before: ScoredRun
+    after: ScoredRun
+    are_other: bool
+
+    @classmethod
+    def of(cls, baseline: ScoredRun, contender: ScoredRun, names: RowNames | None) -> _Side:
+        if names is None:
+            return cls(baseline, contender, False)
+        return cls(baseline.renamed(names.before), contender.renamed(names.after), names.are_other)
+
+    def has(self, metric: str) -> bool:
+        """Tell whether a metric can be compared; one judged in part only over the same questions."""
+        if metric not in self.after.metrics:
+            return False
+        if self.are_other:
+            return all(each.metrics[metric].draws is None for each in (self.before, self.after))
+        return have_queries_in_common(self.before, self.after, metric)
+
+
 def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:
     """Compare two runs on one metric, even if they are not comparable; ``wish`` says how it is tested."""
     plain = _compare(_pair_of(baseline, contender, metric), **wish)
     return _of_all(plain, baseline.metrics[metric], contender.metrics[metric])
 
 
-def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str) -> _Pair:
+def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str, are_other: bool = False) -> _Pair:
     before, after = baseline.metrics[metric], contender.metrics[metric]
     first, second = (baseline.name, before.values), (contender.name, after.values)
-    return metric, first, second, before.higher_is_better
+    return _Pair(metric, first, second, before.higher_is_better, are_other)
 
 
 def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) -> MetricComparison:

@@ -19,6 +19,7 @@ from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
 from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -215,12 +216,13 @@ def _check(threshold: Threshold, **found: Any) -> Check:
 def _baseline_check(moved: Regressions) -> Check:
     counts = f"{len(moved.worse):,} worse, {len(moved.better):,} better of {moved.paired:,}"
     why = "" if moved.reason is None else f": {moved.reason}"
+    told = f"{counts}, compared with {moved.baseline}{why}"
     return Check(
         dataset=None,
         metric=BASELINE,
         status=moved.word,
         held="samples",
-        reason=f"{counts}, compared with {moved.baseline}{why}",
+        reason=OTHER_QUESTIONS if moved.reason == OTHER_QUESTIONS else told,
     )
 
 
@@ -230,7 +232,7 @@ def _against_baseline(
     if max_regressions is not None and len(moved.worse) > max_regressions:
         got_worse = counted(len(moved.worse), "sample")
         yield f"{got_worse} got worse, at most {max_regressions:,} allowed"
-    if max_drop is None:
+    if max_drop is None or moved.reason == OTHER_QUESTIONS:
         return
     drops = {"the share of passing samples": moved.drop}
     drops |= {f"{each.dataset}: {each.metric}": each.drop for each in moved.metrics}

@@ -6,6 +6,7 @@ written once it is complete. Contexts that the system returned are in the journa
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
+from rag_evaluation_framework.datasets.dialect import needs_no_id
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, named_compression, read_bytes
@@ -34,6 +36,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
     Usage,
+    is_made_id,
 )
 from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.results.run_folder import (
@@ -133,6 +136,33 @@ def as_they_were(samples: Iterable[Sample], folder: RunFolder) -> Iterator[Sampl
     for sample in samples:
         is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
         yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
+
+
+def may_be_called_otherwise(folder: RunFolder) -> bool:
+    """Tell whether the ids of a run's samples may be other ones now: an earlier version generated them
+    otherwise, and those of one question are numbered in the order of the file.
+    """
+    made = [id_ for id_, _ in read_list(folder.samples_path) if is_made_id(id_)]
+    kept = next(iter(streamed(kept_samples(folder.path) or ())), None) if made else None
+    return kept is not None and (not needs_no_id(kept) or any(id_.count("-") > 1 for id_ in made))
+
+
+def as_they_were_called(
+    stream: Callable[[], Iterable[Sample]], folder: RunFolder
+) -> Iterator[tuple[Sample, bool]]:
+    """Yield each sample of a dataset, and whether the run had it; generated ids are those of the run.
+
+    Earlier versions generated them from the answers too. An alias for one release.
+    """
+    called: dict[str, deque[str]] = {}
+    listed = dict(read_list(folder.samples_path))
+    for id_, digits in listed.items():
+        if is_made_id(id_):
+            called.setdefault(digits, deque()).append(id_)
+    for sample in stream():
+        names = called.get(fingerprint(sample)) if called and is_made_id(sample.id) else None
+        sample = replace(sample, id=names.popleft()) if names else sample
+        yield sample, sample.id in listed
 
 
 # Samples from their lines back to records.

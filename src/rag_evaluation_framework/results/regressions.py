@@ -10,12 +10,13 @@ significant, it is *not evaluated*.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
+from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS, Pairing, are_other_questions
 from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
@@ -31,7 +32,7 @@ from rag_evaluation_framework.statistics.resampling import exact_mean, standard_
 
 FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
 
-Flip = Literal["worse", "better", "same", "new", "gone", "unpaired", "nothing"]
+Flip = Literal["worse", "better", "same", "new", "gone", "left out", "unpaired", "nothing"]
 """How one sample moved; ``nothing``: neither run tells whether it passes."""
 
 
@@ -54,15 +55,21 @@ class Standing:
         """How many of its answers pass, and of how many that is known."""
         return self.answers or (int(self.passes is True), int(self.passes is not None))
 
+    @property
+    def share(self) -> float | None:
+        """Which share of its answers passes, of those of which it is known."""
+        passed, known = self.counts
+        return passed / known if known else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Two runs of one dataset, sample by sample, and what is demanded of it.
+    """Two runs of one dataset, sample by sample, and what is demanded of it. Samples that pair have one name.
 
     ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
-    one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``edited`` are samples whose
-    content has changed: they pair with nothing. ``drawn`` has for metrics that were judged in part how the
-    samples were drawn, before and now.
+    one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``left_out`` are samples that
+    one run was narrowed not to ask. ``drawn`` has for metrics that were judged in part how the samples were
+    drawn, before and now.
     """
 
     dataset: str
@@ -70,7 +77,8 @@ class Side:
     after: Mapping[str, Standing]
     metrics: Mapping[str, bool]
     thresholds: Sequence[Threshold] = ()
-    edited: frozenset[str] = frozenset()
+    pairing: Pairing = Pairing()
+    left_out: frozenset[str] = frozenset()
     drawn: tuple[Mapping[str, DrawsById], Mapping[str, DrawsById]] = ({}, {})
 
     @property
@@ -86,7 +94,7 @@ class Side:
 
     def answers(self) -> list[tuple[int, int, int, int]]:
         """Return of each sample in both runs how many answers passed before, of how many; and now."""
-        both = ((before, self._after(sample_id)) for sample_id, before in self.before.items())
+        both = ((before, self.after.get(sample_id)) for sample_id, before in self.before.items())
         return [(*before.counts, *after.counts) for before, after in both if after is not None]
 
     def movements(self) -> Iterator[tuple[str, Flip]]:
@@ -94,24 +102,27 @@ class Side:
         decides = self.decides
         primary = next(iter(self.metrics), "")
         for sample_id, before in self.before.items():
-            after = self._after(sample_id)
+            after = self.after.get(sample_id)
             if after is None:
-                yield sample_id, "gone"
+                yield sample_id, "left out" if sample_id in self.left_out else "gone"
             elif decides and None in (before.passes, after.passes) and (before.undrawn or after.undrawn):
                 yield sample_id, "nothing"
+            elif decides and sample_id in self.pairing.groups:
+                yield sample_id, _passing(before.share, after.share)
             elif decides:
                 yield sample_id, _passing(before.passes, after.passes)
             else:
                 yield sample_id, self._by(primary, before, after)
-        known = self.before.keys() - self.edited
-        yield from ((sample_id, "new") for sample_id in self.after if sample_id not in known)
+        for sample_id in self.after:
+            if sample_id not in self.before:
+                yield sample_id, "left out" if sample_id in self.left_out else "new"
 
     def pairs(self, metric: str) -> list[tuple[float, float]]:
         """Return a metric's values of the samples that have one in both runs: before, now."""
         return [
             (before.values[metric], after.values[metric])
             for sample_id, before in self.before.items()
-            if metric in before.values and (after := self._after(sample_id)) is not None
+            if metric in before.values and (after := self.after.get(sample_id)) is not None
             if metric in after.values
         ]
 
@@ -122,13 +133,10 @@ class Side:
             return None
         before, after = (
             {name: each.values[metric] for name, each in side.items() if metric in each.values}
-            for side in (self.before, {name: self.after[name] for name in self.after.keys() - self.edited})
+            for side in (self.before, self.after)
         )
         first, second = draws
         return paired_judgings(before, after, first_draws=first, second_draws=second)
-
-    def _after(self, sample_id: str) -> Standing | None:
-        return None if sample_id in self.edited else self.after.get(sample_id)
 
     def _by(self, primary: str, before: Standing, after: Standing) -> Flip:
         """Tell how a sample moved by its first metric; an answer that is missing is worse than any."""
@@ -150,7 +158,7 @@ def can_be_missed(threshold: Threshold) -> bool:
     return threshold.bound > 0.0 if threshold.operator == ">=" else threshold.bound < 1.0
 
 
-def _passing(before: bool | None, after: bool | None) -> Flip:
+def _passing(before: float | None, after: float | None) -> Flip:
     if before is None or after is None:
         return "nothing" if before is after else "unpaired"
     return _moved(after - before)
@@ -197,9 +205,18 @@ def regressions(
     """Compare each dataset of a run with the baseline's run of it, all as one family.
 
     Of the samples in both runs a share of at least ``min_paired`` must be comparable, else those that are
-    not decide nothing: it is not evaluated, unless what is there is worse.
+    not decide nothing: it is not evaluated, unless what is there is worse. Nor is a baseline that asked other
+    questions.
     """
     flips = flips_of(sides)
+    if are_other_questions(side.pairing for side in sides):
+        return Regressions(
+            baseline=baseline,
+            word="not evaluated",
+            reason=OTHER_QUESTIONS,
+            new=len(flips.of("new")),
+            gone=len(flips.of("gone")),
+        )
     worse, better, unpaired = flips.of("worse"), flips.of("better"), flips.of("unpaired")
     paired, repeated = flips.paired, flips.repeated
     fell = repeated.fell if repeated else bool(worse)
@@ -231,6 +248,9 @@ def regressions(
         unpaired=unpaired,
         new=len(flips.of("new")),
         gone=len(flips.of("gone")),
+        edited=_labelled(sides, [(side.dataset, name) for side in sides for name in side.pairing.edited]),
+        left_out=_labelled(sides, flips.of("left out")),
+        notice=next((side.pairing.notice for side in sides if side.pairing.notice), None),
         paired=paired,
         p_value=flips.p_worse,
         would_fail=repeated.would_fail if repeated else next(enough, None),
@@ -239,6 +259,12 @@ def regressions(
         reason=reason,
         answers_passed=repeated.passed if repeated else None,
     )
+
+
+def _labelled(sides: Sequence[Side], samples: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return samples as people are told of them."""
+    labels = {side.dataset: side.pairing.labels for side in sides}
+    return tuple((dataset, labels[dataset].get(name, name)) for dataset, name in samples)
 
 
 class _Repeated:

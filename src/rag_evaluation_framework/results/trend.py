@@ -1,8 +1,9 @@
 """Has a metric got worse over many runs? The latest run against what those before it lead to expect.
 
-What is expected is the 95 % prediction interval (t) of the earlier runs over the same data, scored by the
-same method on at least 10 samples: a value below its lower end, which a steady metric has in one run of
-forty, is a regression (where lower is better, one above its upper end). Fewer than 8 such runs are too few.
+What is expected is the 95 % prediction interval (t) of the earlier runs of the same dataset, over the same
+questions or others, scored by the same method on at least 10 samples: a value below its lower end, which a
+steady metric has in one run of forty, is a regression (where lower is better, one above its upper end). Fewer
+than 8 such runs are too few.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class MetricPoint:
     n_scored: int
     method: str | None
     higher_is_better: bool
-    data: tuple[str | None, str | None]
-    """The id and, where it is known, the content hash of the dataset."""
+    data: str | None
+    """The id of the dataset."""
     version: int | None = None
     """The version of the metric, where it is known."""
 
@@ -48,7 +49,7 @@ class MetricPoint:
 class MetricTrend:
     """A metric's latest value against the runs before it, which lead to expect one from ``low`` to ``high``.
 
-    ``n_excluded`` counts earlier runs over other data, by other methods or on too few samples.
+    ``n_excluded`` counts earlier runs of other datasets, by other methods or on too few samples.
     """
 
     metric: str
@@ -115,13 +116,10 @@ def _judged(trend: MetricTrend) -> MetricTrend:
 
 
 def _is_comparable(point: MetricPoint, current: MetricPoint) -> bool:
-    same_data = point.data[0] == current.data[0] and (
-        None in (point.data[1], current.data[1]) or point.data[1] == current.data[1]
-    )
     same_method = point.method == current.method and (
         None in (point.version, current.version) or point.version == current.version
     )
-    return same_data and same_method and point.n_scored >= LEAST_SAMPLES
+    return point.data == current.data and same_method and point.n_scored >= LEAST_SAMPLES
 
 
 def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
@@ -135,7 +133,7 @@ def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
 def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    digest, versions = metadata.get("dataset_hash"), metadata.get("metric_versions") or {}
+    versions = metadata.get("metric_versions") or {}
     for _, section in metric_sections(document):
         for metric, figure in section.items():
             facts = figure if isinstance(figure, Mapping) else {"value": figure}
@@ -151,7 +149,7 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
                 n_scored=n_scored if isinstance(n_scored, int) else _answered(document),
                 method=method,
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
-                data=(evaluated_dataset(document), digest),
+                data=evaluated_dataset(document),
                 version=versions.get(metric),
             )
 

@@ -195,6 +195,9 @@ class GatedMetric:
         return {**asdict(self), "difference": self.difference}
 
 
+_NAMED_SAMPLES = ("worse", "better", "unpaired", "edited", "left_out")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regressions:
     """What came of comparing with a baseline; samples are ``(dataset, id)``."""
@@ -207,6 +210,12 @@ class Regressions:
     """Samples of both runs of which only one tells whether they pass, such as an answer that now declines."""
     new: int = 0
     gone: int = 0
+    edited: tuple[tuple[str, str], ...] = ()
+    """Samples of both runs that were edited in between, by what people are told they are called."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Samples that one of the runs was narrowed not to ask, called alike; they count nowhere."""
+    notice: str | None = None
+    """Why samples are paired by question although the data has ids."""
     paired: int = 0
     p_value: float = 1.0
     """Of the flips alone: how likely so many for the worse are by chance."""
@@ -226,9 +235,7 @@ class Regressions:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; samples as ``dataset/id``."""
-        named = {
-            name: ["/".join(each) for each in getattr(self, name)] for name in ("worse", "better", "unpaired")
-        }
+        named = {name: ["/".join(each) for each in getattr(self, name)] for name in _NAMED_SAMPLES}
         counts = {name: getattr(self, name) for name in ("new", "gone", "paired", "p_value", "would_fail")}
         return {
             "baseline": self.baseline,
@@ -238,6 +245,7 @@ class Regressions:
             "answers_passed": self.answers_passed,
             "largest_drop": self.drop,
             "reason": self.reason,
+            "notice": self.notice,
             "metrics": [each.to_dict() for each in self.metrics],
         }
 
@@ -370,6 +378,25 @@ class SliceChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleShares:
+    """How many answers are good, of how many, where two runs asked different questions.
+
+    ``interval`` is that of the difference of the two shares, now less before.
+    """
+
+    before: tuple[int, int]
+    now: tuple[int, int]
+    interval: Interval
+
+    @property
+    def finding(self) -> Movement:
+        """What may be claimed: that the share moved only where the interval leaves out 0."""
+        if self.interval.high < 0:
+            return "worse"
+        return "better" if self.interval.low > 0 else "undecided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChanges:
     """The answers of one run beside those of another, in sorts that add up to all.
 
@@ -401,6 +428,16 @@ class AnswerChanges:
     """How many that got worse would have shown it, beside those that got better; ``None`` if none would."""
     traits: tuple[SharedTrait, ...] = ()
     slices: Mapping[str, Mapping[str, SliceChanges]] = field(default_factory=dict, hash=False)
+    edited: tuple[ChangedAnswer, ...] = ()
+    """Answers of both runs to samples that were edited in between; they are among the others too."""
+    left_out: tuple[ChangedAnswer, ...] = ()
+    """Answers of one run to samples that the other was narrowed not to ask; they count nowhere."""
+    notice: str | None = None
+    """Why answers are paired by question although the data has ids."""
+    other_questions: tuple[int, int] | None = None
+    """How many answers each run has, where the two are samples of different questions and none pairs."""
+    shares: SampleShares | None = None
+    """How many of these are good, where that is known of both."""
 
     __repr__ = short_repr
 
@@ -416,6 +453,8 @@ class AnswerChanges:
     @property
     def finding(self) -> Movement:
         """What may be claimed of the answers alone."""
+        if self.shares is not None:
+            return self.shares.finding
         if not self.paired:
             return "not evaluated"
         if self.is_tested and self.p_value <= self.level and len(self.worse) != len(self.better):
