@@ -168,9 +168,7 @@ def test_other_methods_are_refused_unless_forced(folder: Path, compare: Command)
     head.write_text(json.dumps(written), encoding="utf-8")
     ended = compare(first, second)
     assert ended.code == 2
-    assert (
-        f"cannot compare with {first}: {second}: hit@1 was scored by different versions" in ended.err
-    )
+    assert f"cannot compare with {first}: {second}: hit@1 was scored by different versions" in ended.err
     forced = compare(first, second, "--force")
     assert forced.code == 0
     assert "warning: compared anyway" in forced.out

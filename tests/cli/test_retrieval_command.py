@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from command_lines import rag_eval_ended as rag_eval
+from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.evaluation import grid_runs
 from rag_evaluation_framework.records.runs import RunOutcome
 
@@ -216,6 +217,34 @@ def test_a_sweep_that_stops_prints_the_command_that_goes_on_with_it(
     again = rag_eval(*shlex.split(told)[1:], folder=tmp_path)
     assert (again.returncode, again.stderr) == (0, "")
     assert [name[:3] for name in asked] == ["001", "002", "002"]
+
+
+def test_a_sweep_with_ids_of_an_earlier_version_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = json.loads(Path(QUESTIONS).read_text(encoding="utf-8"))["queries"][:10]
+    rows = [
+        {"input": each["query_text"], "expected": "", "relevant_documents": each["relevant_documents"]}
+        for each in asked
+    ]
+    data = tmp_path / "questions.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    line = ("retrieval", DOCUMENTS, "--dataset", str(data), "--level", "document", "--retriever", "bm25")
+    run = grid_runs.run_samples
+    with monkeypatch.context() as earlier:
+        earlier.setattr(dialect, "made_id", lambda sample: f"sample-{len(sample.question):012x}")
+        earlier.setattr(
+            grid_runs,
+            "run_samples",
+            lambda *given, **named: replace(run(*given, **named), completed=False, reason="the disk is full"),
+        )
+        assert rag_eval(*line, "-k", "3", folder=tmp_path).returncode == 3
+    [sweep] = (tmp_path / "runs").iterdir()
+    done = rag_eval(*line, "-k", "3", "--resume", sweep.name, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    data.write_text(data.read_text(encoding="utf-8").replace("?", "!"), encoding="utf-8")
+    other = rag_eval(*line, "-k", "3", "--resume", sweep.name, folder=tmp_path)
+    assert "got other questions" in other.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from rag_evaluation_framework import (
     UsageError,
     compare,
     evaluate,
+    load,
 )
 from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.results.baselines import open_baseline, save_baseline
@@ -169,6 +170,14 @@ def test_rows_of_files_all_pair(name: str, change: str, tmp_path: Path) -> None:
     assert is_all_paired(compare(before, after), change)
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_rows_of_results_files_all_pair(change: str, tmp_path: Path) -> None:
+    runs = [scored([DIALECTS["reference"](row) for row in changed(each)]) for each in ("", change)]
+    files = [load(run.save(tmp_path / f"{n}.results.json")) for n, run in enumerate(runs)]
+    for before, after in ((files[0], runs[1]), (runs[0], files[1]), files):
+        assert is_all_paired(compare(before, after), change)
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_other_dialects_of_the_same_rows_pair(name: str) -> None:
     if name == "messages":
@@ -245,6 +254,21 @@ def test_equal_shares_of_other_questions_are_undecided() -> None:
     runs = [scored([plain(f"{name} {n}?", "yes" if n else "no") for n in range(40)]) for name in ("a", "b")]
     compared = compare(*runs)
     assert (compared.verdict, answers(compared).finding) == ("undecided", "undecided")
+
+
+def test_other_questions_without_thresholds_go_by_metrics() -> None:
+    def week(name: str, poor: int) -> Evaluation:
+        told = [("it is" if n >= poor else "perhaps", n) for n in range(40)]
+        rows = [plain(f"{name} {n}?", f"{said} {n}", f"it is {n}") for said, n in told]
+        return evaluate(rows, metrics=["token_f1"])
+
+    compared = compare(week("a", 4), week("b", 30))
+    assert (answers(compared).shares, compared.verdict) == (None, "worse")
+    assert str(compared).startswith("Worse: token_f1 fell from ")
+    level = compare(week("a", 4), week("b", 4))
+    assert [each.finding for each in level.metrics] == ["undecided"]
+    assert "1 metric is no lower" in str(level)
+    assert "none of 0 answers" not in str(level)
 
 
 def agent(questions: list[str]) -> list[Values]:

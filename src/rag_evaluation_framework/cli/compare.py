@@ -59,9 +59,7 @@ _COMMON = (
 )
 @click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
 @DETAILS
-@click.option(
-    "--force", is_flag=True, help="Compare runs scored by different methods anyway."
-)
+@click.option("--force", is_flag=True, help="Compare runs scored by different methods anyway.")
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")
 @click.option(

@@ -33,9 +33,7 @@ Examples:
     metavar="FILE",
     help="Also write the verdict of the last RUN as an SVG badge.",
 )
-@click.option(
-    "--force", is_flag=True, help="Compare runs scored by different methods anyway."
-)
+@click.option("--force", is_flag=True, help="Compare runs scored by different methods anyway.")
 @RUNS_DIR
 def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:
     """Write RUN as one HTML page: verdict, figures, slices, and every sample with what was read and needed.

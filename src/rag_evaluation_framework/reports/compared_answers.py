@@ -56,7 +56,7 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
     word = _word(metrics, found)
     if word == "not evaluated":
         return "Nothing can be claimed: the runs have no scored answer in common"
-    moved = "" if found is None else _moved(found)
+    moved = "" if found is None or found.other_questions is not None else _moved(found)
     shown = [each for each in metrics if each.verdict == word]
     fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
     if word in ("worse", "better"):

@@ -40,7 +40,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     word, _, rest = _said(comparison).partition(": ")
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
-    by_thresholds = any(each.is_tested for each in comparison.answers)
+    by_thresholds = any(each.is_tested or each.shares for each in comparison.answers)
     traits = [trait for each in comparison.answers for trait in each.traits]
     shown = {
         "kind": "comparison",

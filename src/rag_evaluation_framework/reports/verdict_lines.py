@@ -310,7 +310,8 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
         waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
         if moved is not None and BASELINE in names:
-            yield f"leave out --sample-size, or {waiving}", ""
+            is_other = moved.reason == OTHER_QUESTIONS
+            yield f"{'save a new baseline' if is_other else 'leave out --sample-size'}, or {waiving}", ""
         elif waiving:
             yield f"{waiving} to pass without", ""
     elif not _is_kept(evaluation):

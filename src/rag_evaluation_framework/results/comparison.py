@@ -101,7 +101,7 @@ class MetricComparison:
         """What may be claimed, in a word; *same* where no sample differs."""
         if self.verdict != "no difference shown":
             return self.verdict
-        return "undecided" if self.wins or self.losses else "same"
+        return "same" if self.ties and not (self.wins or self.losses) else "undecided"
 
     @property
     def visible_from(self) -> float | None:
@@ -516,10 +516,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# Whether one run is better than another: the same data, the same methods, paired by query, corrected.
+# Whether one run is better than another: the same methods, paired by query or as two samples, corrected.
 #
-# Figures made by different methods, or over different data, are not comparable, however alike their names
-# are: comparing them is refused with the reasons, unless it is forced.
+# Figures made by different methods are not comparable, however alike their names are, nor are documents over
+# different data: comparing them is refused with the reasons, unless it is forced.
 
 _MOVED = 10
 
