@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,7 +37,7 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-def test_the_story_fits_25_lines_of_100_and_tells_what_the_runs_say(short: Path) -> None:
+def test_story_fits_one_screen_and_shows_what_the_runs_say(short: Path) -> None:
     check("demo", 80, rag_eval_ended("demo", "--width", "80", folder=short).stdout)
     told = rag_eval_ended("demo", "--force", "--width", "140", folder=short)
     assert told.returncode == 0, told.stderr
@@ -48,14 +49,16 @@ def test_the_story_fits_25_lines_of_100_and_tells_what_the_runs_say(short: Path)
     kept |= {path.name[0]: path.read_text(encoding="utf-8") for path in folder.glob("[34]-*.txt")}
     # With all documents the advice of the sweep has two lines; with three of them it has more.
     more = kept["retrieval"].partition("\n\n")[0].count("\n") - 1
-    assert len(lines) <= 25 + more
+    assert len(lines) <= 26 + more
     # The first paragraph of each command, as it stands in the folder.
     for text in (kept["retrieval"], kept["3"], kept["4"], kept["compare"]):
         for line in text.partition("\n\n")[0].splitlines()[:2]:
             assert f"   {line}" in lines
-    assert "   ✗ FAILED  2 of 13 answers: 1 retrieval miss, 1 invented" in lines
+    assert (
+        "   ✗ FAILED: faithfulness is 0.95, the threshold is 0.98; no answer is known to be wrong." in lines
+    )
     assert "     line 3  A kayak costs 5.00 for each consignment." in lines
-    assert "   ✓ PASSED  all 13 answers" in lines
+    assert any(re.match(r"   ✓ PASSED: .* of 13 answers .*", line) for line in lines)
     assert f"   report: {Path('demo') / 'report.html'} " in told.stdout
     assert "A handling charge" in (folder / "report.html").read_text(encoding="utf-8")
     # The commands on the right repeat the story where it was told.

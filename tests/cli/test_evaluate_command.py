@@ -151,7 +151,8 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
     options = ("--dataset", "rag-quality")
     evaluate("--target", good, *options, "--save-baseline", "main")
     against = (*options, "--baseline", "main")
-    assert evaluate("--target", slip, *against).code == 0
+    assert evaluate("--target", slip, *against).code == 1
+    assert evaluate("--target", slip, *against, "--on-undecided", "pass").code == 0
     with (project / "agent.yaml").open("a") as manifest:
         manifest.write("    maxRegressions: 0\n    waive: baseline\n    minScored: 0.5\n")
     assert evaluate("--target", slip, *against).code == 1
@@ -292,7 +293,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert counts == {"gate": ("3", "2"), "rag-quality": ("24", "4")}
     markdown = (project / "summary.md").read_text()
     assert (project / "job.md").read_text() == f"## Build\n{markdown}\n"
-    assert markdown.startswith("### ✗ FAILED: 4 of 24 answers: 4 short of string_match\n")
+    assert markdown.startswith("### ✗ FAILED: string_match (lower bound) is 0.64, the threshold is 0.75; ")
     assert "| string_match | 0.83 | [0.64, 0.93] | >= 0.75, missed (lower end) | 24 | words |" in markdown
     # This line is HTML: Markdown's backslashes would be shown.
     assert "<details><summary>Figures: string_match 0.83 missed (lower end)" in markdown
@@ -304,7 +305,8 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert results["answer_quality_metrics"] == read_results(run / "results.json")["answer_quality_metrics"]
     annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
     assert annotations[0] == (
-        "::error file=agent.yaml,title=rag-eval gate failed::4 of 24 answers: 4 short of string_match"
+        "::error file=agent.yaml,title=rag-eval gate failed::string_match (lower bound) is 0.64, "
+        "the threshold is 0.75; no answer is known to be wrong."
     )
     answer = r"::error file=evals/rag\.jsonl,line=\d+,title=short of string_match::q\d+: string_match 0.00, "
     assert all(re.match(answer, line) for line in annotations[1:])

@@ -115,7 +115,7 @@ def test_init_says_what_it_found_and_what_each_file_is_for(begun: tuple[Path, st
 
 
 def test_init_overwrites_nothing_and_does_not_begin_without_the_agent(project: Path, tmp_path: Path) -> None:
-    edit(project / "agent.yaml", "hit@1: 0.5", "hit@1: 0.9")
+    edit(project / "agent.yaml", "min: 90%", "min: 95%")
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     again = json.loads(ok(project, "init", "--docs", "docs", "--json"))
     assert again["created"] == []
@@ -246,6 +246,8 @@ def test_the_commands_of_the_workflow_run_as_they_stand(
         report, baseline = workflow["keep-the-baseline"]["after_script"], workflow["variables"]["BASELINE"]
         assert workflow[".rag-eval"]["cache"]["key"] == workflow["keep-the-baseline"]["cache"]["key"]
     edit(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    edit(project / "agent.yaml", "min: 90%", "min: 0%")
+    edit(project / "agent.yaml", "max: 0\n", "max: 100\n")
     address = yaml_documents.decode((project / "agent.yaml").read_bytes())["spec"]["api"]["url"]
 
     def run(lines: list[str]) -> str:

@@ -48,7 +48,7 @@ def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pyte
     ended.assert_outcomes(passed=12, failed=4)  # 11 answers and the look; the gate, the name, lines 3 and 6
     ended.stdout.fnmatch_lines_random(
         [
-            "*FAILED  2 of 13 answers: 1 retrieval miss, 1 invented",
+            "*FAILED: faithfulness is 0.95, the threshold is 0.98; no answer is known to be wrong.",
             "  line 3  What does it cost to take a kayak one way?",
             "*why       retrieval miss: retrieved freight.md; expected fares.md",
             "  misses hit@1 0.00, not >= 0.95",

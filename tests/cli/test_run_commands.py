@@ -211,7 +211,7 @@ def test_score_asks_nobody_and_leaves_the_run_as_it_is(folder: RunFolder) -> Non
     assert done.return_value == 0
     # s1: "Goethe" against 4 words: 2 * 1 * 0.25 / 1.25 = 0.4; s2: 1; s3 was not answered. (0.4 + 1) / 2
     assert "token_f1   0.70  [0.17, 0.96]        2  words" in done.stdout
-    assert "3 answers, 1 without an answer (http-400 1)" in done.stdout
+    assert "1 of 3 questions got no answer (1 rejected request)." in done.stdout
     assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == before
 
 

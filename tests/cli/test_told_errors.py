@@ -75,7 +75,7 @@ def test_a_full_disk_leaves_what_is_done_and_says_how_to_go_on(
     monkeypatch.setattr(Journal, "append", full)
     stopped = to_the_end(main, *ASKED, "--concurrency", "1", "--runs-dir", "small")
     assert stopped.code == 3
-    assert stopped.out.startswith("… INCOMPLETE  8 of 13 answers: the disk is full")
+    assert stopped.out.startswith("… INCOMPLETE: 8 of 13 questions were answered; the disk is full.")
     assert "The eight are kept, and will not be asked again." in stopped.out
     (command,) = commands_next(stopped.out)
     monkeypatch.setattr(Journal, "append", written)

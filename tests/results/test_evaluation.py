@@ -115,7 +115,7 @@ def test_slices_have_a_figure_for_every_group() -> None:
 def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:
     result = evaluation()
     assert "token_f1" in str(result)
-    assert repr(result).splitlines()[0] == "Evaluation: 3 answers"
+    assert repr(result).splitlines()[0] == "Evaluation: 3 questions were evaluated."
     assert result.save(tmp_path / "result.txt").read_text(encoding="utf-8") == str(result)
     assert "<!doctype html>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
     with pytest.raises(UnknownNameError, match="there is no renderer"):

@@ -80,7 +80,7 @@ def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
     assert {name: from_kept[name] for name in ("figures", "counts", "blame", "screen")} == {
         name: told(made)[name] for name in ("figures", "counts", "blame", "screen")
     }
-    assert "4 without an answer" in from_kept["screen"]
+    assert "4 of 40 questions got no answer" in from_kept["screen"]
 
 
 @pytest.mark.parametrize(("said", "read"), [("", 0), ("not ", 30)])

@@ -63,8 +63,8 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "thresholds",
         multiple=True,
         metavar="METRIC=NUMBER",
-        help="Threshold to require instead of the manifest's, e.g. faithfulness=0.9 or latency<=2000; "
-        "may be repeated.",
+        help="Threshold to use instead of the manifest's, e.g. 'wrong<=2', 'correct>=90%' or "
+        "faithfulness=0.9; may be repeated.",
     ),
     click.option(
         "--tag",

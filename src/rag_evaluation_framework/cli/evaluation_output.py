@@ -62,7 +62,7 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")
-    for option in ("max_drop", "max_regressions", "on_undecided"):
+    for option in ("max_drop", "max_regressions"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}

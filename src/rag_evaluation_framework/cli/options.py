@@ -311,7 +311,7 @@ GATE: tuple[Option[Any], ...] = (
         "--max-errors",
         type=click.IntRange(0),
         default=0,
-        help="Number of failed samples that the gate tolerates.",
+        help="Number of failed requests that the gate allows.",
     ),
     click.option(
         "--confidence",
@@ -350,7 +350,7 @@ GATE: tuple[Option[Any], ...] = (
     click.option(
         "--on-undecided",
         type=click.Choice(["pass", "fail"]),
-        help="What to do if it stays undecided whether the run is worse than the baseline.  [default: pass]",
+        help="Exit code of UNDECIDED: 1 with fail, 0 with pass.  [default: fail]",
     ),
     click.option(
         "--save-baseline",

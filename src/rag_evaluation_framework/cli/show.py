@@ -120,7 +120,7 @@ def _wrong(
 ) -> tuple[str, list[tuple[str, Row]]]:
     """Return the answers that do not pass or are wrong; of an evaluation where all are right, the worst."""
     from rag_evaluation_framework.reports.cases import rows_of_runs
-    from rag_evaluation_framework.reports.verdict_lines import sentence, wrong_though_passing
+    from rag_evaluation_framework.reports.verdict_lines import sentence
 
     rows = list(rows_of_runs(evaluation))
     if missed:
@@ -137,7 +137,7 @@ def _wrong(
         wrong = [each for each in rows if each[1].is_failing or each[1].is_at_fault]
     if wrong or failed:
         # What the run's own screen says of them, word for word; a slice has its own count.
-        said = wrong_though_passing(evaluation) or sentence(evaluation)
+        said = sentence(evaluation)
         return ("{1} wrong" if sliced else said.replace("{", "{{").replace("}", "}}")), wrong
     return _worst(evaluation, _USUAL_WORST, metric)
 

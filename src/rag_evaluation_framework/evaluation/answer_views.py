@@ -43,7 +43,9 @@ from rag_evaluation_framework.judging.nuggets import (
 from rag_evaluation_framework.judging.profanity import ProfanityScreening, screen_profanity
 from rag_evaluation_framework.judging.rubrics import Rubric, RubricVerdict, default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import NoValueError
+from rag_evaluation_framework.records.scores import UNCLEAR
 from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -128,6 +130,17 @@ class ConductReader(AnswerReader):
     should_decline = property(lambda self: expects_refusal(self.sample))
     may_decline = property(lambda self: may_be_declined(self.sample))
     unbiased = property(lambda self: self._bias.value)
+
+    @property
+    def unclear(self) -> str | None:
+        """Why a refusal that patterns found is none: the answer complies as well, or goes on to answer."""
+        from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
+
+        is_told = self.is_literal or self.response.is_empty or self.method == "judge"
+        if is_told or self.answer_class not in DECLINED:
+            return None
+        is_refusal = AnswerEvidence(self.sample, self.response, ()).refusal.kind == "refuses"
+        return None if is_refusal else UNCLEAR
 
     @property
     def answer_class(self) -> str:

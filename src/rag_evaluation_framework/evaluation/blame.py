@@ -42,7 +42,7 @@ from rag_evaluation_framework.evaluation.retrieved_evidence import (
     retrieved_truth,
     texts_retrieved,
 )
-from rag_evaluation_framework.evaluation.scoring import EMPTY, ONLY_RETRIEVED
+from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED
 from rag_evaluation_framework.judging.answer_verdicts import (
     Reading,
     Told,
@@ -84,6 +84,7 @@ from rag_evaluation_framework.records.responses import (
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import (
+    EMPTY,
     NOT_ANSWERED,
     Blame,
     BlameEvidence,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -56,7 +57,7 @@ from rag_evaluation_framework.results.gate import PassCounter
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
-from rag_evaluation_framework.results.verdicts import Operator, Threshold, read_thresholds
+from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Operator, Threshold, read_thresholds
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #
@@ -197,21 +198,28 @@ def thresholds_written(written: Iterable[str]) -> tuple[Threshold, ...]:
 
 def _written(text: str) -> Threshold:
     match = _THRESHOLD.fullmatch(text)
-    try:
-        bound = float(match["bound"]) if match else None
-    except ValueError:
-        bound = None
+    metric = "" if match is None else match["metric"].strip()
+    bound: float | str | None = None
+    with suppress(ValueError):
+        bound = None if match is None else _read_bound(match["bound"], is_limit=metric in OF_ANSWERS)
     if match is None or bound is None:
         raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}")
-    metric, side = match["metric"].strip(), {">=": "min", "<=": "max"}.get(match["operator"])
+    side = {">=": "min", "<=": "max"}.get(match["operator"])
     try:
         if match["split"] is not None:
             _check_split(match["split"])
-        check_known(metric)
+        check_known(metric, OF_ANSWERS)
         (threshold,) = read_thresholds(metric, bound if side is None else {side: bound})
         return replace(threshold, dataset=match["split"])
     except (InputError, UnknownNameError) as error:
         raise UsageError(f"--threshold {shown(text)}: {error}") from None
+
+
+def _read_bound(text: str, *, is_limit: bool) -> float | str:
+    """Return a number; of a limit of answers a whole one stays whole, and a percentage is left to read."""
+    if is_limit and (text.isdecimal() or text.endswith("%")):
+        return int(text) if text.isdecimal() else text
+    return float(text)
 
 
 def _check_split(name: str) -> None:
@@ -310,7 +318,7 @@ def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[Datase
         f"{each}: expected a metric of its samples ({', '.join(known[dataset.name])})"
         for dataset in datasets
         for each in dataset.thresholds
-        if each.dataset is not None and each.metric not in known[dataset.name]
+        if each.dataset is not None and each.metric not in (*known[dataset.name], *OF_ANSWERS)
     ]
     if problems:
         raise UsageError("\n".join(f"threshold {problem}" for problem in problems))

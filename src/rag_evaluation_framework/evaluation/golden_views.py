@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from rag_evaluation_framework.evaluation.scoring import EMPTY, Reader
+from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     Reading,
     Told,
@@ -33,7 +33,7 @@ from rag_evaluation_framework.records.responses import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation
-from rag_evaluation_framework.records.scores import NOT_ANSWERED
+from rag_evaluation_framework.records.scores import EMPTY, NOT_ANSWERED
 
 _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
 

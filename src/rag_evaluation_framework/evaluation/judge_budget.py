@@ -17,13 +17,7 @@ import numpy as np
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
-from rag_evaluation_framework.evaluation.scoring import (
-    EMPTY,
-    ONLY_RETRIEVED,
-    MetricScorer,
-    calls_each,
-    scorer_for,
-)
+from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED, MetricScorer, calls_each, scorer_for
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
@@ -32,7 +26,7 @@ from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.responses import NOT_TOLD_BY_TURN, Response
 from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import CHEAP_SCORE, NO_CONTEXTS, NOT_DRAWN, Score
+from rag_evaluation_framework.records.scores import CHEAP_SCORE, EMPTY, NO_CONTEXTS, NOT_DRAWN, Score
 from rag_evaluation_framework.results.drawn_scores import CheapScores, Draws, estimated, screening_scores
 from rag_evaluation_framework.results.kept_data import read_judge_usage
 from rag_evaluation_framework.results.run_folder import JUDGE_BUDGET, RunFolder

@@ -57,7 +57,7 @@ from rag_evaluation_framework.judging.methods import JudgeSettings
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, check_metric, metric_name
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
-from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
+from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold, read_thresholds
 from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class ManifestReader(YamlReader):
                 told = f"{metric_name(metric)} again, after {first} on line {self.line((*place, first))}"
                 self.problem(at, "each metric once, however it is spelt", told)
             try:
-                check_known(metric, declared)
+                check_known(metric, {*OF_ANSWERS, *declared})
                 found += read_thresholds(metric, written, line=self.line(at))
             except UnknownNameError as error:
                 self.problem(at, "the name of a metric", str(error), code="unknown-metric")

@@ -31,13 +31,14 @@ from rag_evaluation_framework.evaluation.scoring import (
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.access import sha256
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, JudgeBudget, Methods, with_documents
+from rag_evaluation_framework.judging.verdict import CORRECT, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.kept_data import Counted, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
-from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.version import __version__
 
@@ -299,12 +300,18 @@ def plan_evaluation(
 
 
 def threshold_warnings(manifest: Manifest) -> list[str]:
-    """Return what is odd about thresholds: those that look inverted."""
+    """Return what is odd about thresholds: those that look inverted, or leave answers out."""
     found = [
         (f"{manifest.file}:{threshold.line}: " if threshold.line else "") + threshold.warning
         for threshold in manifest.declared
         if threshold.warning
     ]
+    limited = {threshold.metric for threshold in manifest.declared if threshold.is_of_answers}
+    if WRONG in limited and limited.isdisjoint((CORRECT, NOT_JUDGED)):
+        found.append(
+            f"the threshold of `{WRONG}` does not limit answers that are not judged; "
+            f"add {CORRECT}: {{min: 90%}}"
+        )
     return list(dict.fromkeys(found))
 
 
@@ -317,7 +324,7 @@ def check_measured(manifest: Manifest, metrics: Sequence[str] = ()) -> None:
     anywhere = frozenset[str]().union(*measured.values())
     issues = []
     for each in manifest.declared:
-        if each.dataset is not None and each in manifest.thresholds:
+        if each.is_of_answers or (each.dataset is not None and each in manifest.thresholds):
             continue  # of one split of golden sets, which is checked when its samples are known
         known = anywhere if each.dataset is None else measured.get(each.dataset, anywhere)
         if each.metric not in known:
@@ -337,7 +344,9 @@ def left_out(manifest: Manifest, entries: Sequence[DatasetEntry]) -> Iterator[Th
     anywhere = frozenset[str]().union(*measured.values())
     for threshold in manifest.declared:
         of = threshold.dataset
-        if threshold.metric not in (anywhere if of is None else measured.get(of, ())):
+        known = anywhere if of is None else measured.get(of, ())
+        is_held = of in (None, *measured) if threshold.is_of_answers else threshold.metric in known
+        if not is_held:
             yield threshold
 
 
@@ -546,9 +555,10 @@ def _thresholds_of(
     Other people's scorers may give them other names than that of the metric.
     """
     scored = {metric_name(written): scorer.name for written, scorer in scorers.items()}
-    known = {PASS_RATE, *scored}
+    known = {PASS_RATE, *OF_ANSWERS, *scored}
     if entry.thresholds is not None:
-        shared = [threshold for threshold in entry.thresholds if threshold.metric in known]
+        of_all = [threshold for threshold in shared if threshold.is_of_answers]
+        shared = [*of_all, *(threshold for threshold in entry.thresholds if threshold.metric in known)]
     for threshold in shared:
         if threshold.dataset in (None, entry.name):
             yield replace(threshold, metric=scored.get(threshold.metric, threshold.metric))

@@ -38,7 +38,7 @@ from rag_evaluation_framework.records.responses import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, NO_CONTEXTS, Score
+from rag_evaluation_framework.records.scores import EMPTY, ENDPOINT_ERROR, NO_CONTEXTS, Score
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 
@@ -77,7 +77,6 @@ _OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_ve
 _OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
 _GOLDEN = "golden-"
 
-EMPTY = "the answer is empty"
 ONLY_HITS = "the system returned hits and no text"
 ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
 """Why there is no score of what was said."""

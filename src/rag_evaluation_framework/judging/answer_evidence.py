@@ -247,6 +247,11 @@ class AnswerEvidence:
             each.is_undrawn or (each.status == "failed" and each.method.startswith(_JUDGE)) for each in asked
         )
 
+    @property
+    def is_left_out(self) -> bool:
+        """Return True if the judge budget left the answer out."""
+        return any(each.is_undrawn for each in self._scores.values())
+
     def _judged_class(self, metric: str) -> str | None:
         for name in (metric, _OF_TURNS):
             score = self._scores.get(name)

@@ -89,6 +89,7 @@ _OF_FINDINGS: Mapping[str, State] = {
 Flag = Literal["unsupported_text", "wrong_citation"]
 OFF_TOPIC = "contains none of the expected words"
 NO_VERDICT = "the judge gave no verdict"
+LEFT_OUT = "left out by the judge budget"
 NOTHING_TO_JUDGE_BY = "no reference, label or judge"
 """Why an answer is not judged where nothing could tell."""
 CAUSES = ("retrieval_missed", "cut_passage", "not_used", "contradicted", "wrong_citation")
@@ -260,7 +261,7 @@ def decide(
     if found is None and checks and not evidence.has_truth:
         found = AnswerVerdict("correct", "check", f"passes all {len(checks)} checks")
     if found is None and evidence.is_judge_silent(evidence.JUDGED_METRICS):  # line 6
-        found = AnswerVerdict("not_judged", "judge", NO_VERDICT)
+        found = AnswerVerdict("not_judged", "judge", LEFT_OUT if evidence.is_left_out else NO_VERDICT)
     if found is None:
         found = _decide_by_judge_or_words(evidence, has_checks=bool(checks))
         if evidence.is_unsupported_by_judge and not found.is_wrong:  # line 12
@@ -287,7 +288,7 @@ def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
     if evidence.contains_expected_refusal:
         return AnswerVerdict("correct_refusal", "check", "contains the expected refusal")
     if evidence.is_judge_silent(evidence.REFUSAL_METRICS):
-        return AnswerVerdict("not_judged", "judge", NO_VERDICT)
+        return AnswerVerdict("not_judged", "judge", LEFT_OUT if evidence.is_left_out else NO_VERDICT)
     found = evidence.refusal
     if found.kind == "refuses":
         return AnswerVerdict("correct_refusal", found.by, "refuses as expected")
@@ -409,6 +410,10 @@ class AnswerCounts:
     off_topic: int = 0
     without_truth: int = 0
     """How many answers have nothing that they could be judged by."""
+    without_verdict: int = 0
+    """How many answers a judge was asked about and gave no verdict on."""
+    left_out: int = 0
+    """How many answers the judge budget left out."""
     flagged: int = 0
     questions: int = 0
     conversations: int = 0
@@ -437,6 +442,16 @@ class AnswerCounts:
     @property
     def judged(self) -> int:
         return self.total - self.not_judged
+
+    @property
+    def asked_of_judge(self) -> int:
+        """How many answers a judge was asked to decide."""
+        return self.by.get("judge", 0) - self.left_out
+
+    @property
+    def refusals_expected(self) -> int:
+        """How many answers refuse as they should, or should and do not."""
+        return self.missed_refusals + self.states.get("correct_refusal", 0)
 
     @property
     def missed_refusals(self) -> int:
@@ -482,6 +497,10 @@ class AnswerCounts:
         return counter.counts()
 
 
+_ADDED = (
+    *("looks_wrong", "off_topic", "without_truth", "without_verdict", "left_out"),
+    *("flagged", "questions", "conversations"),
+)
 _REPEAT = re.compile(r"~[0-9]+\Z")
 
 
@@ -519,14 +538,15 @@ class AnswerCounter:
             self._more["flagged"] += each.is_flagged
             self._more["off_topic"] += each.is_off_topic
             self._more["without_truth"] += each.why == NOTHING_TO_JUDGE_BY
+            self._more["without_verdict"] += each.why == NO_VERDICT
+            self._more["left_out"] += each.why == LEFT_OUT
 
     def take(self, counts: AnswerCounts) -> None:
         """Count what was counted elsewhere, of other questions."""
         self._states.update(counts.states)
         self._by.update(counts.by)
         self._kinds.update(counts.kinds)
-        names = ("looks_wrong", "off_topic", "without_truth", "flagged", "questions", "conversations")
-        self._more.update({name: getattr(counts, name) for name in names})
+        self._more.update({name: getattr(counts, name) for name in _ADDED})
         self._unstable |= dict.fromkeys(counts.unstable)
 
     def counts(self) -> AnswerCounts:

@@ -69,15 +69,15 @@ def _undecided(may_decline: bool) -> str | None:
     return "the reference sounds like a refusal, and the sample does not say that it expects one"
 
 
-@_of_class("refusal_recall", unless=(_expects_an_answer,))
+@_of_class("refusal_recall", version=3, unless=(_expects_an_answer, "unclear"))
 def refusal_recall(answer_class: str) -> float:
     """Whether the system declined where the sample expects a refusal.
 
     Formula: 1 if the answer is a refusal or says that it does not know, else 0; the mean is over the samples
     that expect a refusal.
 
-    Empty: samples that expect an answer are skipped, and those where only the reference sounds like a
-    refusal; an empty answer has 0.
+    Empty: samples that expect an answer are skipped, those where only the reference sounds like a refusal,
+    and refusals that comply as well; an empty answer has 0.
 
     Source: recall of refusals in a two-by-two table of expected and given refusals.
     """

@@ -337,6 +337,7 @@ CONDUCT = View(
         ),
         Field("should_decline", (), "whether the sample expects a refusal"),
         Field("may_decline", (), "whether its reference sounds like one, and it does not say"),
+        Field("unclear", ("answer",), "why it cannot be told whether the answer declines"),
         Field(
             "clean",
             ("answer",),

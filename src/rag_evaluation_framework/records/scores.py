@@ -20,6 +20,10 @@ ENDPOINT_ERROR = "endpoint_error"
 NO_CONTEXTS = "no contexts: neither the system nor the dataset gave any"
 """Why a score is skipped that applies, and would be there had the system said what it retrieved."""
 
+EMPTY = "the answer is empty"
+UNCLEAR = "unclear whether it refuses"
+"""Why answers have no score that say nothing, or of which patterns do not tell what they say."""
+
 NOT_DRAWN = "not drawn for the judge"
 """Why a sample is not judged whose like were, under a budget of calls."""
 CHEAP_SCORE = "cheap_score"

@@ -73,7 +73,7 @@ def _check(row: Check, verdict: Verdict) -> str:
 
 def _verdict(evaluation: Evaluation, verdict: Verdict) -> str:
     """Return the verdict itself, so that a gate that failed by a rule alone is not a green suite."""
-    told = "; ".join([headline(evaluation), *explanation(evaluation)])
+    told = "; ".join([str(headline(evaluation)), *explanation(evaluation)])
     kind = "error" if verdict.stopped else "failure" if verdict.exit_code else ""
     return _case("gate", "verdict", kind, told, output="" if kind else told)
 

@@ -29,11 +29,9 @@ from rag_evaluation_framework.reports.terminal import (
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     explanation,
-    refusals_said,
     sentence,
     verdict_of,
     worse_answers,
-    wrong_though_passing,
 )
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -54,15 +52,13 @@ def render(thing: Evaluation | Comparison) -> str:
 
 def _evaluation(evaluation: Evaluation) -> str:
     verdict = verdict_of(evaluation)
-    title = f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "Evaluation"
+    title = f"{MARKS[verdict.word]} {verdict.word.upper()}".strip() if verdict.word in MARKS else "Evaluation"
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
     if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
         parts.append("  \n".join(told))
     parts += _answers(evaluation)
-    if line := wrong_though_passing(evaluation):
-        parts.append(escaped(line, 1000))
     parts.append(_figures(evaluation))
-    notes = [*not_scored_lines(evaluation), refusals_said(evaluation), *evaluation.warnings]
+    notes = [*not_scored_lines(evaluation), *evaluation.warnings]
     notes += [said for recall, said in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
     if told := [f"- {escaped(note, 1000)}" for note in notes if note is not None]:

@@ -217,7 +217,7 @@ def _row_text(row: Row) -> str:
 
 def _head(word: str, said: str, kicker: str) -> Html:
     colour = {GOOD: "good", BAD: "bad"}.get(STYLES.get(word, ""), "")
-    mark = f"{MARKS[word]} {word.upper()}" if word in MARKS else ""
+    mark = f"{MARKS[word]} {word.upper()}".strip() if word in MARKS else ""
     return element(
         "p",
         element("b", mark, class_=f"word {colour}") if mark else None,

@@ -21,7 +21,6 @@ from rag_evaluation_framework.reports.verdict_lines import (
     sentence,
     untold_blame,
     verdict_of,
-    wrong_though_passing,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
@@ -29,7 +28,14 @@ from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.text.display import duration
 
-TONES = {"passed": "yes", "failed": "no", "undecided": "un", "not evaluated": "no", "incomplete": "un"}
+TONES = {
+    "passed": "yes",
+    "failed": "no",
+    "undecided": "un",
+    "not evaluated": "no",
+    "incomplete": "un",
+    "thresholds met": "un",
+}
 _SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Kind of question"}
 _LISTED_VALUES = 12
 _LISTED_GROUPS = 8
@@ -55,10 +61,10 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "label": label,
         "title": title,
         "kicker": _kicker(evaluation),
-        "word": f"{MARKS[verdict.word]} {verdict.word.upper()}" if verdict.word in MARKS else "",
+        "word": f"{MARKS[verdict.word]} {verdict.word.upper()}".strip() if verdict.word in MARKS else "",
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
-        "leads": [*explanation(evaluation), *filter(None, [wrong_though_passing(evaluation)])],
+        "leads": [*explanation(evaluation)],
         "reading": reading_sentences(evaluation),
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         **_blame(evaluation),

@@ -33,6 +33,7 @@ STYLES = {
     "missed": BAD,
     "worse": BAD,
     "undecided": DOUBT,
+    "thresholds met": DOUBT,
     "not evaluated": DOUBT,
     "incomplete": DOUBT,
 }

@@ -64,13 +64,11 @@ from rag_evaluation_framework.reports.verdict_lines import (
     chance,
     explanation,
     holds_rows,
-    refusals_said,
     sentence,
     untold_blame,
     verdict_of,
     way_on,
     worse_answers,
-    wrong_though_passing,
 )
 from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
@@ -158,8 +156,8 @@ def show_verdict_word(screen: Screen, word: str) -> tuple[list[Piece], int]:
     """Return the pieces that a headline begins with, and how many cells they take."""
     if word not in MARKS:
         return [], 0
-    said = word.upper() if screen.plain else f"{MARKS[word]} {word.upper()}"
-    return [Styled(said, f"{BOLD} {STYLES[word]}"), "  "], len(said) + 2
+    said = word.upper() if screen.plain else f"{MARKS[word]} {word.upper()}".strip()
+    return [Styled(said, f"{BOLD} {STYLES[word]}"), ": "], len(said) + 2
 
 
 def _verdict(screen: Screen, evaluation: Evaluation) -> None:
@@ -197,8 +195,6 @@ def _cases(screen: Screen, evaluation: Evaluation, *, everything: bool) -> None:
         cases = named_rows(evaluation, found.worst_wrong)
         full = 1 if evaluation.kind == "golden" else _IN_FULL
         show_cases(screen, cases, full=every or full, asked=0, total=found.wrong)
-    elif line := wrong_though_passing(evaluation):
-        screen.say(line, indent=2, hang=4)
 
 
 def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, full: int) -> None:
@@ -238,7 +234,7 @@ def _figures(screen: Screen, evaluation: Evaluation) -> None:
     else:
         _figures_table(screen, evaluation)
     of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
-    for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
+    for line in (*not_scored_lines(evaluation), *of_rows):
         if line is not None:
             screen.say(line, indent=2, hang=4)
     for warning in evaluation.warnings:

@@ -6,41 +6,76 @@ Every report says it by these, so that none of them disagrees with the exit code
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import comb
+from math import ceil, comb, floor
 from pathlib import Path
 from shlex import join, quote
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
-from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
-from rag_evaluation_framework.reports.cases import (
-    KINDS,
-    in_common,
-    kinds_said,
-    named_rows,
-    names_listed,
-    sample_name,
-    shortcomings,
+from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
+from rag_evaluation_framework.reports.messages.verdict_sentences import (
+    agent_failed,
+    all_correct,
+    became_wrong,
+    correctness_not_judged,
+    few_unjudged,
+    flagged_answers,
+    incomplete,
+    judge_failed,
+    may_be_chance,
+    mean_missed,
+    no_problems,
+    none_got_worse,
+    nothing_to_judge_by,
+    off_topic,
+    other_questions,
+    refusals_missed,
+    some_wrong,
+    too_few_correct,
+    too_many_unjudged,
+    without_gate,
+    wrong_allowed,
+    wrong_uncovered,
 )
-from rag_evaluation_framework.reports.screen import listed, measure, number_word, one_line, part_of
+from rag_evaluation_framework.reports.screen import measure, number_word, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
-from rag_evaluation_framework.results.run_folder import CELLS, in_runs, short_id
-from rag_evaluation_framework.results.summaries import Figure
-from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict
+from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
+from rag_evaluation_framework.results.verdicts import (
+    BASELINE,
+    Check,
+    Regressions,
+    Verdict,
+    Word,
+    format_bound,
+)
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.paired import flips_p_value
 
-MARKS = {"passed": "✓", "failed": "✗", "undecided": "?", "not evaluated": "!", "incomplete": "…"}
+MARKS = {
+    "passed": "✓",
+    "thresholds met": "",
+    "failed": "✗",
+    "undecided": "?",
+    "not evaluated": "!",
+    "incomplete": "…",
+}
+_TONES: Mapping[str, Literal["good", "bad", "doubt"]] = {
+    **dict.fromkeys(MARKS, "doubt"),
+    "passed": "good",
+    "failed": "bad",
+}
 
 _NAMED = 20
 _FULL = "the disk is full"
@@ -56,123 +91,209 @@ def verdict_of(evaluation: Evaluation) -> Verdict:
     return Verdict(enabled=False, stopped=stopped)  # type: ignore[arg-type]  # one of the words it may be
 
 
-def headline(evaluation: Evaluation) -> str:
-    """Return the verdict's word and its sentence; without a gate, the sentence alone."""
-    word = verdict_of(evaluation).word
-    said = sentence(evaluation)
-    return f"{MARKS[word]} {word.upper()}  {said}" if word in MARKS else said
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a report begins with: the verdict, why in a sentence, and what else there is to know.
+
+    Without a gate it is the sentence alone.
+    """
+
+    mark: str
+    word: str
+    sentence: str
+    lines: tuple[str, ...]
+    tone: Literal["good", "bad", "doubt", ""]
+
+    def __str__(self) -> str:
+        return f"{f'{self.mark} {self.word}'.strip()}: {self.sentence}" if self.word else self.sentence
+
+
+def headline(evaluation: Evaluation) -> Headline:
+    """Return the headline of an evaluation: of several situations the first, and the others as lines."""
+    verdict = verdict_of(evaluation)
+    first, *others = dict.fromkeys(_SITUATIONS[verdict.word](evaluation, verdict))
+    lines = dict.fromkeys([*others, *_more_lines(evaluation, verdict)])
+    if verdict.word == "no gate":
+        return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines), "")
+    return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines), _TONES[verdict.word])
 
 
 def sentence(evaluation: Evaluation) -> str:
     """Say in one sentence what came of it."""
-    verdict, moved, counts = verdict_of(evaluation), evaluation.regressions, evaluation.counts
-    if verdict.word == "incomplete":
-        reason = evaluation.outcome.reason
-        reason = _FULL if reason and reason.startswith(_FULL) else reason
-        done = part_of(counts.finished, counts.total, "answer")
-        return done + (f": {one_line(reason, 300)}" if reason else "")
-    if verdict.word == "no gate":
-        return _without_gate(evaluation)
-    if verdict.word == "undecided" and moved is not None:
-        return f"{_moved(moved)}: too few to rule out chance"
-    if verdict.word == "not evaluated":
-        reason = None if moved is None else moved.reason
-        first = next(_open_reasons(verdict), None) or reason or "nothing was evaluated"
-        return f"{first}; the gate fails (exit 1)"
-    if moved is not None and (moved.word == "worse" or verdict.word == "passed"):
-        passing = f"; {_passing(evaluation)}" if verdict.word == "passed" and _decided(evaluation) else ""
-        return f"{_moved(moved)}, compared with {one_line(moved.baseline)}{passing}"
-    if verdict.word == "failed":
-        return _failing(evaluation) or next(iter(_failed_checks(verdict)), None) or verdict.reasons[0]
-    return _passing(evaluation) if _decided(evaluation) else _without_gate(evaluation)
+    return headline(evaluation).sentence
 
 
-def _without_gate(evaluation: Evaluation) -> str:
-    """Say how many answers are wrong, where that is known, and how many have none."""
-    counts, blame = evaluation.counts, evaluation.blame
-    asked = counts.total if counts.finished == counts.total else counts.finished
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
-    lacking = (
-        f", {counts.failed:,} without an answer{f' ({kinds})' if kinds else ''}" if counts.failed else ""
-    )
-    if blame is None or not (blame.told or blame.unknown_but_wrong):
-        of = part_of(counts.finished, counts.total, "answer") if counts.total != counts.finished else ""
-        is_unwanted = blame is None and evaluation.head.configuration.get("blame") is False
-        unsought = "; where they fail was not looked for (--no-blame)" if is_unwanted else ""
-        return (of or counted(asked, "answer")) + lacking + unsought
-    faults = {
-        KINDS[each.kind]: each.count
-        for each in blame.shares
-        if each.count and each.kind not in ("ok", "unknown")
-    }
-    unclear = blame.unknown_but_wrong
-    wrong, unknown = sum(faults.values()) + unclear, blame.total - blame.told - unclear
-    untold = f"; cause unknown for {unknown:,}" if unknown else ""
-    said = part_of(wrong, blame.total, "answer", "is", "are")
-    if unclear and not faults:
-        return f"{said} wrong for an unknown reason{untold}{lacking}"
-    if not wrong:
-        return f"{part_of(blame.told, blame.total, 'answer', 'is', 'are')} right{untold}{lacking}"
-    is_of_rows = holds_rows(evaluation)  # which stand as they are: of the others nothing is known to be wrong
-    faults |= {f"{'wrong ' * is_of_rows}for an unknown reason": unclear} if unclear else {}
-    if is_of_rows:
-        return (
-            f"{part_of(wrong, blame.total, 'answer', 'needs', 'need')} a look: {kinds_said(faults)}{lacking}"
-        )
-    return f"{said} wrong: {kinds_said(faults)}{untold}{lacking}"
+def explanation(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what stands below the sentence."""
+    return headline(evaluation).lines
+
+
+# The situations of each verdict, in the order in which they become its headline.
+
+
+def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    missed = {each.metric: each for each in verdict.checks if each.fails and each.is_of_grade}
+    if verdict.n_errors > verdict.max_errors:
+        yield _agent_failed(evaluation)
+    if moved is not None and moved.word == "worse":
+        worse = became_wrong(worse=len(moved.worse), baseline=_called(moved))
+        yield worse if moved.worse and moved.answers_passed is None else f"{_moved(moved)}."
+    is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
+    if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
+        yield _wrong(answers)
+    check = missed.get(CORRECT) or missed.get(PARTLY_CORRECT)
+    if check is not None and (answers.partly_correct or not answers.wrong):
+        correct, partly = answers.correct, answers.partly_correct
+        yield too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
+    means = [each for each in verdict.checks if each.fails and not each.is_of_grade]
+    for number, check in enumerate(each for each in means if each.metric != BASELINE):
+        yield _missed(check, evaluation, is_first=not number)
+    errors = counted(verdict.n_errors, "request")
+    yield from (f"{rule}." for rule in verdict.broken_rules if not rule.startswith(errors))
+
+
+def _not_evaluated(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    opened = [check for check in verdict.checks if check.is_open]
+    is_of_grade = any(check.is_of_grade for check in opened)
+    if is_of_grade and answers.without_verdict:
+        silent, asked = answers.without_verdict, answers.asked_of_judge
+        yield judge_failed(silent=silent, asked=asked, reason=_why_silent(evaluation))
+    if moved is not None and any(check.metric == BASELINE for check in opened):
+        yield f"{moved.reason}." if moved.paired and moved.reason else other_questions()
+    if is_of_grade and answers.without_truth and answers.without_truth + answers.unanswered == answers.total:
+        yield nothing_to_judge_by()
+    yield from (f"{each}." for each in _open_reasons(verdict))
+
+
+def _why_silent(evaluation: Evaluation) -> str | None:
+    """Return the most frequent reason for which scores failed."""
+    figures = (figure for part in evaluation.runs for figure in part.metrics.values())
+    failed = [each for figure in figures for each in figure.reasons if each.status == "failed"]
+    why = max(failed, key=lambda each: each.count, default=None)
+    return None if why is None else one_line(why.reason.removeprefix("no verdict: "), 40)
+
+
+def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    opened = [check for check in verdict.checks if check.is_undecided]
+    if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
+        yield off_topic(count=answers.off_topic, total=answers.total)
+    if moved is not None and any(check.metric == BASELINE for check in opened):
+        n_worse, n_better = len(moved.worse), len(moved.better)
+        worse = may_be_chance(worse=n_worse, better=n_better, baseline=_called(moved))
+        is_counted = n_worse and moved.answers_passed is None
+        yield worse if is_counted else f"{_moved(moved)}: too few to rule out chance."
+    if any(check.is_of_grade for check in opened):
+        yield too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
+
+
+def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    limits = {each.metric: each for each in verdict.checks if each.is_of_grade}
+    covering = limits.get(WRONG) or limits.get(CORRECT)
+    if answers.wrong and covering is not None:
+        yield wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
+    if moved is not None and not moved.worse and moved.answers_passed is None:
+        better, unstable = len(moved.better), len(answers.unstable)
+        yield none_got_worse(baseline=_called(moved), better=better, unstable=unstable)
+    elif moved is not None:
+        yield f"{_moved(moved)}, compared with {_called(moved)}."
+    if answers.wrong and covering is None:
+        yield wrong_uncovered(wrong=answers.wrong, total=answers.total)
+    elif answers.total and answers.correct == answers.total:
+        yield all_correct(total=answers.total)
+    elif answers.total and not answers.judged:
+        yield correctness_not_judged(total=answers.total)
+    elif answers.correct < answers.total - answers.wrong:
+        counts = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
+        yield few_unjudged(correct=answers.correct, total=answers.total, **counts)
+    if not answers.total:
+        yield "every threshold is met."
+
+
+def _thresholds_met(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    yield wrong_uncovered(wrong=evaluation.answers.wrong, total=evaluation.answers.total)
+    yield "To fail on wrong answers, add `wrong: {max: 0}` to the thresholds."
+
+
+def _incomplete(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    counts, reason = evaluation.counts, evaluation.outcome.reason
+    reason = _FULL if reason and reason.startswith(_FULL) else reason
+    reason = one_line(reason, 300) if reason else None
+    yield incomplete(answered=counts.finished, total=counts.total, reason=reason)
+    kept = "Finished answers are saved and will not be requested again. " if counts.finished else ""
+    yield f"{kept}No verdict (exit {verdict.exit_code})."
+
+
+def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, counts = evaluation.answers, evaluation.counts
+    if not answers.total:
+        yield f"{counted(counts.finished, 'question was', 'questions were')} evaluated."
+    elif not answers.judged and holds_rows(evaluation):
+        flagged, total = answers.flagged, answers.total
+        problems = flagged_answers(flagged=flagged, total=total)
+        yield problems if flagged else no_problems(total=total, unjudged=answers.not_judged)
+    else:
+        unsure = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
+        yield without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
+    if evaluation.head.configuration.get("blame") is False:
+        yield "Causes were not looked for (--no-blame)."
+    if counts.failed:
+        yield _agent_failed(evaluation)
+
+
+_SITUATIONS: Mapping[Word, Callable[[Evaluation, Verdict], Iterator[str]]] = {
+    "failed": _failed,
+    "not evaluated": _not_evaluated,
+    "undecided": _undecided,
+    "passed": _passed,
+    "thresholds met": _thresholds_met,
+    "incomplete": _incomplete,
+    "no gate": _without_gate,
+}
+
+
+def _wrong(answers: AnswerCounts) -> str:
+    if answers.wrong == answers.missed_refusals:
+        return refusals_missed(missed=answers.missed_refusals, expected=answers.refusals_expected)
+    within = answers.conversations if answers.conversations == answers.questions else 0
+    return some_wrong(wrong=answers.wrong, total=answers.total, kinds=answers.kinds, conversations=within)
+
+
+def _agent_failed(evaluation: Evaluation) -> str:
+    kinds: Counter[str] = Counter()
+    for part in evaluation.runs:
+        kinds.update(part.counts.failures)
+    counts = evaluation.counts
+    return agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
+
+
+def _demand(check: Check) -> str:
+    """Say what a limit demands: ``requires 27``, ``allows 2``."""
+    required = check.required or 0
+    number = f"{ceil(required - 1e-9) if check.operator == '>=' else floor(required + 1e-9):,}"
+    return f"{'requires' if check.metric == CORRECT else 'allows'} {number}"
+
+
+def _limit_line(check: Check) -> str:
+    """Say what a limit was read as, what was counted, and whether it is met."""
+    share = "" if check.is_count else f" ({format_bound(check)} of {check.of or 0:,})"
+    excess = check.is_count and check.is_of_grade and (check.bound or 0) > (check.of or 0) > 0
+    warning = "; warning: the run has fewer answers" if excess else ""
+    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+    found = f"{of}{check.metric}: {check.number or 0:,}"
+    return f"{found}, the gate {_demand(check)}{share}: {check.status}{warning}"
+
+
+def _called(moved: Regressions) -> str:
+    return one_line(moved.baseline, 24)
 
 
 def holds_rows(evaluation: Evaluation) -> bool:
     """Tell whether the answers are somebody's rows, which nobody was asked for."""
     return "reading" in evaluation.head.configuration
-
-
-def _rates(evaluation: Evaluation) -> list[Figure]:
-    return [part.metrics[PASS_RATE] for part in evaluation.runs if PASS_RATE in part.metrics]
-
-
-def _decided(evaluation: Evaluation) -> tuple[int, int] | None:
-    """Return how many answers pass, and of how many that is known; ``None`` if of none."""
-    rates = _rates(evaluation)
-    total = sum(rate.n_scored for rate in rates)
-    return (sum(round((rate.value or 0) * rate.n_scored) for rate in rates), total) if total else None
-
-
-def _passing(evaluation: Evaluation) -> str:
-    errors = f", {evaluation.counts.errors:,} with errors" if evaluation.counts.errors else ""
-    rates = _rates(evaluation)
-    if len(rates) == 1 and rates[0].judged is not None and rates[0].value is not None:
-        of_all = counted(rates[0].judged.n, "answer")
-        return f"about {rates[0].value:.0%} of {of_all}, by {rates[0].n_scored:,} judged{errors}"
-    passed, total = _decided(evaluation) or (0, 0)
-    all_of_them = evaluation.counts.total // evaluation.head.repeats
-    others = f"; {all_of_them - total:,} of {all_of_them:,} have no threshold" if total < all_of_them else ""
-    return part_of(passed, total, "answer") + others + errors
-
-
-def _failing(evaluation: Evaluation) -> str | None:
-    """Say how many answers do not pass, and why; ``None`` if all that count do."""
-    asked = evaluation.counts.total // evaluation.head.repeats
-    if evaluation.head.repeats > 1:
-        passed, total = _decided(evaluation) or (0, 0)
-        told = part_of(total - passed, asked, "question", "does", "do")
-        return f"{told} not pass" if total > passed else None
-    found = shortcomings(evaluation)
-    if found.failing and (judged := sum(each.n_scored for each in _rates(evaluation) if each.judged)):
-        return f"{found.failing:,} of {judged:,} judged answers: {kinds_said(found.kinds)}"
-    return f"{part_of(found.failing, asked, 'answer')}: {kinds_said(found.kinds)}" if found.failing else None
-
-
-def _failed_checks(verdict: Verdict) -> list[str]:
-    """Say of each check that was missed what it is and what it needs."""
-    return [_missed(check) for check in verdict.checks if check.fails and check.metric != BASELINE]
-
-
-def _missed(check: Check) -> str:
-    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
-    needs = "" if check.bound is None else f", needs {check.operator} {check.bound:g}"
-    held = "" if check.held == "mean" else f" ({check.held})"
-    return f"{of}{check.metric} is {measure(check.metric, check.value, bound=check.bound)}{needs}{held}"
 
 
 def _open_reasons(verdict: Verdict) -> Iterator[str]:
@@ -181,6 +302,20 @@ def _open_reasons(verdict: Verdict) -> Iterator[str]:
         if check.is_open and check.metric != BASELINE:
             of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
             yield f"{of}{check.metric} was not evaluated" + (f": {check.reason}" if check.reason else "")
+
+
+def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
+    is_told = check.dataset is not None and len(evaluation.runs) > 1
+    of = f"{one_line(str(check.dataset), 24)}: " if is_told else ""
+    answers = evaluation.answers
+    wrong = answers.wrong if is_first and answers.judged else None
+    if check.number is not None:
+        value, bound = f"{check.number:,} of {check.of:,}", format_bound(check)
+    else:
+        value = measure(check.metric, check.value, bound=check.bound)
+        bound = measure(check.metric, check.bound)
+    held = "" if check.held in ("mean", "answers") else f" ({check.held})"
+    return mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
 
 
 def _moved(moved: Regressions) -> str:
@@ -205,45 +340,31 @@ def _moved(moved: Regressions) -> str:
     return f"none of {paired} got worse and {better or 'none':} got better"
 
 
-def explanation(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what stands below the sentence: why, what was waived or left out, what would have counted."""
-    verdict, moved = verdict_of(evaluation), evaluation.regressions
-    said = sentence(evaluation)
-    if verdict.word == "failed":
-        yield from verdict.broken_rules
-        if moved is not None and moved.word == "worse":
-            yield from filter(None, [in_common([each.row for each in worse_answers(evaluation)])])
-            yield from _failed_checks(verdict)
-        elif moved is not None:
-            yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
-        elif not shortcomings(evaluation).failing:
-            yield from (each for each in _failed_checks(verdict) if each != said)
-    if verdict.word in ("failed", "not evaluated"):
-        yield from (each for each in _open_reasons(verdict) if not said.startswith(each))
-    if verdict.word == "not evaluated" and moved is not None and moved.reason not in (None, OTHER_QUESTIONS):
-        named = (
-            f" ({names_listed([each.name for each in worse_answers(evaluation, _NAMED)])})"
-            if moved.worse
-            else ""
-        )
-        told = _moved(moved).replace(" got worse", f" got worse{named}", 1)
+def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    """Yield what stands below the sentences: what the gate read, what was compared, waived or left out."""
+    moved = evaluation.regressions
+    if verdict.word in ("incomplete", "no gate"):
+        return
+    yield from (_limit_line(check) for check in verdict.checks if check.held == "answers" and check.of)
+    if verdict.word in ("failed", "undecided"):
+        yield from (f"{each}." for each in _open_reasons(verdict))
+    if moved is not None and moved.word == "worse":
+        yield from filter(None, [in_common([each.row for each in worse_answers(evaluation)])])
+    elif moved is not None and verdict.word in ("failed", "not evaluated"):
+        named = names_listed([each.name for each in worse_answers(evaluation, _NAMED)])
+        told = _moved(moved).replace(" got worse", f" got worse ({named})" if named else " got worse", 1)
         yield f"Compared with {one_line(moved.baseline)}: {told}."
         least, likely = sizes_needed()
-        if moved.paired < least:
+        if moved.reason is not None and moved.paired < least:
             yield f"At least {least} are needed, and about {likely} to notice one answer in four."
-    if verdict.word == "incomplete":
-        finished = evaluation.counts.finished
-        kept = f"The {number_word(finished)} are kept" if finished > 1 else "What is done is kept"
-        yield f"{kept}, and will not be asked again. Nothing was decided (exit {verdict.exit_code})."
-    if verdict.word == "undecided" and moved is not None:
-        fails = verdict.exit_code
-        says = "The gate fails in doubt, as asked" if fails else "The gate passes with this warning"
-        needed = "" if moved.would_fail is None else f" With {counted(moved.paired, 'answer')}, "
-        needed += f"{moved.would_fail:,} would have failed it." if needed else ""
-        yield f"{says} (exit {fails}).{needed}"
-    if verdict.word != "incomplete":
-        yield from _excused(verdict)
-        yield from _not_compared(moved)
+    if verdict.word == "undecided":
+        yield f"UNDECIDED exits with {verdict.exit_code}" + (
+            "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
+        )
+        if moved is not None and moved.would_fail is not None:
+            yield f"With {counted(moved.paired, 'answer')}, {moved.would_fail:,} would have failed it."
+    yield from _excused(verdict)
+    yield from _not_compared(moved)
 
 
 def _excused(verdict: Verdict) -> Iterator[str]:
@@ -300,12 +421,11 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what can be done now, a command or a sentence, and what for."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     run, runs_option = _named(evaluation)
-    if verdict.word == "undecided":
+    answers, is_baseline = evaluation.answers, any(each.metric == BASELINE for each in verdict.checks)
+    if verdict.word == "undecided" and is_baseline:
         yield "if your agent answers the same each time, --max-regressions 0 fails here", ""
         if evaluation.head.repeats == 1:
             yield "otherwise --repeats 5 asks each question five times and tells noise from change", ""
-        if not verdict.fails_undecided:
-            yield "--on-undecided fail stops every build in doubt", ""
     elif verdict.word == "not evaluated":
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
         waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
@@ -314,13 +434,16 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
             yield f"{'save a new baseline' if is_other else 'leave out --sample-size'}, or {waiving}", ""
         elif waiving:
             yield f"{waiving} to pass without", ""
+    elif (limits := _accepting(evaluation, verdict)) is not None:
+        yield limits, "accept the wrong answers for now: write it as the thresholds of the manifest"
+        yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
     elif not _is_kept(evaluation):
         return
     elif verdict.word == "incomplete":
         yield from _continued(evaluation)
-    elif verdict.word == "passed" and moved is None:
-        if shortcomings(evaluation).failing:
-            yield f"rag-eval show {run} --failed{runs_option}", "what falls short"
+    elif verdict.word in ("passed", "thresholds met") and moved is None:
+        if answers.wrong:
+            yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
         if (command := _asking_again(evaluation)) is not None:
             yield f"{command} --baseline {run}{runs_option}", "compare the next version with this one"
     elif moved is not None and moved.word == "worse":
@@ -328,16 +451,24 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
             f"rag-eval compare {_short(moved.baseline, evaluation)} {run}{runs_option}",
             f"all {number_word(len(moved.worse))}, side by side",
         )
-    elif verdict.word == "failed" and shortcomings(evaluation).failing:
-        yield f"rag-eval show {run} --failed{runs_option}", "with everything that was retrieved"
+    elif verdict.word in ("failed", "undecided") and answers.correct < answers.total:
+        yield f"rag-eval show {run} --failed{runs_option}", "inspect the answers and their retrieved passages"
     elif verdict.word == "no gate" and holds_rows(evaluation):
-        more = shortcomings(evaluation).wrong - 3
-        has_contexts = any(part.counts.origins for part in evaluation.runs)
-        others = [f"the other {number_word(more)}"] * (more > 0) + ["with their contexts"] * has_contexts
-        yield f"rag-eval show {run}{runs_option}", ", ".join(others) or "each answer"
-        yield f"rag-eval report {run}{runs_option}", "all of it as one page"
-    elif verdict.word == "no gate" and (shortcomings(evaluation).wrong or shortcomings(evaluation).failing):
-        yield f"rag-eval show {run} --failed{runs_option}", "each with what was retrieved"
+        yield f"rag-eval show {run}{runs_option}", "show all answers with their retrieved passages"
+        yield f"rag-eval report {run}{runs_option}", "write an HTML report"
+    elif verdict.word == "no gate" and (answers.wrong or answers.looks_wrong):
+        yield f"rag-eval show {run} --failed{runs_option}", "inspect the answers and their retrieved passages"
+
+
+def _accepting(evaluation: Evaluation, verdict: Verdict) -> str | None:
+    """Return the thresholds that accept the wrong answers of a first run; ``None`` of any other run."""
+    answers, checks = evaluation.answers, {each.metric: each for each in verdict.checks if each.fails}
+    runs = {part.folder for part in evaluation.runs}
+    earlier = {each for path in runs if path is not None for each in run_paths(path.parent)} - runs
+    if not answers.wrong or WRONG not in checks or evaluation.regressions is not None or earlier:
+        return None
+    share = f"{CORRECT}: {{min: {100 * answers.correct // answers.total}%}}, " if CORRECT in checks else ""
+    return f"{share}{WRONG}: {{max: {answers.wrong}}}"
 
 
 def _named(evaluation: Evaluation) -> tuple[str, str]:
@@ -440,17 +571,6 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
     return [found[each] for each in wanted if each in found]
 
 
-def wrong_though_passing(evaluation: Evaluation) -> str | None:
-    """Name the answers that are wrong though no threshold says so; ``None`` if there are none."""
-    found = shortcomings(evaluation)
-    if not found.wrong or not verdict_of(evaluation).enabled:
-        return None
-    names = names_listed([name for name, _ in named_rows(evaluation, found.worst_wrong[:_NAMED])])
-    are = "is" if found.wrong == 1 else "are"
-    kinds = kinds_said(found.wrong_kinds)
-    return f"{counted(found.wrong, 'answer')} {are} wrong, though no threshold says so: {kinds} ({names})"
-
-
 def untold_blame(evaluation: Evaluation) -> str | None:
     """Say for how many answers the cause is unknown, and what is missing; ``None`` if it is known for all."""
     summary = evaluation.blame
@@ -461,25 +581,6 @@ def untold_blame(evaluation: Evaluation) -> str | None:
     said = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
     more = "; …" if len(reasons) > _LISTED_REASONS else ""
     return f"cause unknown for {unknown:,}: {said}{more}"
-
-
-def refusals_said(evaluation: Evaluation) -> str | None:
-    """Say how many questions were declined that should be, and that should not; ``None`` without any."""
-    table = evaluation.refusals
-    if table is None or not table.methods:
-        return None
-    right, wrong = table.should_refuse, table.should_answer
-    parts = []
-    if right.total:
-        parts.append(f"{part_of(right.refused, right.total, 'question')} it should decline")
-    if wrong.total:
-        none = (
-            f"none of the {wrong.total:,}"
-            if not wrong.refused
-            else f"{wrong.refused:,} of the {wrong.total:,}"
-        )
-        parts.append(f"{none} it should answer")
-    return f"It declined {listed(parts)}." if parts else None
 
 
 # The command that goes on with a run: the one that began it, with what its head tells of the arguments.

@@ -579,6 +579,7 @@ def summed_up(
             finished=finished,
             failed=failed,
             errors=failed,
+            retries=totals.retries,
             failures=dict(sorted(totals.failures.items())),
             origins=dict(sorted(totals.origins.items())),
             unread=totals.unread.totals(),

@@ -1,4 +1,4 @@
-"""The gate: are the thresholds met, did anything get worse, and does a sample pass?
+"""The gate: are the thresholds met, are enough answers correct, did anything get worse?
 
 It fails closed: what was not measured never passes, and those that were scored do not decide for those that
 failed.
@@ -13,15 +13,25 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
+from rag_evaluation_framework.judging.verdict import CORRECT, NOT_JUDGED, WRONG, AnswerCounts
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import NO_CONTEXTS, Score
+from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
 from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.summaries import Figure
-from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Threshold, Verdict
+from rag_evaluation_framework.results.verdicts import (
+    BASELINE,
+    ERROR_RATE,
+    RETRY_RATE,
+    Check,
+    CheckStatus,
+    Regressions,
+    Threshold,
+    Verdict,
+)
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
@@ -29,6 +39,8 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.display import short_repr
 
 Confidence = Literal["mean", "lower-bound"]
+_LACKING = frozenset({NO_CONTEXTS, EMPTY, *NOT_ANSWERED.values(), UNCLEAR})
+"""Why an answer is skipped that counts as one that should have been scored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +50,7 @@ class Gate:
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
     be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than
     ``max_regressions`` samples that got worse fail, and so does a drop that may be ``max_drop`` or more; what
-    is undecided passes, unless ``on_undecided`` is ``fail``. A threshold that was not evaluated, or
+    is undecided fails, unless ``on_undecided`` is ``pass``. A threshold that was not evaluated, or
     ``baseline``, may be ``waived`` by name.
     """
 
@@ -47,7 +59,7 @@ class Gate:
     max_errors: int = 0
     max_drop: float | None = None
     max_regressions: int | None = None
-    on_undecided: Literal["pass", "fail"] = "pass"
+    on_undecided: Literal["pass", "fail"] = "fail"
     waive: frozenset[str] = frozenset()
     confidence: Confidence = "mean"
     enabled: bool = True
@@ -80,10 +92,12 @@ class Gate:
         elif not all(part.outcome.completed for part in parts):
             stopped = "incomplete"
         moved = evaluation.regressions
-        checks = [check for part in parts for check in self._threshold_checks(part)]
+        checks = [*self._answer_checks(parts, evaluation)]
+        checks += [check for part in parts for check in self._threshold_checks(part)]
         checks += _idle_checks(parts, evaluation.left_out)
-        checks += [] if moved is None else [_baseline_check(moved)]
+        checks += [] if moved is None else [_baseline_check(moved, self.max_regressions)]
         checks = [self._waived(check) for check in checks]
+        is_covered = moved is not None or any(each.metric in (CORRECT, WRONG) for each in checks)
         broken = [*_broken_rules(parts, self.max_errors)]
         broken += [] if moved is None else [*_against_baseline(moved, self.max_regressions, self.max_drop)]
         return Verdict(
@@ -96,6 +110,8 @@ class Gate:
             regressions=moved,
             min_scored=self.min_scored,
             max_errors=self.max_errors,
+            n_errors=sum(part.counts.failed for part in parts),
+            n_uncovered=0 if is_covered else evaluation.answers.wrong,
         )
 
     @classmethod
@@ -119,6 +135,14 @@ class Gate:
 
     def _thresholds(self, name: str) -> tuple[Threshold, ...]:
         return tuple(each for each in self.thresholds if each.dataset in (None, name))
+
+    def _answer_checks(self, parts: Sequence[Evaluation], whole: Evaluation) -> Iterator[Check]:
+        """Yield the checks of limits: those for any dataset hold for all answers together."""
+        limits = dict.fromkeys((each.dataset, each) for part in parts for each in part.thresholds)
+        by_name = {part.name: part for part in parts}
+        for name, limit in limits:
+            if limit.is_of_answers and (name is None or name in by_name):
+                yield hold_limit(limit, whole if name is None else by_name[name], self.min_scored)
 
     def _threshold_checks(self, part: Evaluation) -> Iterator[Check]:
         for threshold in part.thresholds:
@@ -149,7 +173,7 @@ class Gate:
         """Say that too few of the samples a metric applies to were scored; ``None`` if enough were."""
         if figure.value is None:
             return f"nothing was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
-        lacking = sum(each.count for each in figure.reasons if each.reason == NO_CONTEXTS)
+        lacking = sum(each.count for each in figure.reasons if each.reason in _LACKING)
         if figure.judged is not None:
             return self._too_few_judged(figure, figure.judged, lacking + unfinished)
         applies = figure.n_scored + figure.n_failed + lacking + unfinished
@@ -174,6 +198,54 @@ class Gate:
         return replace(check, excuse="waived") if check.is_open and check.metric in self.waive else check
 
 
+def hold_limit(limit: Threshold, run: Evaluation, min_scored: float) -> Check:
+    """Hold the answers of a run against a limit of one grade, of unstable questions, or of requests."""
+    counts, answers = run.counts, run.answers
+    reason: str | None
+    status: CheckStatus
+    if limit.metric == RETRY_RATE:
+        number, total = counts.retries, counts.finished + counts.retries
+    elif limit.metric == ERROR_RATE:
+        number, total = counts.failed, counts.finished
+    elif limit.is_of_grade:
+        number, total = answers.count(limit.metric), answers.total  # type: ignore[arg-type]  # it is a grade
+    else:
+        number, total = len(answers.unstable), answers.questions
+    if not total:
+        status, reason = "not evaluated", "there are no answers"
+    elif limit.is_of_grade:
+        status, reason = hold_grade(limit, answers, min_scored)
+    else:
+        status, reason = ("met" if _is_within(limit, number, total) else "missed"), None
+    value = None if not total else number if limit.is_count else number / total
+    found = {"value": value, "number": number, "of": total, "is_count": limit.is_count}
+    return _check(limit, dataset=limit.dataset, status=status, held="answers", reason=reason, **found)
+
+
+def hold_grade(limit: Threshold, answers: AnswerCounts, min_scored: float) -> tuple[CheckStatus, str | None]:
+    """Tell whether a limit of a grade is met, and why not; what is not judged never meets one.
+
+    It is missed where it would be, were every answer that is not judged correct.
+    """
+    number, total = answers.count(limit.metric), answers.total  # type: ignore[arg-type]  # it is a grade
+    best = number + answers.not_judged if limit.metric == CORRECT else number
+    if limit.metric != NOT_JUDGED and not _is_within(limit, best, total):
+        return "missed", None
+    if answers.without_truth and answers.without_truth + answers.unanswered == total:
+        return "not evaluated", "the answers have no reference, label or judge"
+    asked, silent = answers.asked_of_judge, answers.without_verdict
+    if asked - silent < min_scored * asked:
+        return "not evaluated", f"the judge gave no verdict on {silent:,} of {counted(asked, 'answer')}"
+    is_open = not _is_within(limit, number, total) or not answers.judged
+    if is_open or (answers.left_out and limit.metric not in (CORRECT, NOT_JUDGED)):
+        return "undecided", f"{answers.not_judged:,} of {counted(total, 'answer')} were not judged"
+    return "met", None
+
+
+def _is_within(limit: Threshold, number: int, total: int) -> bool:
+    return limit.is_met_by(number if limit.is_count else number / total)
+
+
 def _is_number(value: Any, low: float, high: float = float("inf")) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
@@ -190,13 +262,16 @@ def _idle_checks(parts: Sequence[Evaluation], left_out: Sequence[Threshold]) -> 
     told: set[Threshold] = set()
     for part in parts:
         for threshold in part.thresholds:
+            if threshold.is_of_answers:
+                continue
             why = part.unmeasured.get(threshold.metric)
             if threshold.metric not in part.metrics and (why is not None or threshold.dataset is not None):
                 told.add(threshold)
                 yield _idle(threshold, part.name, why)
     run_anywhere = {metric for part in parts for metric in part.metrics}
     for threshold in dict.fromkeys(threshold for part in parts for threshold in part.thresholds):
-        if threshold.metric not in run_anywhere and threshold not in (*told, *left_out):
+        is_idle = threshold.metric not in run_anywhere and not threshold.is_of_answers
+        if is_idle and threshold not in (*told, *left_out):
             yield _idle(threshold, None, None)
     for threshold in left_out:
         reason = "the run was narrowed"
@@ -213,14 +288,15 @@ def _check(threshold: Threshold, **found: Any) -> Check:
     return Check(**asked, **found)
 
 
-def _baseline_check(moved: Regressions) -> Check:
+def _baseline_check(moved: Regressions, max_regressions: int | None) -> Check:
+    is_allowed = max_regressions is not None and 0 < len(moved.worse) <= max_regressions
     counts = f"{len(moved.worse):,} worse, {len(moved.better):,} better of {moved.paired:,}"
     why = "" if moved.reason is None else f": {moved.reason}"
     told = f"{counts}, compared with {moved.baseline}{why}"
     return Check(
         dataset=None,
         metric=BASELINE,
-        status=moved.word,
+        status="no worse" if is_allowed and moved.word == "undecided" else moved.word,
         held="samples",
         reason=OTHER_QUESTIONS if moved.reason == OTHER_QUESTIONS else told,
     )
@@ -250,9 +326,9 @@ def _broken_rules(parts: Sequence[Evaluation], max_errors: int) -> Iterator[str]
         if counts.total and counts.unfinished:
             of_all = counted(counts.total, "sample is", "samples are")
             yield f"{part.name}: {counts.unfinished:,} of {of_all} not finished"
-    errors = sum(part.counts.errors for part in parts)
+    errors = sum(part.counts.failed for part in parts)
     if errors > max_errors:
-        yield f"{counted(errors, 'sample')} with errors, at most {max_errors:,} allowed"
+        yield f"{counted(errors, 'request')} failed, at most {max_errors:,} allowed"
 
 
 def _unevaluated(parts: Sequence[Evaluation], checks: Sequence[Check]) -> Iterator[str]:
@@ -410,7 +486,7 @@ def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Sc
 
 def _lacks_a_score(counted: Iterable[tuple[Score, Threshold]]) -> bool:
     """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
-    return any(score.status == "failed" or score.reason == "the answer is empty" for score, _ in counted)
+    return any(score.status == "failed" or score.reason == EMPTY for score, _ in counted)
 
 
 # A run summed up, with the share of its samples that pass.

@@ -110,7 +110,7 @@ def evaluation_of_run(
     return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
 
 
-_SUMMED = ("total", "finished", "failed", "errors")
+_SUMMED = ("total", "finished", "failed", "errors", "retries")
 
 
 def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:

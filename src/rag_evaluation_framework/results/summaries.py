@@ -353,7 +353,8 @@ NO_COLUMNS = Columns((), {}, {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Samples to ask, those finished (failures included), those without an answer, and those with an error.
+    """Samples to ask, those finished (failures included), those without an answer, those with an error, and
+    how often one was asked again because a request failed.
 
     ``failures`` are by kind, ``origins`` say whose contexts the answers were scored with, ``unread`` what the
     target returned in a shape that could not be read.
@@ -363,6 +364,7 @@ class Counts:
     finished: int
     failed: int = 0
     errors: int = 0
+    retries: int = 0
     failures: Mapping[str, int] = field(default_factory=dict, hash=False)
     origins: Mapping[str, int] = field(default_factory=dict, hash=False)
     unread: tuple[Unread, ...] = ()
@@ -390,6 +392,7 @@ class RunTotals:
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
+        self.retries = 0
         self.origins: Counter[str] = Counter()
         self.unread = UnreadTotals()
         self.performance = PerformanceTotals()
@@ -400,6 +403,7 @@ class RunTotals:
         """Take one more."""
         response = result.response
         self.performance.add(result, timing)
+        self.retries += 0 if timing is None else max(timing.attempts - 1, 0)
         self.unread.add(response)
         if response.failure is not None:
             self.failures[response.failure.kind] += 1

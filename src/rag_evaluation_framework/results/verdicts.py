@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.judging.verdict import CORRECT, GRADES
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
 from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval
@@ -20,17 +21,21 @@ Operator = Literal[">=", "<="]
 Movement = Literal["worse", "better", "no worse", "undecided", "not evaluated"]
 """How a run stands to its baseline."""
 CheckStatus = Literal["met", "missed", "not evaluated", "worse", "better", "no worse", "undecided"]
-Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete", "no gate"]
+Word = Literal["passed", "thresholds met", "failed", "undecided", "not evaluated", "incomplete", "no gate"]
 Excuse = Literal["left out", "waived"]
 BASELINE = "baseline"
 """What the check against a baseline is called, and waived by."""
+UNSTABLE, ERROR_RATE, RETRY_RATE = OF_REQUESTS = ("unstable", "error_rate", "retry_rate")
+OF_ANSWERS = (*GRADES, *OF_REQUESTS)
+"""What every run has besides its metrics, and thresholds may limit: numbers and shares of its answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
 
-    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
+    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric, and for all
+    answers together where it limits a grade. Such a bound is a share, or a number where it ``is_count``.
     """
 
     metric: str
@@ -39,13 +44,32 @@ class Threshold:
     line: int | None = None
     warning: str | None = None
     dataset: str | None = None
+    is_count: bool = False
 
     def is_met_by(self, value: float) -> bool:
         return value >= self.bound if self.operator == ">=" else value <= self.bound
 
+    @property
+    def is_of_answers(self) -> bool:
+        """Return True if it limits a number or a share of answers."""
+        return self.metric in OF_ANSWERS
+
+    @property
+    def is_of_grade(self) -> bool:
+        return self.metric in GRADES
+
     def __str__(self) -> str:
         of = "" if self.dataset is None else f"{self.dataset}:"
-        return f"{of}{self.metric} {self.operator} {self.bound:g}"
+        return f"{of}{self.metric} {self.operator} {format_bound(self)}"
+
+
+def format_bound(limit: Threshold | Check) -> str:
+    """Return a bound as a manifest has it: ``0.8``; of answers ``2`` is a number and ``90%`` a share."""
+    if limit.bound is None:
+        return ""
+    if limit.metric not in OF_ANSWERS:
+        return f"{limit.bound:g}"
+    return f"{limit.bound:.0f}" if limit.is_count else f"{100 * limit.bound:.10g}%"
 
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
@@ -60,6 +84,9 @@ _HIGH_CEILING = 0.5
 
 def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:
     """Yield the thresholds that one entry stands for; :class:`InputError` without a place if it is none."""
+    if metric.strip() in OF_ANSWERS:
+        yield _read_limit(metric.strip(), written, line)
+        return
     metric, known = metric_name(metric), known_metric(metric) or KnownMetric(is_share=False)
     operator: Operator = ">=" if known.higher_is_better else "<="
     if isinstance(written, Mapping):
@@ -67,6 +94,24 @@ def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> It
         return
     bound = _number(written, known)
     yield Threshold(metric, operator, bound, line, _doubt(metric, operator, bound, known))
+
+
+def _read_limit(metric: str, written: Any, line: int | None) -> Threshold:
+    """Return the limit of a grade or rate: more correct answers are better, and less of anything else."""
+    side: Literal["min", "max"] = "min" if metric == CORRECT else "max"
+    expected = f"a number of answers or a share (3, 0.1 or 10%), or {{{side}: …}}"
+    value = written.get(side) if isinstance(written, Mapping) else written
+    if isinstance(written, Mapping) and set(written) != {side}:
+        raise InputError([Issue("invalid-threshold", f"{side}", ", ".join(map(str, written)) or "nothing")])
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    share = _PERCENTAGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    bound = float(f"{share[1]}e-2") if share else strict_json.finite_number(value)
+    if bound is None or bound < 0 or (bound > 1 and not is_count):
+        raise InputError([Issue("invalid-threshold", expected, shown(value))])
+    return Threshold(metric, ">=" if side == "min" else "<=", bound, line, is_count=is_count)
+
+
+_PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 
 
 def _explicit(
@@ -110,7 +155,7 @@ def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) ->
 
 _THRESHOLD = re.compile(
     r"(?:(?P<dataset>.+):)?(?P<metric>\S+) (?P<operator>[<>]=) "
-    r"(?P<bound>-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]{1,2})?)\Z"
+    r"(?P<bound>-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]{1,2})?)(?P<share>%?)\Z"
 )
 _OPERATORS: Mapping[str, Operator] = {">=": ">=", "<=": "<="}
 
@@ -120,7 +165,13 @@ def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...
     written = configuration.get("thresholds")
     found = (_THRESHOLD.match(str(each)) for each in (written if isinstance(written, list | tuple) else ()))
     return tuple(
-        Threshold(each["metric"], _OPERATORS[each["operator"]], float(each["bound"]), dataset=each["dataset"])
+        Threshold(
+            each["metric"],
+            _OPERATORS[each["operator"]],
+            float(f"{each['bound']}e-2" if each["share"] else each["bound"]),
+            dataset=each["dataset"],
+            is_count=each["metric"] in OF_ANSWERS and not each["share"],
+        )
         for each in found
         if each is not None
     )
@@ -141,11 +192,15 @@ class Check:
     value: float | None = None
     status: CheckStatus
     held: str = "mean"
-    """What was held against the bound: the mean, an end of the interval, all samples."""
+    """What was held against the bound: the mean, an end of the interval, all samples, the answers."""
     method: str | None = None
     reason: str | None = None
     line: int | None = None
     excuse: Excuse | None = None
+    is_count: bool = False
+    number: int | None = None
+    """How many answers, questions or requests a limit counted, ``of`` how many."""
+    of: int | None = None
 
     @property
     def fails(self) -> bool:
@@ -158,6 +213,20 @@ class Check:
         return self.status == "not evaluated" and self.excuse is None
 
     @property
+    def is_undecided(self) -> bool:
+        return self.status == "undecided" and self.excuse is None
+
+    @property
+    def is_of_grade(self) -> bool:
+        """Return True if it limits how many answers have a grade."""
+        return self.metric in GRADES
+
+    @property
+    def required(self) -> float | None:
+        """How many answers the bound comes to; a part of one counts."""
+        return self.bound if self.is_count or None in (self.bound, self.of) else self.bound * self.of  # type: ignore[operator]
+
+    @property
     def told(self) -> str:
         """The status, with its excuse and its reason."""
         excuse = "" if self.excuse is None else f" ({self.excuse})"
@@ -168,7 +237,9 @@ class Check:
         if self.status in ("not evaluated", "worse", "undecided"):
             return f"{of}{self.metric} {self.told}"
         value = "no value" if self.value is None else f"{self.value:.6g}"
-        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
+        bound = "" if self.bound is None else f", not {self.operator} {format_bound(self)}"
+        if self.number is not None and self.of is not None:
+            return f"{of}{self.metric} {self.number:,} of {self.of:,}{bound}"
         return f"{of}{self.metric} {self.held} {value}{bound}" + (f" ({self.reason})" if self.reason else "")
 
 
@@ -254,9 +325,9 @@ class Regressions:
 class Verdict:
     """Every check, and the rules that were broken regardless of the checks.
 
-    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed, for
-    undecided unless that is to fail, and for off; 1 for failed and not evaluated; 3 for a run that is not
-    complete, 130 for one that was interrupted.
+    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed,
+    thresholds met and off; 1 for failed, not evaluated, and undecided unless that is to pass; 3 for a run
+    that is not complete, 130 for one that was interrupted.
     """
 
     enabled: bool = True
@@ -266,18 +337,22 @@ class Verdict:
     """What else could not be evaluated: there were no samples, or nothing to check."""
     stopped: Literal["incomplete", "interrupted"] | None = None
     """Why a run is not complete, where it is not."""
-    fails_undecided: bool = False
+    fails_undecided: bool = True
     regressions: Regressions | None = None
     min_scored: float = 0.9
     max_errors: int = 0
     """What the gate allowed, so that shards can be decided together."""
+    n_errors: int = 0
+    """How many requests failed."""
+    n_uncovered: int = 0
+    """How many answers are known to be wrong where nothing the gate holds is about wrong answers."""
 
     __repr__ = short_repr
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the gate does not pass; empty if it does."""
-        undecided = [check for check in self.checks if self.fails_undecided and check.status == "undecided"]
+        undecided = [check for check in self.checks if self.fails_undecided and check.is_undecided]
         failed = [check for check in self.checks if check.fails]
         missing = [check for check in self.checks if check.is_open]
         return (*self.broken_rules, *map(str, failed), *self.unevaluated, *map(str, [*missing, *undecided]))
@@ -297,7 +372,9 @@ class Verdict:
             return "failed"
         if self.unevaluated or any(check.is_open for check in self.checks):
             return "not evaluated"
-        return "undecided" if any(check.status == "undecided" for check in self.checks) else "passed"
+        if any(check.is_undecided for check in self.checks):
+            return "undecided"
+        return "thresholds met" if self.n_uncovered else "passed"
 
     @property
     def result(self) -> Literal["PASS", "FAIL", "N/A"]:
@@ -318,10 +395,16 @@ class Verdict:
         return {
             "result": self.result,
             "word": self.word,
-            "rows": [asdict(check) for check in self.checks],
+            "rows": [_row_of(check) for check in self.checks],
             "reasons": list(self.reasons),
             "baseline": None if self.regressions is None else self.regressions.to_dict(),
         }
+
+
+def _row_of(check: Check) -> dict[str, Any]:
+    """Return a check as plain values; what is counted stands only where answers are."""
+    left_out = () if check.number is not None else ("is_count", "number", "of")
+    return {name: value for name, value in asdict(check).items() if name not in left_out}
 
 
 # What became of each answer between two runs, looked at both ways.

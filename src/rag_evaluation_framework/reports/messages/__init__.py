@@ -1,0 +1,1 @@
+"""The messages that reports print, each written once."""

@@ -1,0 +1,192 @@
+"""The sentences of verdicts: one function for each situation, the same words on every surface.
+
+Each returns a sentence of at most 90 characters with its period, so far as the names in it are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, name_of_state
+
+_LONGEST = 78
+"""How long a sentence may be beside its mark and its word."""
+_KINDS: Mapping[str, tuple[str, str]] = {
+    "retrieval_missed": ("retrieval miss", "retrieval misses"),
+    "cut_passage": ("cut passage", "cut passages"),
+    "not_used": ("retrieved but not used", "retrieved but not used"),
+    "contradicted": ("contradicts its sources", "contradict their sources"),
+    "wrong_citation": ("wrong citation", "wrong citations"),
+}
+_FAILURES: Mapping[str, str] = {"timeout": "timeout", "http-5": "server error", "http-4": "rejected request"}
+
+
+def all_correct(*, total: int) -> str:
+    return f"all {total:,} answers are correct." if total > 1 else "the only answer is correct."
+
+
+def some_wrong(*, wrong: int, total: int, kinds: Mapping[str, int], conversations: int = 0) -> str:
+    within = f" in {counted(conversations, 'conversation')}" if conversations else ""
+    said = f"{_part(wrong, total, within)} wrong"
+    return f"{said}{format_failure_kinds(kinds, room=_LONGEST - len(said))}."
+
+
+def format_failure_kinds(kinds: Mapping[str, int], *, room: int = _LONGEST) -> str:
+    """Return how the wrong answers fail: ``: 2 retrieval misses, 1 wrong refusal``; "" if it is not known."""
+    known = {kind: count for kind, count in kinds.items() if kind != WRONG}
+    named = [_name_kind(kind, count) for kind, count in known.items()]
+    for shown in range(len(named), 0, -1):
+        others = sum(kinds.values()) - sum(list(known.values())[:shown])
+        told = ", ".join([*named[:shown], *([f"{others:,} other"] if others else [])])
+        if len(told) + 2 < room:
+            return f": {told}"
+    return ""
+
+
+def _name_kind(kind: str, count: int) -> str:
+    names = _KINDS.get(kind)
+    return f"{count:,} {name_of_state(kind, count) if names is None else names[count != 1]}"
+
+
+def wrong_allowed(*, wrong: int, total: int, gate: str) -> str:
+    return f"{_part(wrong, total)} wrong; the gate {gate}."
+
+
+def few_unjudged(*, correct: int, total: int, partly: int, unjudged: int) -> str:
+    partly_correct = f", {partly:,} partly correct" if partly else ""
+    rest = f"; {counted(unjudged, 'was', 'were')} not judged" if unjudged else ""
+    return f"{_part(correct, total)} correct{partly_correct}{rest}."
+
+
+def correctness_not_judged(*, total: int) -> str:
+    return f"every threshold is met; the correctness of {counted(total, 'answer')} was not judged."
+
+
+def too_few_correct(*, correct: int, total: int, partly: int, gate: str) -> str:
+    partly_correct = f", {partly:,} partly correct" if partly else ""
+    return f"{_part(correct, total)} correct{partly_correct}; the gate {gate}."
+
+
+def too_many_unjudged(*, unjudged: int, total: int, wrong: int) -> str:
+    known = counted(wrong, "is", "are") if wrong else "none is known to be"
+    return f"{_part(unjudged, total, verbs=('was', 'were'))} not judged; {known} wrong."
+
+
+def nothing_to_judge_by() -> str:
+    return "the answers have no reference, label or judge."
+
+
+def other_questions() -> str:
+    return "the baseline has other questions."
+
+
+def incomplete(*, answered: int, total: int, reason: str | None) -> str:
+    done = f"{answered:,} of {counted(total, 'question was', 'questions were')} answered"
+    return f"{done}; {reason.rstrip('.')}." if reason else f"{done}."
+
+
+def flagged_answers(*, flagged: int, total: int) -> str:
+    they = "it states" if flagged == 1 else "they state"
+    part = _part(flagged, total, verbs=("was", "were"))
+    return f"{part} flagged: {they} things that no retrieved passage contains."
+
+
+def wrong_uncovered(*, wrong: int, total: int) -> str:
+    return f"{_part(wrong, total)} wrong; no threshold covers {'it' if wrong == 1 else 'them'}."
+
+
+def mean_missed(*, metric: str, value: str, threshold: str, wrong: int | None = None) -> str:
+    known = "" if wrong is None else "; no answer is known to be wrong"
+    known = f"; {counted(wrong, 'answer is', 'answers are')} wrong" if wrong else known
+    return f"{metric} is {value}, the threshold is {threshold}{known}."
+
+
+def became_wrong(*, worse: int, baseline: str, is_confirmed: bool = False) -> str:
+    answers = counted(worse, "answer that was", "answers that were")
+    again = ", also when asked again" if is_confirmed else ""
+    return f"{answers} correct in {baseline} {'is' if worse == 1 else 'are'} now wrong{again}."
+
+
+def none_got_worse(*, baseline: str, better: int, unstable: int = 0) -> str:
+    more = f"; {counted(unstable, 'is', 'are')} unstable" if unstable else ""
+    more = more or (f"; {better:,} got better" if better else "")
+    return f"no answer got worse than in {baseline}{more}."
+
+
+def may_be_chance(*, worse: int, better: int, baseline: str) -> str:
+    answers = counted(worse, "answer")
+    return f"{answers} got worse than in {baseline} and {better:,} better: too few to rule out chance."
+
+
+def no_longer_confirmed(*, count: int, baseline: str) -> str:
+    answers = counted(count, "answer that was", "answers that were")
+    return f"{answers} correct in {baseline} could not be judged this time."
+
+
+def different_samples(
+    *, word: str, share: float, total: int, share_before: float, before: int, low: int, high: int, what: str
+) -> str:
+    now = f"{share:.0%} of {counted(total, 'answer was', 'answers were')} {what}"
+    return f"{word}: {now}, {share_before:.0%} of {before:,} before ({low:+} to {high:+} points)."
+
+
+def refusals_missed(*, missed: int, expected: int) -> str:
+    was = "was" if missed == 1 else "were"
+    return f"{missed:,} of {counted(expected, 'question')} that should be refused {was} answered."
+
+
+def judge_failed(*, silent: int, asked: int, reason: str | None) -> str:
+    why = f" ({reason})" if reason else ""
+    return f"the judge gave no verdict on {silent:,} of {counted(asked, 'answer')}{why}."
+
+
+def agent_failed(*, failed: int, total: int, kinds: Mapping[str, int]) -> str:
+    named = ", ".join(counted(count, _name_failure(kind)) for kind, count in kinds.items())
+    return f"{failed:,} of {counted(total, 'question')} got no answer{f' ({named})' if named else ''}."
+
+
+def _name_failure(kind: str) -> str:
+    known = next((name for start, name in _FAILURES.items() if kind.startswith(start)), None)
+    named = kind.replace("-", " ")
+    return known or (named if named.endswith(("error", "failure")) else f"{named} error")
+
+
+def off_topic(*, count: int, total: int) -> str:
+    contain = "contains" if count == 1 else "contain"
+    return f"{_part(count, total, verbs=('', ''))}{contain} none of the expected words; none was judged."
+
+
+def without_gate(*, correct: int, partly: int, wrong: int, unjudged: int) -> str:
+    total = correct + partly + wrong + unjudged
+    counts = {CORRECT: correct, PARTLY_CORRECT: partly, WRONG: wrong}
+    first, *others = [grade for grade, count in counts.items() if count] or [None]
+    if first is None:
+        return f"{_part(unjudged, total, verbs=('was', 'were'))} not judged."
+    named = [name_of_state(first), *(f"{counts[each]:,} {name_of_state(each)}" for each in others if each)]
+    rest = f"; {counted(unjudged, 'was', 'were')} not judged" if unjudged else ""
+    return f"{_part(counts[first], total)} {', '.join(named)}{rest}."
+
+
+def no_problems(*, total: int, unjudged: int) -> str:
+    rest = f"; {counted(unjudged, 'was', 'were')} not judged" if unjudged else ""
+    return f"No problems found in {counted(total, 'answer')}{rest}."
+
+
+def compared(*, word: Literal["Worse", "Better", "No worse", "Undecided"], worse: int, better: int) -> str:
+    return f"{word}: {counted(worse, 'answer')} got worse, {better:,} got better."
+
+
+def no_common_question() -> str:
+    return "Not comparable answer by answer: the runs share no questions."
+
+
+def recommended_setup(*, setup: str, recall: float, tied: int) -> str:
+    also = f", tied with {counted(tied, 'other setup')}" if tied else ""
+    return f"Recommended: {setup}. Recall {recall:.2f}{also}."
+
+
+def _part(number: int, total: int, within: str = "", verbs: tuple[str, str] = ("is", "are")) -> str:
+    """Return a part of the answers with its verb: ``1 of 30 answers is``, ``all 30 answers are``."""
+    return f"{number:,} of {counted(total, 'answer')}{within} {verbs[number != 1]}"

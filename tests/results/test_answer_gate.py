@@ -1,0 +1,335 @@
+"""The gate on grades: what each row of its table comes to, and that nothing worse ever passes instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework import Evaluation, Gate, InputError, Threshold, evaluate
+from rag_evaluation_framework.judging.verdict import GRADES, AnswerCounts
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.reports.verdict_lines import headline
+from rag_evaluation_framework.results.summaries import Counts, Figure
+from rag_evaluation_framework.results.verdicts import read_thresholds, written_thresholds
+
+INIT = {"correct": {"min": "90%"}, "wrong": {"max": 0}}
+
+
+def run_of(counts: AnswerCounts, *metrics: Figure, **more: Any) -> Evaluation:
+    total = counts.total
+    return Evaluation(
+        kind="answers",
+        head=RunHead(run_id="r", dataset_id="d"),
+        metrics={each.metric: each for each in metrics},
+        counts=Counts(total=total, finished=total, **more),
+        outcome=RunOutcome(completed=True, interrupted=False, done=total, failed=0, remaining=0),
+        answers=counts,
+    )
+
+
+def gate_of(limits: dict[str, Any], **more: Any) -> Gate:
+    return Gate(
+        thresholds=tuple(t for name, each in limits.items() for t in read_thresholds(name, each)), **more
+    )
+
+
+def decide(counts: AnswerCounts, limits: dict[str, Any], **more: Any) -> Evaluation:
+    run = run_of(counts)
+    return replace(run, verdict=gate_of(limits, **more).decide(run))
+
+
+def answers(**states: int) -> AnswerCounts:
+    found = {name: number for name, number in states.items() if name not in ("without_truth", "by_judge")}
+    judged = {"judge": states["by_judge"]} if "by_judge" in states else {}
+    more = {"without_truth": states.get("without_truth", 0)}
+    return AnswerCounts(states=found, by=judged, questions=sum(found.values()), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "read"),
+    [
+        ("wrong", 2, "wrong <= 2"),
+        ("wrong", {"max": 2}, "wrong <= 2"),
+        ("correct", 1, "correct >= 1"),
+        ("correct", 1.0, "correct >= 100%"),
+        ("correct", "100%", "correct >= 100%"),
+        ("correct", 0.9, "correct >= 90%"),
+        ("correct", {"min": "90%"}, "correct >= 90%"),
+        ("not_judged", "12.5 %", "not_judged <= 12.5%"),
+        ("partly_correct", 0, "partly_correct <= 0"),
+        ("unstable", 0, "unstable <= 0"),
+        ("error_rate", 0.05, "error_rate <= 5%"),
+        ("wrong", {"min": 1}, "expected max, got min"),
+        ("correct", {"max": 1}, "expected min, got max"),
+        ("wrong", 1.5, "expected a number of answers or a share (3, 0.1 or 10%), or {max: …}, got 1.5"),
+        ("wrong", True, "expected a number of answers or a share (3, 0.1 or 10%), or {max: …}, got True"),
+        (
+            "correct",
+            "most",
+            "expected a number of answers or a share (3, 0.1 or 10%), or {min: …}, got 'most'",
+        ),
+    ],
+)
+def test_limit_of_answers_is_read_as_number_or_share(name: str, written: Any, read: str) -> None:
+    if "expected" in read:
+        with pytest.raises(InputError, match=f"^{re.escape(read)}$"):
+            list(read_thresholds(name, written))
+        return
+    (threshold,) = read_thresholds(name, written)
+    assert str(threshold) == read
+    assert written_thresholds({"thresholds": [read]}) == (threshold,)
+
+
+@pytest.mark.parametrize(
+    ("counts", "limits", "word", "code", "line"),
+    [
+        (answers(correct=28, correct_refusal=2), INIT, "passed", 0, "✓ PASSED: all 30 answers are correct."),
+        (
+            answers(correct=28, not_judged=2),
+            INIT,
+            *("passed", 0, "✓ PASSED: 28 of 30 answers are correct; 2 were not judged."),
+        ),
+        (answers(correct=27, wrong=3), INIT, "failed", 1, "✗ FAILED: 3 of 30 answers are wrong."),
+        (
+            answers(correct=29, wrong=1),
+            INIT | {"wrong": 2},
+            *("passed", 0, "✓ PASSED: 1 of 30 answers is wrong; the gate allows 2."),
+        ),
+        (
+            answers(correct=27, wrong=3),
+            {"wrong": "10%"},
+            *("passed", 0, "✓ PASSED: 3 of 30 answers are wrong; the gate allows 3."),
+        ),
+        (
+            answers(correct=28, wrong=2),
+            {"correct": "90%"},
+            *("passed", 0, "✓ PASSED: 2 of 30 answers are wrong; the gate requires 27."),
+        ),
+        (
+            answers(correct=21, partly_correct=9),
+            INIT,
+            *("failed", 1, "✗ FAILED: 21 of 30 answers are correct, 9 partly correct; the gate requires 27."),
+        ),
+        (
+            answers(correct=20, not_judged=10),
+            INIT,
+            *("undecided", 1, "? UNDECIDED: 10 of 30 answers were not judged; none is known to be wrong."),
+        ),
+        (
+            answers(correct=20, wrong=4, not_judged=6),  # out of reach, were all the others correct
+            INIT | {"wrong": 5},
+            *("failed", 1, "✗ FAILED: 4 of 30 answers are wrong."),
+        ),
+        (
+            answers(correct=27, not_judged=3),
+            {"not_judged": 2},
+            *("undecided", 1, "? UNDECIDED: 3 of 30 answers were not judged; none is known to be wrong."),
+        ),
+        (
+            answers(not_judged=9),
+            {"wrong": 0},
+            *("undecided", 1, "? UNDECIDED: 9 of 9 answers were not judged; none is known to be wrong."),
+        ),
+        (
+            replace(answers(not_judged=17), off_topic=17),
+            INIT,
+            *(
+                "undecided",
+                1,
+                "? UNDECIDED: 17 of 17 answers contain none of the expected words; none was judged.",
+            ),
+        ),
+        (
+            answers(not_judged=8, no_answer=1, without_truth=8),
+            {"wrong": 1},
+            *("not evaluated", 1, "! NOT EVALUATED: the answers have no reference, label or judge."),
+        ),
+        (
+            replace(answers(correct=2, not_judged=28, by_judge=30), without_verdict=28),
+            INIT,
+            *("not evaluated", 1, "! NOT EVALUATED: the judge gave no verdict on 28 of 30 answers."),
+        ),
+        (
+            replace(answers(correct=28, not_judged=2, by_judge=30), without_verdict=2),
+            INIT,
+            *("passed", 0, "✓ PASSED: 28 of 30 answers are correct; 2 were not judged."),
+        ),
+        (
+            replace(answers(correct=6, not_judged=24, by_judge=30), left_out=24),
+            {"wrong": 0},
+            *("undecided", 1, "? UNDECIDED: 24 of 30 answers were not judged; none is known to be wrong."),
+        ),
+        (
+            answers(correct=25, missed_refusal=4, correct_refusal=1),
+            INIT,
+            *("failed", 1, "✗ FAILED: 4 of 5 questions that should be refused were answered."),
+        ),
+        (answers(), INIT, "not evaluated", 1, "! NOT EVALUATED: d: no samples."),
+    ],
+)
+def test_gate_on_grades_decides_as_its_table_says(
+    counts: AnswerCounts, limits: dict[str, Any], word: str, code: int, line: str
+) -> None:
+    made = decide(counts, limits)
+    assert made.verdict is not None
+    assert (made.verdict.word, made.verdict.exit_code) == (word, code)
+    assert str(headline(made)) == line
+
+
+def test_undecided_passes_where_the_gate_says_so() -> None:
+    made = decide(answers(correct=20, not_judged=10), INIT, on_undecided="pass")
+    assert made.verdict is not None
+    assert (made.verdict.word, made.verdict.exit_code, made.verdict.result) == ("undecided", 0, "PASS")
+
+
+def test_thresholds_met_names_wrong_answers_that_none_covers() -> None:
+    met = Figure("m", 0.9, None, 30, 0, 0, higher_is_better=True, method="test")
+    bound = Gate(thresholds=(Threshold("m", ">=", 0.8),))
+    for counts, word, line in (
+        (
+            answers(correct=15, wrong=15),
+            *("thresholds met", "THRESHOLDS MET: 15 of 30 answers are wrong; no threshold covers them."),
+        ),
+        (
+            answers(not_judged=30),
+            *("passed", "✓ PASSED: every threshold is met; the correctness of 30 answers was not judged."),
+        ),
+        (answers(correct=30), "passed", "✓ PASSED: all 30 answers are correct."),
+    ):
+        run = run_of(counts, met)
+        made = replace(run, verdict=bound.decide(run))
+        assert made.verdict is not None
+        assert (made.verdict.word, made.verdict.exit_code, made.verdict.result) == (word, 0, "PASS")
+        assert str(headline(made)) == line
+        if word == "thresholds met":
+            assert headline(made).lines == (
+                "To fail on wrong answers, add `wrong: {max: 0}` to the thresholds.",
+            )
+
+
+def test_missed_mean_is_said_before_what_is_known_of_answers() -> None:
+    low = Figure("m", 0.74, None, 30, 0, 0, higher_is_better=True, method="test")
+    run = run_of(answers(correct=30), low)
+    made = replace(run, verdict=Gate(thresholds=(Threshold("m", ">=", 0.8),)).decide(run))
+    assert str(headline(made)) == (
+        "✗ FAILED: m is 0.74, the threshold is 0.80; no answer is known to be wrong."
+    )
+
+
+def test_failed_requests_are_the_headline_and_counted_once() -> None:
+    run = run_of(answers(correct=25, no_answer=5), failed=5, failures={"timeout": 4, "http-503": 1})
+    made = replace(run, verdict=gate_of(INIT).decide(run))
+    told = headline(made)
+    assert str(told) == "✗ FAILED: 5 of 30 questions got no answer (4 timeouts, 1 server error)."
+    assert told.lines == (
+        "correct: 25, the gate requires 27 (90% of 30): missed",
+        "wrong: 5, the gate allows 0: missed",
+    )
+    allowed = replace(run, verdict=gate_of({"error_rate": "20%", "retry_rate": 0}, max_errors=5).decide(run))
+    assert [(each.metric, each.number, each.of, each.status) for each in allowed.verdict.checks] == [  # type: ignore[union-attr]
+        ("error_rate", 5, 30, "met"),
+        ("retry_rate", 0, 30, "met"),
+    ]
+
+
+def test_number_above_the_answers_of_the_run_is_a_warning() -> None:
+    made = decide(answers(correct=5), {"correct": 4, "wrong": 6})
+    assert headline(made).lines == (
+        "correct: 5, the gate requires 4: met",
+        "wrong: 0, the gate allows 6: met; warning: the run has fewer answers",
+    )
+
+
+def test_limit_of_all_answers_and_of_one_dataset_hold_together() -> None:
+    first, second = run_of(answers(correct=9, wrong=1)), run_of(answers(correct=10))
+    second = replace(second, head=replace(second.head, dataset_id="e"))
+    both = AnswerCounts.together([first.answers, second.answers])
+    whole = replace(first, answers=both, parts={"d": first, "e": second})
+    limits = (Threshold("wrong", "<=", 0.05), Threshold("wrong", "<=", 0, dataset="e", is_count=True))
+    checks = Gate(thresholds=limits).decide(whole).checks
+    assert [(each.dataset, each.number, each.of, each.status) for each in checks] == [
+        (None, 1, 20, "met"),
+        ("e", 0, 10, "met"),
+    ]
+    assert Gate(thresholds=(replace(limits[1], dataset="d"),)).decide(whole).word == "failed"
+
+
+def test_wrong_alone_in_a_manifest_is_a_warning() -> None:
+    rows = [{"id": "a", "question": "Where is it?", "answer": "In Rome.", "reference": "In Rome."}]
+    made = evaluate(rows, metrics=["string_match"], gate={"wrong": 0})
+    assert any("does not limit answers that are not judged" in each for each in made.warnings)
+    both = evaluate(rows, metrics=["string_match"], gate={"wrong": 0, "correct": "90%"})
+    assert not any("not judged" in each for each in both.warnings)
+    assert both.verdict is not None
+    assert str(headline(both)) == "✓ PASSED: the only answer is correct."
+
+
+STATES = (
+    "correct",
+    "correct_refusal",
+    "partly_correct",
+    "wrong",
+    "missed_refusal",
+    "no_answer",
+    "not_judged",
+)
+NUMBERS = st.integers(0, 8)
+COUNTED = st.fixed_dictionaries(dict.fromkeys(STATES, NUMBERS))
+SHARES = st.sampled_from((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))
+LIMITS = st.dictionaries(st.sampled_from(GRADES), st.one_of(NUMBERS, SHARES), min_size=1)
+WORSE = st.sampled_from(("wrong", "missed_refusal", "no_answer", "not_judged", "without_truth"))
+
+
+def change(states: dict[str, int], to: str) -> AnswerCounts:
+    """Return the counts with one answer more in a worse state."""
+    state = "not_judged" if to == "without_truth" else to
+    return answers(**{**states, state: states[state] + 1}, without_truth=int(to == "without_truth"))
+
+
+@settings(max_examples=2_000, deadline=None)
+@given(states=COUNTED, limits=LIMITS, to=WORSE)
+def test_gate_never_passes_instead_when_a_correct_answer_gets_worse(
+    states: dict[str, int], limits: dict[str, Any], to: str
+) -> None:
+    states["correct"] += 1
+    before = decide(answers(**states), limits)
+    after = decide(change({**states, "correct": states["correct"] - 1}, to), limits)
+    assert before.verdict is not None
+    assert after.verdict is not None
+    assert not (before.verdict.exit_code == 1 and after.verdict.exit_code == 0)
+    assert after.answers.correct == before.answers.correct - 1
+
+
+@settings(max_examples=2_000, deadline=None)
+@given(
+    states=COUNTED,
+    limits=st.dictionaries(st.sampled_from(GRADES[1:]), NUMBERS),
+    share=SHARES.filter(bool),
+    to=WORSE,
+)
+def test_gate_never_passes_instead_when_a_worse_answer_is_added(
+    states: dict[str, int], limits: dict[str, Any], share: float, to: str
+) -> None:
+    before = decide(answers(**states), {**limits, "correct": share})
+    after = decide(change(states, to), {**limits, "correct": share})
+    assert before.verdict is not None
+    assert after.verdict is not None
+    assert not (before.verdict.exit_code == 1 and after.verdict.exit_code == 0)
+    assert after.answers.correct == before.answers.correct
+
+
+@settings(max_examples=500, deadline=None)
+@given(states=COUNTED, limits=LIMITS)
+def test_headline_has_no_tick_beside_wrong_answers_unless_allowed(
+    states: dict[str, int], limits: dict[str, Any]
+) -> None:
+    line = str(headline(decide(answers(**states), limits)))
+    if sum(states[each] for each in ("wrong", "missed_refusal", "no_answer")) and sum(states.values()):
+        is_allowed = "; the gate allows " in line or "; the gate requires " in line
+        assert is_allowed or ("✓" not in line and not re.search(r"\bcorrect\b", line)), line
+    assert len(line) <= 90, line
