@@ -111,8 +111,8 @@ ERRORS_HEAD = """# Errors and exit codes
 
 | exit code | meaning |
 | ---: | --- |
-| 0 | done; with a gate: passed, or undecided, which `--on-undecided fail` makes a 1 |
-| 1 | the gate failed, or something it asks for was not evaluated |
+| 0 | done; with a gate: passed, or thresholds met |
+| 1 | the gate failed, was not evaluated, or is undecided, which `--on-undecided pass` makes a 0 |
 | 2 | wrong usage or wrong data: one to three lines on standard error, and nothing is changed |
 | 3 | incomplete: the system or model could not be reached, time or money ran out, the disk is full |
 | 130 | interrupted by Ctrl-C; `--resume` continues where it stopped |

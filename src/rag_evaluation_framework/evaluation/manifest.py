@@ -11,7 +11,7 @@
             metrics: [string_match]     # in place of the list below
             thresholds: {string_match: 0.9}     # in place of those below
         metrics: [answer_similarity, latency]
-        thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
+        thresholds: {correct: {min: 90%}, wrong: {max: 0}, latency: {max: 2000}}
         ciGate: true
         minScored: 0.9                  # and other settings of the gate, see ManifestReader.gate
         judge: {model: gpt-4o-mini}     # see JudgeSettings

@@ -231,13 +231,13 @@ def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     answers, counts = evaluation.answers, evaluation.counts
     if not answers.total:
         yield f"{counted(counts.finished, 'question was', 'questions were')} evaluated."
-    elif not answers.judged and holds_rows(evaluation):
-        flagged, total = answers.flagged, answers.total
-        problems = flagged_answers(flagged=flagged, total=total)
-        yield problems if flagged else no_problems(total=total, unjudged=answers.not_judged)
-    else:
+    elif not answers.judged and not answers.flagged and holds_rows(evaluation):
+        yield no_problems(total=answers.total, unjudged=answers.not_judged)
+    elif answers.judged or not holds_rows(evaluation):
         unsure = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
         yield without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
+    if answers.flagged and holds_rows(evaluation):
+        yield flagged_answers(flagged=answers.flagged, total=answers.total)
     if evaluation.head.configuration.get("blame") is False:
         yield "Causes were not looked for (--no-blame)."
     if counts.failed:

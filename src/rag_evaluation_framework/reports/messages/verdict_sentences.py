@@ -161,10 +161,11 @@ def off_topic(*, count: int, total: int) -> str:
 def without_gate(*, correct: int, partly: int, wrong: int, unjudged: int) -> str:
     total = correct + partly + wrong + unjudged
     counts = {CORRECT: correct, PARTLY_CORRECT: partly, WRONG: wrong}
-    first, *others = [grade for grade, count in counts.items() if count] or [None]
-    if first is None:
+    present = [grade for grade, count in counts.items() if count]
+    if not present:
         return f"{_part(unjudged, total, verbs=('was', 'were'))} not judged."
-    named = [name_of_state(first), *(f"{counts[each]:,} {name_of_state(each)}" for each in others if each)]
+    first, *others = present
+    named = [name_of_state(first), *(f"{counts[each]:,} {name_of_state(each)}" for each in others)]
     rest = f"; {counted(unjudged, 'was', 'were')} not judged" if unjudged else ""
     return f"{_part(counts[first], total)} {', '.join(named)}{rest}."
 
