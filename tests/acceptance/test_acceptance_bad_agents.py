@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -70,3 +71,19 @@ def test_right_agent_under_the_thresholds_of_init_never_fails(
     assert document["gate"]["word"] in ("passed", "undecided")
     (limit,) = (row for row in document["gate"]["rows"] if row["metric"] == "wrong")
     assert (limit["number"], limit["status"]) == (0, "met")
+
+
+def test_first_run_with_wrong_answers_shows_what_accepts_them(
+    rag_eval: Commands, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(HUTS.parent))
+    shown = ask(rag_eval, "empty_half").out
+    accepted = re.search(r"^ +(correct: \{min: \d+%\}, wrong: \{max: \d+\})$", shown, re.MULTILINE)
+    assert accepted is not None, shown
+    assert "{max: " not in ask(rag_eval, "empty_half").out
+    manifest = yaml.safe_load((project / "huts" / "agent.yaml").read_text(encoding="utf-8"))
+    limits = yaml.safe_load(f"{{{accepted[1]}}}")
+    manifest["spec"]["evaluation"]["thresholds"] |= limits
+    (project / "huts" / "agent.yaml").write_text(yaml.safe_dump(manifest), encoding="utf-8")
+    ended = ask(rag_eval, "empty_half").ok()
+    assert re.search(r"PASSED: \d+ of 30 answers are wrong; the gate allows \d+\.", ended.out)

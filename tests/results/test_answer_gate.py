@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework import Evaluation, Gate, InputError, Threshold, evaluate
+from rag_evaluation_framework import Evaluation, Gate, InputError, Threshold, UsageError, evaluate
 from rag_evaluation_framework.judging.verdict import GRADES, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.reports.verdict_lines import headline
@@ -179,6 +179,12 @@ def test_gate_on_grades_decides_as_its_table_says(
     assert made.verdict is not None
     assert (made.verdict.word, made.verdict.exit_code) == (word, code)
     assert str(headline(made)) == line
+
+
+@pytest.mark.parametrize("limit", [Threshold("correct", "<=", 0.5), Threshold("wrong", ">=", 0.1)])
+def test_limit_that_worse_answers_would_meet_is_refused(limit: Threshold) -> None:
+    with pytest.raises(UsageError, match="expected >= for correct and <= for other grades"):
+        Gate(thresholds=(limit,))
 
 
 def test_undecided_passes_where_the_gate_says_so() -> None:

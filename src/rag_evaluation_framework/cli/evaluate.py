@@ -106,8 +106,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     Everything that can be checked is checked before the first request. Each dataset is a run of its own that
     can be resumed after any interruption. A sample passes when every score with a threshold meets it.
 
-    Exit code 0: passed, or the gate is off (no --threshold, no --baseline, ciGate is not true); 1: the gate
-    failed; 2: wrong usage, manifest or data; 3: the run is incomplete; 130: interrupted.
+    Exit code 0: passed, or the gate is off (no --threshold, no --baseline, ciGate is not true); 1: failed,
+    undecided or not evaluated; 2: wrong usage, manifest or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated

@@ -83,8 +83,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     Each split is a run of its own that can be resumed after any interruption; the results of all are in one
     file, golden.results.json in the folder of the first.
 
-    Exit code 0: passed, or no gate (no --threshold, no --baseline, ciGate is not true); 1: the gate failed;
-    2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.
+    Exit code 0: passed, or no gate (no --threshold, no --baseline, ciGate is not true); 1: failed, undecided
+    or not evaluated; 2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated

@@ -111,7 +111,8 @@ class Headline:
 def headline(evaluation: Evaluation) -> Headline:
     """Return the headline of an evaluation: of several situations the first, and the others as lines."""
     verdict = verdict_of(evaluation)
-    first, *others = dict.fromkeys(_SITUATIONS[verdict.word](evaluation, verdict))
+    said = [*_SITUATIONS[verdict.word](evaluation, verdict)]
+    first, *others = said or [f"{reason}." for reason in verdict.reasons]
     lines = dict.fromkeys([*others, *_more_lines(evaluation, verdict)])
     if verdict.word == "no gate":
         return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines), "")
@@ -465,7 +466,8 @@ def _accepting(evaluation: Evaluation, verdict: Verdict) -> str | None:
     answers, checks = evaluation.answers, {each.metric: each for each in verdict.checks if each.fails}
     runs = {part.folder for part in evaluation.runs}
     earlier = {each for path in runs if path is not None for each in run_paths(path.parent)} - runs
-    if not answers.wrong or WRONG not in checks or evaluation.regressions is not None or earlier:
+    is_first = evaluation.regressions is None and not earlier
+    if not answers.wrong or checks.keys().isdisjoint((CORRECT, WRONG)) or not is_first:
         return None
     share = f"{CORRECT}: {{min: {100 * answers.correct // answers.total}%}}, " if CORRECT in checks else ""
     return f"{share}{WRONG}: {{max: {answers.wrong}}}"

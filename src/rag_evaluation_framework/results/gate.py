@@ -80,6 +80,10 @@ class Gate:
             if not is_right:
                 raise UsageError(f"{name}: expected {expected}, got {shown(getattr(self, name))}")
 
+        for each in self.thresholds:
+            if each.is_of_answers and (each.operator == ">=") != (each.metric == CORRECT):
+                raise UsageError(f"thresholds: expected >= for {CORRECT} and <= for other grades, got {each}")
+
     def decide(self, evaluation: Evaluation) -> Verdict:
         """Hold every part of an evaluation against its thresholds; all of them must be met."""
         parts = [
