@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from rag_evaluation_framework import Corpus, Evaluation
+from rag_evaluation_framework.judging.verdict import STATES, AnswerVerdict
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
@@ -98,7 +99,14 @@ def _row(
         Score.skipped("hit@1", next(other), method="exact"),
     )
     blame = Blame(kinds[place % len(kinds)], next(other), (BlameEvidence(next(other), next(other)),))
-    return Row(place, SampleResult(sample.id, response, scores), sample, passes=place % 2 == 0, blame=blame)
+    verdict = AnswerVerdict(STATES[place % len(STATES)], "metric", next(other), flags=("unsupported_text",))
+    result = SampleResult(sample.id, response, scores)
+    return Row(place, result, sample, passes=place % 2 == 0, blame=blame, verdict=verdict.with_cause(blame))
+
+
+def _reworded(row: Row) -> SampleResult:
+    """Return the result with another answer, so that its verdict may move."""
+    return replace(row.result, response=Response(text=f"{row.question} {row.response.text}"))
 
 
 def test_there_are_five_hundred_texts_of_at_least_ten_families() -> None:
@@ -138,11 +146,11 @@ def test_nothing_hostile_runs_and_all_of_it_shows_as_it_is(tmp_path: Path, opene
 def test_nothing_hostile_runs_where_runs_are_compared(tmp_path: Path, opened: Opened) -> None:
     texts = payloads()
     before, now = (hostile_evaluation(each) for each in (texts, texts))
-    rows = [replace(row, passes=not row.passes if row.index % 5 == 0 else row.passes) for row in now.rows]
+    rows = [replace(row, result=_reworded(row), verdict=AnswerVerdict("wrong", "person")) for row in now.rows]
     path = tmp_path / "page.html"
     path.write_text(page([before, replace(now, read_rows=lambda: rows)], force=True), encoding="utf-8")
     tab = opened(path)
-    tab.keyboard.press("b")
+    assert tab.locator(".mover").count() > 0
     assert tab.evaluate("window.hit") is None
     assert "<script" not in badge(now)
 

@@ -69,7 +69,7 @@ def test_the_steps_of_a_trace_are_a_list_with_times_and_what_went_wrong(
     tab = opened(tmp_path / "traces.html", "#v=0&s=f6fb392dc3861d819705dc7a0ee97a86")
     steps = texts(tab, ".steps li")
     assert steps[0].startswith("retrieval WordRetriever, “adult return fare”, 3 documents")
-    assert steps[2].endswith("went wrong: KeyError(('senior', 'return'))")
+    assert steps[2].endswith("failed: KeyError(('senior', 'return'))")
     assert tab.locator(".steps li.bad").count() == 1
     for width in WIDTHS:
         tab.set_viewport_size({"width": width, "height": 900})
@@ -88,8 +88,8 @@ def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
     assert tab.locator(".samples .count").inner_text().startswith("1 of")
     assert "q=mobile" in tab.url
     tab.keyboard.press("Escape")
-    tab.get_by_role("button", name="retrieval miss").click()
-    assert set(texts(tab, ".samples tbody td:nth-child(4)")) == {"retrieval miss"}
+    tab.locator(".samples .chip", has_text="not judged").last.click()
+    assert {each[:10] for each in texts(tab, ".samples tbody td:first-child .verd")} == {"not judged"}
     tab.get_by_role("button", name="faithfulness").click()
     values = [float(each) for each in texts(tab, ".samples tbody td.num:nth-child(6)") if each != "–"]
     assert values == sorted(values)
@@ -100,7 +100,7 @@ def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
     again = opened(pages["run"], tab.url.partition(".html")[2])
     assert texts(again, ".samples tbody tr") == texts(tab, ".samples tbody tr")
     again.fill(".samples input", "zzz")
-    assert again.locator(".samples .empty").inner_text().startswith("No sample has “zzz” with these filters.")
+    assert again.locator(".samples .empty").inner_text().startswith("No answer matches “zzz” with")
     again.get_by_role("button", name="show all").click()
     assert again.locator(".samples .count").inner_text() == total
 
@@ -108,7 +108,7 @@ def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
 def test_a_sample_is_opened_by_key_and_its_document_shows_what_was_read_and_needed(
     pages: dict[str, Path], opened: Opened
 ) -> None:
-    tab = opened(pages["run"], "#k=not_used%2Cok")
+    tab = opened(pages["run"], "#g=correct")
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".sample:not([hidden]) .doc")
@@ -123,7 +123,7 @@ def test_a_sample_is_opened_by_key_and_its_document_shows_what_was_read_and_need
     marks = tab.evaluate("[...document.querySelectorAll('.doc mark:not(.n)')].map(e => e.textContent)")
     assert not any(text.startswith("0") for text in marks)
     assert (
-        f"Needed {len(needed):,} characters, {len(read):,} of them read."
+        f"Expected {len(needed):,} characters, {len(read):,} of them retrieved."
         in tab.locator(".docpane").inner_text()
     )
     tab.keyboard.press("1")
@@ -146,11 +146,11 @@ def test_unsupported_sentences_are_marked_with_their_reason(pages: dict[str, Pat
 def test_movers_are_chosen_by_key_and_metrics_by_name(pages: dict[str, Path], opened: Opened) -> None:
     tab = opened(pages["comparison"])
     assert tab.locator("h1:visible").inner_text().startswith(("Worse", "Undecided"))
-    worse = tab.locator(".mover").count()
-    assert worse > 0
-    assert tab.get_by_role("button", name="got worse").inner_text() == f"got worse {worse}"
-    tab.keyboard.press("b")
-    assert tab.locator(".moves .chip[aria-pressed=true]").inner_text().startswith("got better")
+    moved = tab.locator(".mover").count()
+    assert moved > 0
+    assert tab.locator(".moves .chip[aria-pressed=true]").inner_text().endswith(f" {moved}")
+    tab.keyboard.press("c")
+    assert tab.locator(".moves .chip[aria-pressed=true]").inner_text().startswith("became correct")
     tab.keyboard.press("m")
     tab.wait_for_function("location.hash.includes('m=faithfulness')")
     tab.select_option(".which-metric", "span_recall")

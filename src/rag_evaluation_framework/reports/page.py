@@ -22,7 +22,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.reports.compared_answers import short_names
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import TONES, run_view
-from rag_evaluation_framework.reports.several_runs_page import comparison_view, sweep_view
+from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import CELLS
@@ -37,15 +37,15 @@ _ESCAPED = {"<": "\\u003c", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 _KEYS = {
     "/": "search",
-    "j k": "next and previous: in the table, on a sample’s page, among the movers",
-    "Enter": "open the sample",
+    "j k": "next and previous answer",
+    "Enter": "open the answer",
     "Esc": "back to the table, or clear the search",
-    "f": "only what fails, and back",
-    "n": "next needed passage in the document",
-    "1 … 9": "the context of that rank, in the document",
-    "w b c": "got worse, got better, another answer of the same worth",
+    "f": "show the wrong answers only, or all",
+    "n": "next expected passage in the document",
+    "1 … 9": "the passage of that rank, in the document",
+    " ".join(MOVEMENTS.values()): ", ".join(MOVEMENTS),
     "m": "next metric",
-    "?": "this list",
+    "?": "list of keys",
 }
 
 
@@ -185,7 +185,7 @@ _CHARACTER = 6.6
 
 
 def badge(evaluation: Evaluation) -> str:
-    """Return the verdict as an SVG badge: the word, and how many answers pass where that is known."""
+    """Return the verdict as an SVG badge: the word of the gate or, without one, the number of answers."""
     word = verdict_of(evaluation).word
     said = counted(evaluation.counts.finished, "answer") if word == "no gate" else word
     left, right = "rag-eval", said

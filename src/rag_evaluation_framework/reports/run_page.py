@@ -8,8 +8,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.verdict import (
+    CORRECT,
+    GRADES,
+    NOT_JUDGED,
+    PARTLY_CORRECT,
+    WRONG,
+    AnswerCounts,
+    AnswerVerdict,
+    name_of_state,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
-from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame
+from rag_evaluation_framework.records.responses import expected_turns
+from rag_evaluation_framework.records.scores import PART_OF_KIND, Blame
 from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
@@ -19,7 +30,6 @@ from rag_evaluation_framework.reports.verdict_lines import (
     card_notes,
     explanation,
     sentence,
-    untold_blame,
     verdict_of,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -36,7 +46,12 @@ TONES = {
     "incomplete": "un",
     "thresholds met": "un",
 }
-_SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Kind of question"}
+GRADE_TONES = {CORRECT: "yes", PARTLY_CORRECT: "part", WRONG: "no", NOT_JUDGED: "un"}
+"""How the verdict on an answer looks, by its grade."""
+_FLAGS = {"unsupported_text": "may contain unsupported text", "wrong_citation": "wrong citation"}
+_LOOKS_WRONG, _FLAGGED = "looks_wrong", "flagged"
+_SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Question type"}
+_REFUSAL = "(a refusal)"
 _LISTED_VALUES = 12
 _LISTED_GROUPS = 8
 _COLUMNS = 3
@@ -47,14 +62,17 @@ _BIN_HEIGHT = 20
 def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
     """Return the view of one evaluation; the texts of its contexts and documents go to ``texts``."""
     texts.add_documents(evaluation.documents)
-    rows = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
     figures = _figures(evaluation)
     several = len({part for part, _ in figures}) > 1
     metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
     verdict = verdict_of(evaluation)
-    by_threshold = any(row.passes is not None for _, row in rows)
-    samples = [_sample(name, row, list(metrics), texts, several=several) for name, row in rows]
-    samples.sort(key=lambda each: _badness(each, metrics))
+    named = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
+    named.sort(key=lambda each: _standing(each[1], metrics))
+    rows = [(name if several else row.id, row) for name, row in named]
+    samples = [
+        _sample(key, name, row, list(metrics), texts)
+        for (key, row), (name, _) in zip(rows, named, strict=True)
+    ]
     title = f"{evaluation.head.run_id}, {evaluation.name} – rag-eval"
     shown = {
         "kind": "run",
@@ -64,10 +82,13 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "word": f"{MARKS[verdict.word]} {verdict.word.upper()}".strip() if verdict.word in MARKS else "",
         "tone": TONES.get(verdict.word, ""),
         "sentence": sentence(evaluation),
-        "leads": [*explanation(evaluation)],
+        "leads": list(explanation(evaluation)),
         "reading": reading_sentences(evaluation),
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
-        **_blame(evaluation),
+        "answers": _counts(evaluation.answers, number),
+        "kinds": _kinds(evaluation.answers, number),
+        "flagged": list(_flagged(rows, number)),
+        "all_flagged": "#" + urlencode({"v": number, "g": _FLAGGED}),
         **_slices(rows, number),
         "groups": list(_groups(rows, number)),
         "latency": _latency(evaluation, rows),
@@ -78,12 +99,10 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "title": title,
         "metrics": list(metrics),
         "columns": _columns(evaluation, figures),
-        "words": ["passes", "fails"] if by_threshold else ["right", "wrong"],
-        "bounds": [[each.metric, each.operator, each.bound] for each in _bounds(evaluation)],
-        "blame": []
-        if evaluation.blame is None
-        else [[each.kind, each.count] for each in evaluation.blame.shares if each.count],
-        "kinds": {kind: [cases.KINDS[kind], PART_OF_KIND[kind]] for kind in BLAME_KINDS},
+        "filters": list(_filters(evaluation.answers)),
+        "wrong": WRONG,
+        "kinds": {kind: name_of_kind(kind) for kind in evaluation.answers.kinds},
+        "required": _required(evaluation),
         "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
         "samples": samples,
@@ -202,55 +221,126 @@ def _spread(values: Iterable[float]) -> str:
     return "Distribution: " + ", ".join(f"{count:,} from {begin}" for begin, count in counts)
 
 
-# Where it fails, and what failures share.
+# The answers by their verdicts, and what wrong ones share.
 
 
-def _blame(evaluation: Evaluation) -> dict[str, Any]:
-    summary = evaluation.blame
-    if summary is None or not summary.told:
-        return {"blame": [], "blame_label": "", "untold": untold_blame(evaluation)}
-    listed = [
-        {
-            "kind": share.kind,
-            "words": cases.KINDS[share.kind],
-            "part": "" if share.part == "neither" else share.part,
-            "count": f"{share.count:,}",
-            "share": NOTHING if share.share is None else f"{share.share:.1%}".replace("%", " %"),
-            "interval": NOTHING
-            if share.interval is None
-            else f"[{share.interval.low:.1%}, {share.interval.high:.1%}]".replace("%", " %"),
+def tone_of(verdict: AnswerVerdict) -> str:
+    """Return the tone in which the verdict on an answer is shown."""
+    return GRADE_TONES[verdict.grade]
+
+
+def name_of_kind(kind: str) -> str:
+    """Return a cause, or the state of a wrong answer without a known cause, in words."""
+    return cases.KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload, no-any-return]
+
+
+def _counts(counts: AnswerCounts, number: int) -> dict[str, Any] | None:
+    """Return the count of each grade with its states; ``None`` if only retrieval was measured."""
+    if not counts.total:
+        return None
+    grades, at = [], 0.0
+    for grade in GRADES:
+        states = {
+            state: count for state, count in counts.states.items() if AnswerVerdict(state).grade == grade
         }
-        for share in summary.shares
-        if share.count
+        told = [f"{count:,} {name_of_state(state, count)}" for state, count in states.items()]
+        if grade == NOT_JUDGED:
+            told = [counted(counts.looks_wrong, "looks wrong", "look wrong")] if counts.looks_wrong else []
+        grades.append(
+            {
+                "name": name_of_state(grade),
+                "tone": GRADE_TONES[grade],
+                "count": counts.count(grade),
+                "at": round(at, 2),
+                "share": round(100 * counts.count(grade) / counts.total, 2),
+                "states": "" if set(states) == {grade} and grade != NOT_JUDGED else ", ".join(told),
+                "link": "#" + urlencode({"v": number, "g": grade}),
+            }
+        )
+        at += 100 * counts.count(grade) / counts.total
+    questions = "" if counts.questions == counts.total else f" to {counted(counts.questions, 'question')}"
+    by = {name.replace("_", " "): count for name, count in counts.by.items() if name != "nothing"}
+    notes = [f"{counted(counts.total, 'answer')}{questions}."]
+    if by:
+        notes.append(f"Decided by {', '.join(f'{name} ({count:,})' for name, count in by.items())}.")
+    if counts.unstable:
+        names = cases.names_listed(counts.unstable)
+        notes.append(f"Unstable, with answers of different grades: {names}.")
+    return {"grades": grades, "notes": " ".join(notes)}
+
+
+def _kinds(counts: AnswerCounts, number: int) -> list[dict[str, Any]]:
+    """Return how the wrong answers fail, and the component to fix where it is known."""
+    return [
+        {
+            "kind": kind,
+            "words": name_of_kind(kind),
+            "part": PART_OF_KIND.get(kind, ""),  # type: ignore[call-overload]
+            "count": count,
+            "link": "#" + urlencode({"v": number, "k": kind}),
+        }
+        for kind, count in counts.kinds.items()
     ]
-    label = ", ".join(f"{each['words']} {each['count']}" for each in listed)
-    return {"blame": listed, "blame_label": f"Where it fails: {label}", "untold": untold_blame(evaluation)}
 
 
-def _passes(row: Row) -> bool | None:
-    """Tell whether an answer counts as good: it passes or, without thresholds, is not known to be wrong."""
-    if row.passes is not None:
-        return row.passes
-    known = row.blame is not None and row.blame.kind != "unknown"
-    return None if not known else not row.is_at_fault
+def _filters(counts: AnswerCounts) -> Iterator[tuple[str, str, int]]:
+    """Yield the filters that select an answer: their keys, names and counts, worst first."""
+    named = {
+        WRONG: (name_of_state(WRONG), counts.wrong),
+        PARTLY_CORRECT: (name_of_state(PARTLY_CORRECT), counts.partly_correct),
+        _LOOKS_WRONG: (f"{name_of_state(NOT_JUDGED)}, looks wrong", counts.looks_wrong),
+        NOT_JUDGED: (name_of_state(NOT_JUDGED), counts.not_judged),
+        _FLAGGED: ("flagged", counts.flagged),
+        CORRECT: (name_of_state(CORRECT), counts.correct),
+    }
+    yield from ((key, name, count) for key, (name, count) in named.items() if count)
+
+
+def _filters_of(verdict: AnswerVerdict) -> Iterator[str]:
+    for each in verdict.answers:
+        yield each.grade
+        if each.looks_wrong and not each.is_judged:
+            yield _LOOKS_WRONG
+        if each.is_flagged:
+            yield _FLAGGED
+
+
+def _flagged(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
+    """Yield the answers that are flagged and not known to be wrong."""
+    for key, row in rows:
+        for each in () if row.verdict is None else row.verdict.answers:
+            if each.is_flagged:
+                yield {
+                    "words": ", ".join(_FLAGS[flag] for flag in each.flags),
+                    "verdict": each.name,
+                    "tone": tone_of(each),
+                    "question": one_line(row.question, 200),
+                    "link": "#" + urlencode({"v": number, "s": key}),
+                }
+
+
+def _required(evaluation: Evaluation) -> dict[str, list[Any]]:
+    """Return by metric what the gate requires of its mean, which decides nothing about one answer."""
+    bounds = _bounds(evaluation) if evaluation.is_gated else []
+    return {each.metric: [each.operator, each.bound, f"{each.bound:.2f}"] for each in bounds}
 
 
 def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
-    known = [(row, passed) for _, row in rows if (passed := _passes(row)) is not None]
-    if not known:
-        return {"slices": [], "slice_hint": "", "slice_of": ""}
-    whole = sum(passed for _, passed in known) / len(known)
+    """Return the share of correct answers among those that were judged, by tag, document and so on."""
+    judged = [
+        (row, each.is_correct)
+        for _, row in rows
+        for each in (() if row.verdict is None else row.verdict.answers)
+        if each.is_judged
+    ]
     groups: dict[str, dict[str, list[bool]]] = {}
-    for row, passed in known:
+    for row, is_correct in judged:
         for name, value in _values_of(row):
-            groups.setdefault(name, {}).setdefault(value, []).append(passed)
-    by_threshold = any(row.passes is not None for row, _ in known)
+            groups.setdefault(name, {}).setdefault(value, []).append(is_correct)
+    whole = sum(is_correct for _, is_correct in judged) / max(1, len(judged))
     return {
         "slices": [_slice(name, values, whole, number) for name, values in groups.items() if len(values) > 1],
-        "slice_hint": "Share of answers that pass."
-        if by_threshold
-        else "Share of answers that are not known to be wrong.",
-        "slice_of": "pass" if by_threshold else "right",
+        "slice_of": name_of_state(CORRECT),
     }
 
 
@@ -271,8 +361,8 @@ def _values_of(row: Row) -> Iterator[tuple[str, str]]:
 def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: int) -> dict[str, Any]:
     ordered = sorted(values.items(), key=lambda each: (sum(each[1]) / len(each[1]), -len(each[1])))
     rows = []
-    for value, passed in ordered[:_LISTED_VALUES]:
-        good, total = sum(passed), len(passed)
+    for value, are_correct in ordered[:_LISTED_VALUES]:
+        good, total = sum(are_correct), len(are_correct)
         interval = wilson_interval(good, total)
         count = f"{good:,} of {total:,}"
         search = {"v": number, "t": value} if name == _SLICES["tag"] else {"v": number, "q": value}
@@ -295,33 +385,23 @@ def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: in
 
 
 def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
-    found: dict[tuple[str, str], list[Row]] = {}
-    for _, row in rows:
-        kind = _kind(row)
-        if kind is None or kind in ("ok", "unknown"):
-            continue
-        for document in cases.needed_names(row):
-            found.setdefault((kind, document), []).append(row)
+    found: dict[tuple[str, str], list[tuple[str, Row]]] = {}
+    for key, row in rows:
+        if row.verdict is not None and row.verdict.is_wrong:
+            for document in cases.needed_names(row):
+                found.setdefault((row.verdict.failure_kind, document), []).append((key, row))
     largest = sorted(found.items(), key=lambda each: -len(each[1]))
     for (kind, document), members in largest[:_LISTED_GROUPS]:
         if len(members) > 1:
             yield {
                 "count": f"{len(members):,}",
                 "kind": kind,
-                "words": cases.KINDS[kind],  # type: ignore[index]  # one of the kinds
+                "words": name_of_kind(kind),
                 "document": document,
                 "link": "#" + urlencode({"v": number, "k": kind, "q": document}),
-                "question": one_line(members[0].question, 200),
-                "first": "#" + urlencode({"v": number, "s": members[0].id}),
+                "question": one_line(members[0][1].question, 200),
+                "first": "#" + urlencode({"v": number, "s": members[0][0]}),
             }
-
-
-def _kind(row: Row) -> str | None:
-    """Return the kind of an answer; of a conversation that of the first turn at fault."""
-    if row.blame is None:
-        return None
-    turns: tuple[Blame, ...] = row.blame.answers
-    return next((each.kind for each in turns if each.is_fault), row.blame.kind)
 
 
 # Latency, and how the figures were made.
@@ -404,21 +484,19 @@ def _supported_by(figures: Iterable[Figure]) -> str:
 # One sample, as the script reads it: short names, and nothing that is empty.
 
 
-def _sample(
-    name: str, row: Row, metrics: Sequence[str], texts: PageTexts, *, several: bool
-) -> dict[str, Any]:
+def _sample(key: str, name: str, row: Row, metrics: Sequence[str], texts: PageTexts) -> dict[str, Any]:
     scores = {score.metric: score for score in row.scores}
     values = [scores.get(metric) for metric in metrics]
     written = {
-        "id": name if several else row.id,
+        "id": key,
         "name": name,
         "q": row.question,
-        "e": row.expected if not row.expects_refusal else "(to decline)",
+        "e": row.expected if not row.expects_refusal else _REFUSAL,
         "a": row.response.text,
         "err": row.error,
-        "k": _kind(row),
-        "p": None if (passed := _passes(row)) is None else int(passed),
-        "w": cases.why(row),
+        **_verdict(row.verdict, row, row.blame),
+        "f": [] if row.verdict is None else list(dict.fromkeys(_filters_of(row.verdict))),
+        "k": _kinds_of(row.verdict),
         "m": [None if score is None or score.value is None else _rounded(score.value) for score in values],
         "x": {score.metric: f"{score.status}: {score.reason}" for score in row.scores if score.value is None},
         "t": [] if row.sample is None else list(row.sample.tags),
@@ -428,11 +506,50 @@ def _sample(
         "none": row.response.retrieved_nothing or None,
         "c": _claims(row),
         **_steps(row),
-        "turns": [
-            {"n": turn.number, "q": turn.question, "e": turn.expected, "a": turn.answer} for turn in row.turns
-        ],
+        "turns": list(_turns(row)),
     }
-    return {key: value for key, value in written.items() if value not in (None, [], {}) or key == "m"}
+    return {key: value for key, value in written.items() if value not in (None, [], {}, "") or key == "m"}
+
+
+def verdict_fields(verdict: AnswerVerdict) -> dict[str, Any]:
+    """Return a verdict as the scripts read it: its name and tone, who decided it, why, and the flags."""
+    written = {
+        "v": [verdict.name, tone_of(verdict)],
+        "by": (verdict.by or "").replace("_", " "),
+        "why": verdict.why,
+        "fl": [_FLAGS[flag] for flag in verdict.flags],
+    }
+    return {name: value for name, value in written.items() if value}
+
+
+def _verdict(verdict: AnswerVerdict | None, row: Row, blame: Blame | None) -> dict[str, Any]:
+    """Return the verdict on an answer or a turn, with the cause where it is known."""
+    if verdict is None:
+        return {}
+    cause = None if verdict.cause is None else cases.why(row, blame) or name_of_kind(verdict.cause)
+    return {**verdict_fields(verdict), **({} if cause is None else {"cause": cause})}
+
+
+def _kinds_of(verdict: AnswerVerdict | None) -> list[str]:
+    """Return how the answers that are wrong fail."""
+    answers = () if verdict is None else verdict.answers
+    return list(dict.fromkeys(each.failure_kind for each in answers if each.is_wrong))
+
+
+def _turns(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the turns of a conversation, each that expects something with its verdict."""
+    found: dict[int, AnswerVerdict] = {}
+    if row.sample is not None and row.verdict is not None and row.verdict.turns:
+        found = dict(zip(expected_turns(row.sample), row.verdict.turns, strict=True))
+    for turn in row.turns:
+        expected = _REFUSAL if turn.expects_refusal else turn.expected
+        yield {
+            "n": turn.number,
+            "q": turn.question,
+            "e": expected,
+            "a": turn.answer,
+            **_verdict(found.get(turn.number), row, turn.blame),
+        }
 
 
 def _steps(row: Row) -> dict[str, Any]:
@@ -472,13 +589,24 @@ def _claims(row: Row) -> list[list[Any]]:
     ]
 
 
-def _badness(sample: Mapping[str, Any], metrics: Mapping[str, Figure]) -> tuple[Any, ...]:
-    """Order samples worst first: what fails, then what is wrong, then by the mean of the scores."""
-    shares = [
-        value if each.higher_is_better else 1 - value
-        for each, value in zip(metrics.values(), sample["m"], strict=True)
-        if value is not None and 0 <= value <= 1
+def _standing(row: Row, metrics: Mapping[str, Figure]) -> tuple[float, ...]:
+    """Return the place of an answer among all, worst first: by its verdict, then by its mean score."""
+    verdict = row.verdict
+    values = [
+        score.value if metrics[score.metric].higher_is_better else 1 - score.value
+        for score in row.scores
+        if score.metric in metrics and score.value is not None and 0 <= score.value <= 1
     ]
-    fails = {0: 0, None: 1, 1: 2}[sample.get("p")]
-    is_wrong = sample.get("k") not in (None, "ok", "unknown")
-    return "a" in sample, fails, not is_wrong, sum(shares) / len(shares) if shares else 1.0
+    mean = sum(values) / len(values) if values else 1.0
+    if verdict is None:
+        return 0, mean
+    groups = (
+        verdict.is_unanswered,
+        verdict.is_wrong,
+        verdict.is_partly_correct,
+        verdict.looks_wrong,
+        not verdict.is_judged,
+        verdict.is_flagged,
+        True,
+    )
+    return groups.index(True), mean

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports import compared_answers
-from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name, why
+from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.run_page import tone_of
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, one_line, probability_text
 from rag_evaluation_framework.reports.sweep_screen import (
     SweepAdvice,
@@ -21,10 +24,21 @@ from rag_evaluation_framework.reports.sweep_screen import (
 from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.movements import REGRESSIONS, Movement, movement_between
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges
+from rag_evaluation_framework.startup import replace
 
-# Runs compared: what may be claimed, differences of metrics, samples before and now.
+# Runs compared: what may be claimed, how the verdicts on the answers moved, differences of metrics.
+
+MOVEMENTS: Mapping[Movement, str] = {
+    "became wrong": "w",
+    "became partly correct": "p",
+    "no longer confirmed": "l",
+    "became correct": "c",
+    "unchanged": "u",
+}
+"""How the verdict on an answer can move, worst first, and the key that lists such answers."""
 
 _TONES = {"worse": "no", "better": "yes", "no worse": "yes", "the same": "yes"}
 _MARKS = {"worse": "no", "better": "yes", "same": "yes"}
@@ -40,7 +54,14 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     word, _, rest = _said(comparison).partition(": ")
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
-    by_thresholds = any(each.is_tested or each.shares for each in comparison.answers)
+    runs = [
+        {
+            "name": short[name],
+            "view": first_view + place,
+            "pairs": list(_pairs(evaluations[0], named[name], [each.metric for each in comparison.metrics])),
+        }
+        for place, name in enumerate(comparison.contenders, start=1)
+    ]
     traits = [trait for each in comparison.answers for trait in each.traits]
     shown = {
         "kind": "comparison",
@@ -58,10 +79,9 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
             *(compared_answers.trait_sentence(trait) for trait in traits[:2]),
             *(f"Compared anyway: {warning}" for warning in comparison.warnings),
         ],
-        "decided_by": "" if by_thresholds else "No threshold decides: an answer moves with its first metric.",
-        "good": "passed" if by_thresholds else "no lower",
-        "bad": "failed" if by_thresholds else "lower",
-        "changes": [_changes(each, short) for each in comparison.answers],
+        "answered": any("g" in pair for run in runs for pair in run["pairs"]),
+        "grades": [name_of_state(grade) for grade in GRADES],
+        "changes": [_changes(each, run) for each, run in zip(comparison.answers, runs, strict=True)],
         "traits": [_trait(each) for each in traits],
         "scale": f"-{scale:g} … +{scale:g}",
         "rows": [_row(each, scale, short, len(comparison.contenders) > 1) for each in comparison.metrics],
@@ -72,16 +92,8 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         "title": title,
         "metrics": list(metrics),
         "up": list(metrics.values()),
-        "runs": [
-            {
-                "name": short[name],
-                "view": first_view + place,
-                "pairs": list(_pairs(evaluations[0], named[name], metrics, changes)),
-            }
-            for place, (name, changes) in enumerate(
-                zip(comparison.contenders, comparison.answers, strict=True), start=1
-            )
-        ],
+        "movements": list(MOVEMENTS.items()),
+        "runs": runs,
     }
     return {"shown": shown, "scripted": scripted}
 
@@ -95,17 +107,21 @@ def _said(comparison: Comparison) -> str:
     )
 
 
-def _changes(each: AnswerChanges, short: Mapping[str, str]) -> dict[str, Any]:
-    right, wrong = (each.right, each.wrong) if each.is_tested else (each.same, 0)
+def _changes(changes: AnswerChanges, run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many answers moved how, and from which grade to which."""
+    pairs = [each for each in run["pairs"] if "g" in each]
+    moved = Counter(each["s"] for each in pairs)
+    grades = Counter(tuple(each["g"]) for each in pairs)
+    # Which answers cannot be compared is told by their verdicts, not by the scores of one run.
+    left_out = compared_answers.left_out_sentences(replace(changes, unpaired=()))
     return {
-        "name": short.get(each.contender, each.contender),
-        "right": f"{right:,}",
-        "wrong": f"{wrong:,}",
-        "worse": len(each.worse),
-        "better": f"{len(each.better):,}",
-        "sorts": f"{compared_answers.sorts_sentence(each)}.",
-        "left_out": list(compared_answers.left_out_sentences(each)),
-        "has_pairs": each.other_questions is None,
+        "name": run["name"],
+        "moved": [
+            {"word": word, "count": moved[place], "bad": word in REGRESSIONS}
+            for place, word in enumerate(MOVEMENTS)
+        ],
+        "rows": [[grades[before, now] for now in range(len(GRADES))] for before in range(len(GRADES))],
+        "left_out": list(left_out),
     }
 
 
@@ -172,16 +188,10 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
 # Each sample before and now, as the script reads it.
 
 
-def _pairs(
-    before: Evaluation, now: Evaluation, metrics: Mapping[str, bool], changes: AnswerChanges
-) -> Iterator[dict[str, Any]]:
-    states = {
-        (each.dataset, each.id): state
-        for state, answers in (("worse", changes.worse), ("better", changes.better))
-        for each in answers
-    }
+def _pairs(before: Evaluation, now: Evaluation, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     several = len(now.parts) > 1
-    for key, part, earlier, row in SideBySide(before, now).rows():
+    places = list(MOVEMENTS)
+    for _, part, earlier, row in SideBySide(before, now).rows():
         ((name, _),) = named_rows(now, [(part, row)])
         written = {
             "id": name if several else row.id,
@@ -189,15 +199,22 @@ def _pairs(
             "q": row.question,
             "e": row.expected,
             "a": [earlier.response.text, row.response.text],
-            "p": [None if each.passes is None else int(each.passes) for each in (earlier, row)],
             "m": [_values(each, metrics) for each in (earlier, row)],
-            "state": states.get(key, "same"),
-            "w": why(row) if key in states else None,
         }
-        yield {name: value for name, value in written.items() if value is not None}
+        if earlier.verdict is not None and row.verdict is not None:
+            verdicts = earlier.verdict, row.verdict
+            is_same_text = None not in written["a"] and earlier.response.text == row.response.text
+            movement = movement_between([verdicts[0]], [verdicts[1]], is_same_text=is_same_text)
+            written |= {
+                "v": [[each.name, tone_of(each)] for each in verdicts],
+                "g": [GRADES.index(each.grade) for each in verdicts],
+                "s": places.index(movement),
+                "w": row.verdict.why,
+            }
+        yield {name: value for name, value in written.items() if value not in (None, "")}
 
 
-def _values(row: Row, metrics: Mapping[str, bool]) -> list[float | None]:
+def _values(row: Row, metrics: Sequence[str]) -> list[float | None]:
     found = {
         score.metric: round(score.value, 4)
         for score in row.scores

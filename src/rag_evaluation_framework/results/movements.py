@@ -38,7 +38,12 @@ def movement_between(
         if len(now) > 1 and any(each.is_correct for each in now):
             return "unstable"
         return "no longer confirmed" if any(not each.is_judged for each in now) else "became partly correct"
-    return "became correct" if all(each.is_correct for each in now) else "unchanged"
+    if all(each.is_correct for each in now):
+        return "became correct"
+    if all(each.is_partly_correct for each in before) and all(each.is_wrong for each in now):
+        return "became wrong"
+    is_less_wrong = all(each.is_wrong for each in before) and all(each.is_partly_correct for each in now)
+    return "became partly correct" if is_less_wrong else "unchanged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ async function tell(change, about) {
     if (!reply.ok) throw new Error(told.error);
     unsaved = Math.max(0, unsaved - 1);
     DATA.items.find(each => each.key === about.key).finished = told.item.mine.finished;
-    Object.assign(about, { others: told.item.others, scores: told.item.scores, why: told.item.why, written: told.written });
+    Object.assign(about, { others: told.item.others, scores: told.item.scores, verdict: told.item.verdict, why: told.item.why, written: told.written });
     if (about === item) status(`Saved to ${about.file}`);
   } catch (error) {
     const reason = error instanceof TypeError ? 'rag-eval annotate is no longer running' : error.message;
@@ -119,7 +119,7 @@ function drawWork() {
   redraw($('#work'),
     h('p', { class: 'kicker' }, h('span', { class: 'mono' }, item.id), item.about.map(each => h('span', {}, each)), h('span', { id: 'why' })),
     h('h2', { class: 'q', tabindex: -1, 'data-f': 'question', ...own(item.question) }, item.question),
-    answered && h('div', { class: 'blk' }, h('h3', {}, item.sentences.length ? 'Answer: press a sentence that nothing supports' : 'Answer'), drawnAnswer()),
+    answered && h('div', { class: 'blk' }, h('h3', {}, item.sentences.length ? 'Answer: select each unsupported sentence' : 'Answer'), drawnAnswer()),
     item.reference && h('details', { class: 'blk' }, h('summary', { class: 'small', 'data-f': 'reference' }, 'expected answer'), h('p', { class: 'read said', ...own(item.reference) }, item.reference)),
     item.citations.length > 0 && drawnCitations(),
     answered && h('div', { class: 'blk' }, h('h3', {}, 'Scores, 1 poor to 5 excellent'), DATA.criteria.map(drawnCriterion)),
@@ -130,7 +130,7 @@ function drawWork() {
     h('div', { class: 'blk actions' }, h('button', { class: 'main-b', type: 'button', 'data-f': 'done', onclick: finish }, mine.finished ? 'Next' : 'Done, next'),
       h('button', { class: 'quiet', type: 'button', 'data-f': 'skip', onclick: () => open(at + 1, true) }, 'Skip'),
       h('span', { class: 'small dim', id: 'saved', role: 'status' }, `Saved to ${item.file} after every action`)),
-    h('details', {}, h('summary', { class: 'small', 'data-f': 'written' }, 'what is written'), h('pre', { id: 'written', tabindex: 0, 'data-f': 'records', dir: 'auto' })));
+    h('details', {}, h('summary', { class: 'small', 'data-f': 'written' }, 'annotation records'), h('pre', { id: 'written', tabindex: 0, 'data-f': 'records', dir: 'auto' })));
   drawOthers();
   drawWritten();
 }
@@ -190,7 +190,7 @@ function judge(n, verdict) {
 }
 function drawnContexts() {
   if (!item.contexts.length) return null;
-  return h('details', { class: 'blk' }, h('summary', { class: 'small', 'data-f': 'contexts' }, `what was retrieved (${item.contexts.length})`),
+  return h('details', { class: 'blk' }, h('summary', { class: 'small', 'data-f': 'contexts' }, `retrieved passages (${item.contexts.length})`),
     h('ol', { class: 'contexts' }, item.contexts.map((each, n) => h('li', {},
       h('p', { class: 'from' }, h('span', { class: 'rank' }, String(n + 1)), each.name && h('span', { class: 'mono' }, each.name),
         each.place && h('button', { class: 'quiet', type: 'button', 'data-f': 'context ' + n, onclick: () => show(each.place[0], each.place[1], each.place) }, 'show in the document')),
@@ -200,7 +200,7 @@ function drawOthers() {
   const place = $('#others');
   if (!place) return;
   $('#why').textContent = hidden() ? '' : item.why || '';
-  if (hidden()) { redraw(place, h('h3', {}, 'Who disagrees with you'), h('p', { class: 'dim' }, 'Hidden until you finish this item.')); return; }
+  if (hidden()) { redraw(place, h('h3', {}, 'Other annotators'), h('p', { class: 'dim' }, 'Hidden until you finish this item.')); return; }
   const people = [['you', mine], ...Object.entries(item.others)], mean = said => {
     const scores = DATA.criteria.map(name => said.scores[name]).filter(each => each != null);
     return scores.length ? f2(scores.reduce((sum, each) => sum + each, 0) / scores.length) : '–';
@@ -213,23 +213,24 @@ function drawOthers() {
         h('td', { class: n && judged(said) !== judged(mine) ? 'dif' : null }, judged(said)), h('td', { class: 'num' }, mean(said))],
       h('td', { class: 'num' + (same != null && same < .8 ? ' dif' : '') }, n ? f2(same) : '–'));
   };
-  redraw(place, h('h3', {}, 'Who disagrees with you'),
-    people.length < 2 ? h('p', { class: 'dim' }, 'Nobody else has labelled this item yet.')
-      : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Who disagrees', 'data-f': 'people' }, h('table', { class: 'dis' },
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'who'), item.answer != null && [h('th', { scope: 'col', class: 'num' }, 'unsupported'), h('th', { scope: 'col' }, 'citations'), h('th', { scope: 'col', class: 'num' }, 'score')], h('th', { scope: 'col', class: 'num' }, 'overlap'))),
+  redraw(place, h('h3', {}, 'Other annotators'),
+    people.length < 2 ? h('p', { class: 'dim' }, 'No other annotator has labeled this item yet.')
+      : h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Other annotators', 'data-f': 'people' }, h('table', { class: 'dis' },
+        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'annotator'), item.answer != null && [h('th', { scope: 'col', class: 'num' }, 'unsupported'), h('th', { scope: 'col' }, 'citations'), h('th', { scope: 'col', class: 'num' }, 'score')], h('th', { scope: 'col', class: 'num' }, 'overlap'))),
         h('tbody', {}, people.map(row)))),
-    item.unreadable.length > 0 && h('p', { class: 'small alarm' }, `Cannot be read: what ${item.unreadable.join(' and ')} wrote.`),
-    item.scores.length > 0 && h('p', { class: 'small dim' }, 'The metrics say: ' + item.scores.map(([name, value, by]) => `${name} ${f2(value)} (${by})`).join(', ') + '.'));
+    item.unreadable.length > 0 && h('p', { class: 'small alarm' }, `Cannot read the annotations of ${item.unreadable.join(', ')}.`),
+    verdictLines(item.verdict, 'small'),
+    item.scores.length > 0 && h('p', { class: 'small dim' }, 'Metrics: ' + item.scores.map(([name, value, by]) => `${name} ${f2(value)} (${by})`).join(', ') + '.'));
 }
 function drawWritten() {
   const place = $('#written');
-  if (place) place.textContent = item.written?.length ? JSON.stringify(item.written, null, 2) : 'Nothing of this item in this sitting yet.';
+  if (place) place.textContent = item.written?.length ? JSON.stringify(item.written, null, 2) : 'No record of this item yet.';
 }
 async function finish() {
   const says = item.answer != null || mine.spans != null;
   if (!mine.finished) {
     if (!says) {
-      status('Mark what answers the question, or say that nothing does.', true);
+      status('Mark the passage that answers the question, or press 0 if there is none.', true);
       return;
     }
     mine.finished = true;
@@ -281,7 +282,7 @@ function drawDocument() {
   $('#legend').replaceChildren(h('span', {}, h('mark', { class: 'r' }, 'fill'), ' yours'),
     ...(hidden() ? [] : [h('span', {}, h('mark', { class: 'n' }, 'dashed line'), ' another’s only'), h('span', {}, h('mark', { class: 'r n' }, 'fill and line'), ' both')]));
   const map = miniMap(shown, marksHere(), othersHere(), box);
-  map.setAttribute('aria-label', map.getAttribute('aria-label').replace('Read:', 'Yours:').replace('Needed:', 'Others’:'));
+  map.setAttribute('aria-label', map.getAttribute('aria-label').replace('Retrieved:', 'Yours:').replace('Expected:', 'Others’:'));
   $('#map').replaceChildren(map);
   drawSelection();
   drawMarks();

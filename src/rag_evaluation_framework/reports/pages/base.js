@@ -39,10 +39,10 @@ function whiskers(value, low, high, { min = 0, max = 1, limit, zero, bad, open, 
   image.append(s('circle', { class: 'dot' + (bad ? ' bad' : '') + (open ? ' open' : ''), cx: percent(value, min, max), cy: y, r: 4.5 }));
   return image;
 }
-function meter(value, isLow) {
+function meter(value) {
   const fill = h('i');
   fill.style.width = Math.max(0, Math.min(1, value)) * 100 + '%';
-  return h('span', { class: 'bar' + (isLow ? ' low' : ''), 'aria-hidden': 'true' }, fill);
+  return h('span', { class: 'bar', 'aria-hidden': 'true' }, fill);
 }
 /* Charts that have text are drawn in real pixels, and again when their width changes. */
 function chart(element, draw) {
@@ -54,9 +54,13 @@ function chart(element, draw) {
   }).observe(element);
   return redraw;
 }
-const swatch = (kind, text) => h('span', {}, h('span', { class: 'sw k-' + kind }), text);
-const verdict = (passes, words = ['passes', 'fails']) => passes == null ? h('span', { class: 'verd un' }, 'unknown')
-  : h('span', { class: 'verd ' + (passes ? 'yes' : 'no') }, words[passes ? 0 : 1]);
+const verdict = told => told && h('span', { class: 'verd ' + told[1] }, told[0]);
+/* The verdict on an answer or a turn: the state, who decided it and why; then the cause and the flags. */
+const ended = text => /[.…!?。]$/.test(text) ? text : text + '.';
+const verdictLines = (each, kind) => !each?.v ? [] : [
+  h('p', { class: kind }, verdict(each.v), each.by ? h('span', { class: 'dim' }, ` by ${each.by}`) : null, each.why ? [': ', h('span', { class: 'dim', dir: 'auto' }, ended(each.why))] : '.'),
+  ...(each.cause ? [h('p', { class: 'small' }, 'Cause: ', h('bdi', {}, ended(each.cause)))] : []),
+  ...(each.fl ? [h('p', { class: 'small' }, `Flagged: ${each.fl.join(', ')}.`)] : [])];
 const say = text => { $('#live').textContent = text; };
 const isTyping = event => /INPUT|TEXTAREA|SELECT/.test(event.target.tagName) && !/radio|checkbox|range/.test(event.target.type);
 
@@ -96,12 +100,12 @@ function documentLines({ text, ranks, wanted, meant }) {
     for (const [a, b] of runs(to - from, i => ranks[from + i] * 4 + wanted[from + i] * 2 + meant[from + i])) {
       const x = from + a, rank = ranks[x], need = wanted[x], words = text.slice(x, from + b).join('');
       if (rank && (x === 0 || ranks[x - 1] !== rank)) {
-        element.append(h('span', { class: 'rank', title: 'read at rank ' + rank }, h('span', { class: 'vh' }, 'read, rank '), String(rank)));
+        element.append(h('span', { class: 'rank', title: 'retrieved at rank ' + rank }, h('span', { class: 'vh' }, 'retrieved, rank '), String(rank)));
       }
       const begins = need && (x === 0 || !wanted[x - 1] || !ranks[x - 1] !== !rank);
       element.append(rank || need || meant[x]
         ? h('mark', { class: [rank && 'r', need && 'n', meant[x] && 'cited'].filter(Boolean).join(' '), 'data-p': x },
-          begins ? h('span', { class: 'vh' }, rank ? '[needed and read] ' : '[needed, not read] ') : null, words)
+          begins ? h('span', { class: 'vh' }, rank ? '[expected and retrieved] ' : '[expected, not retrieved] ') : null, words)
         : h('span', { 'data-p': x }, words));
     }
     lines.push(element);
@@ -109,11 +113,11 @@ function documentLines({ text, ranks, wanted, meant }) {
   }
   return lines;
 }
-/* Two lanes over the document's length: read above, needed below; a frame for what is in view. */
+/* Two lanes over the document's length: retrieved above, expected below; a frame for the visible part. */
 function miniMap(index, read, needed, box) {
   const length = Math.max(1, points(index).length), { ranks, wanted } = painted(index, read, needed);
   const list = spans => spans.map(([, from, to]) => `${from}–${to}`).join(', ') || 'nothing';
-  const map = s('svg', { class: 'map', role: 'img', 'aria-label': `${DATA.documents[index].name}, ${whole(length)} characters. Read: ${list(read)}. Needed: ${list(needed)}.` });
+  const map = s('svg', { class: 'map', role: 'img', 'aria-label': `${DATA.documents[index].name}, ${whole(length)} characters. Retrieved: ${list(read)}. Expected: ${list(needed)}.` });
   for (const y of [2, 18]) map.append(s('rect', { class: 'lane', x: 0, y, width: '100%', height: 12 }));
   for (const [, from, to] of read) map.append(s('rect', { class: 'rd', x: percent(from / length), y: 2, width: ((to - from) / length * 100).toFixed(2) + '%', height: 12 }));
   for (const [from, to, kind] of runs(length, i => wanted[i] ? ranks[i] ? 2 : 1 : 0)) {

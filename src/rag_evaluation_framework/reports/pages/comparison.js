@@ -1,10 +1,10 @@
-/* Runs compared with the first: each sample before and now, and the answers that moved. */
+/* Runs compared with the first: each answer before and now, and those whose verdict moved. */
 function comparisonView(view, root, number) {
   const MOST_MOVERS = 200, SHOWN = 50;
   const runPick = $('.which-run', root), metricPick = $('.which-metric', root), slopes = $('.slopes', root), picture = $('.moved-chart', root);
   view.runs.forEach((run, i) => runPick?.append(h('option', { value: i }, run.name)));
   view.metrics.forEach(name => metricPick.append(h('option', {}, name)));
-  let run, shownMovers = SHOWN, kind = 'worse', current = -1;
+  let run, shownMovers = SHOWN, kind = 0, current = -1;
   const sampleLink = id => link({ v: run.view, s: id, m: null, w: null, r: null });
 
   function drawSlopes() {
@@ -22,18 +22,18 @@ function comparisonView(view, root, number) {
       if (before != null && now != null) image.append(s('line', { class: 'seg ' + (isDown ? 'dn' : 'up'), x1: percent(before), x2: percent(now), y1: 10, y2: 10 }));
       if (before != null) image.append(s('circle', { class: 'dot open' + (isDown ? ' bad' : ''), cx: percent(before), cy: 10, r: 4.5 }));
       if (now != null) image.append(s('circle', { class: 'dot' + (isDown ? ' bad' : ''), cx: percent(now), cy: 10, r: 4.5 }));
-      return h('tr', {}, h('th', { scope: 'row', class: 'mono' }, each.state === 'worse' ? h('span', { class: 'alarm' }, each.name, ' ▾') : each.name),
+      return h('tr', {}, h('th', { scope: 'row', class: 'mono' }, each.s === 0 ? h('span', { class: 'alarm' }, each.name, ' ▾') : each.name),
         h('td', { class: 'q hide-s' }, h('a', { href: sampleLink(each.id), ...own(each.q) }, each.q)), h('td', { class: 'num' }, f2(before)), h('td', { class: 'num' }, f2(now)), h('td', { class: 'track' }, image));
     };
-    slopes.append(h('caption', { class: 'vh' }, `${metricPick.value} of each sample that moved, before and now`), h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'sample'), h('th', { scope: 'col', class: 'q hide-s' }, 'question'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'), h('th', { scope: 'col', class: 'track' }, '0 – 1'))),
-      h('tbody', {}, moved.map(line), still ? h('tr', {}, h('td', { class: 'dim', colspan: 5 }, `${counted(still, 'sample')} ${still === 1 ? 'has' : 'have'} the same ${metricPick.value} in both runs`)) : null));
+    slopes.append(h('caption', { class: 'vh' }, `${metricPick.value} of each question that moved, before and now`), h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'id'), h('th', { scope: 'col', class: 'q hide-s' }, 'question'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'), h('th', { scope: 'col', class: 'track' }, '0 – 1'))),
+      h('tbody', {}, moved.map(line), still ? h('tr', {}, h('td', { class: 'dim', colspan: 5 }, `${counted(still, 'question')} ${still === 1 ? 'has' : 'have'} the same ${metricPick.value} in both runs`)) : null));
   }
   /* Above 200 movers: before across, now up; what lies below the line got lower. */
   function drawScatter(moved, i, still) {
     const both = moved.filter(each => each.m[0][i] != null && each.m[1][i] != null), down = both.filter(each => each.m[1][i] < each.m[0][i]).length;
     chart(picture, width => {
       const size = Math.min(width, 460), left = 36, bottom = 32, x = at => left + at * (size - left - 8), y = at => 8 + (1 - at) * (size - 8 - bottom);
-      const image = s('svg', { width: size, height: size, role: 'img', 'aria-label': `${metricPick.value} before and now of ${whole(both.length)} samples that moved: ${whole(down)} lower, ${whole(both.length - down)} higher; ${whole(still)} are the same` });
+      const image = s('svg', { width: size, height: size, role: 'img', 'aria-label': `${metricPick.value} before and now of ${whole(both.length)} questions that moved: ${whole(down)} lower, ${whole(both.length - down)} higher; ${whole(still)} are the same` });
       for (const at of [0, .5, 1]) image.append(s('line', { class: 'grid', x1: x(0), x2: x(1), y1: y(at), y2: y(at) }), s('text', { x: left - 6, y: y(at) + 4, 'text-anchor': 'end' }, at.toFixed(1)), s('text', { x: x(at), y: size - 14, 'text-anchor': 'middle' }, at.toFixed(1)));
       image.append(s('line', { class: 'axis', x1: x(0), y1: y(0), x2: x(1), y2: y(1) }), s('text', { x: x(1), y: size - 1, 'text-anchor': 'end' }, 'before'), s('text', { x: 2, y: 8 }, 'now'));
       const jitter = index => ((index * 2654435761 % 97) / 97 - .5) * .03;
@@ -58,30 +58,29 @@ function comparisonView(view, root, number) {
     if (kept < .3 * Math.min(before.length, now.length)) return [[before], [now]];
     return [old.map(([mark, text]) => mark ? h('del', {}, text) : text), fresh.map(([mark, text]) => mark ? h('ins', {}, text) : text)];
   }
-  const KINDS = { worse: ['got worse', 'No sample that passed before fails now.'], better: ['got better', 'No sample that failed before passes now.'], other: ['another answer, the same verdict', 'No other answer has changed.'] };
-  const members = () => run.pairs.filter(each => kind === 'other' ? each.state === 'same' && each.a[0] !== each.a[1] : each.state === kind);
+  const LAST = view.movements.length - 1;  /* unchanged: of these only the answers in other words are listed */
+  const members = (which = kind) => run.pairs.filter(each => (each.s ?? LAST) === which && (which !== LAST || each.a[0] !== each.a[1]));
   function mover(each) {
     const [before, now] = differing(each.a[0] ?? '', each.a[1] ?? '');
-    const side = (title, passes, text, parts) => h('div', { class: passes === 0 ? 'no' : null }, h('h4', {}, h('span', {}, title), verdict(passes)), h('p', { class: 'read', ...own(text ?? '') }, text == null ? '–' : parts));
+    const side = (title, told, text, parts) => h('div', { class: told?.[1] }, h('h4', {}, h('span', {}, title), verdict(told)), h('p', { class: 'read', ...own(text ?? '') }, text == null ? '–' : parts));
     return h('article', { class: 'mover', tabindex: -1, 'aria-label': each.name },
       h('h3', own(each.q), h('a', { class: 'soft', href: sampleLink(each.id) }, each.q)),
       h('p', { class: 'meta' }, h('span', { class: 'mono' }, each.name), each.w ? h('span', { dir: 'auto' }, each.w) : null),
-      h('div', { class: 'ab' }, side('Before', each.p[0], each.a[0], before), side('Now', each.p[1], each.a[1], now)),
+      h('div', { class: 'ab' }, side('Before', each.v?.[0], each.a[0], before), side('Now', each.v?.[1], each.a[1], now)),
       h('details', {}, h('summary', { class: 'small' }, 'expected answer and scores'), each.e == null ? null : h('p', { class: 'read', ...own(each.e) }, each.e),
         h('div', { class: 'scroll' }, h('table', { class: 'facts' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'score'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'))), h('tbody', {}, view.metrics.map((name, i) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'num' }, f2(each.m[0][i])), h('td', { class: 'num' }, f2(each.m[1][i])))))))));
   }
   function drawMovers() {
-    const count = name => { const was = kind; kind = name; const n = members().length; kind = was; return n; };
-    $('.moves .chips', root).replaceChildren(...Object.entries(KINDS).map(([name, [text]]) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(name === kind), onclick: () => choose(name) }, `${text} ${whole(count(name))}`)));
+    $('.moves .chips', root).replaceChildren(...view.movements.map(([word], i) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(i === kind), onclick: () => choose(i) }, `${word}${i === LAST ? ', in other words' : ''} ${whole(members(i).length)}`)));
     const list = members(), none = $('.moves .empty', root);
     none.hidden = !!list.length;
-    none.textContent = KINDS[kind][1];
+    none.textContent = kind === LAST ? 'No other answer has changed.' : `No answer ${/^became/.test(view.movements[kind][0]) ? '' : 'is '}${view.movements[kind][0]}.`;
     $('.moves .legend', root).hidden = !list.length;
     $('.movers', root).replaceChildren(...list.slice(0, shownMovers).map(mover), ...(list.length > shownMovers ? [h('button', { class: 'quiet', type: 'button', onclick: () => { shownMovers += SHOWN; drawMovers(); } }, `show more (${whole(list.length - shownMovers)} left)`)] : []));
   }
-  /* What got worse comes first; where nothing did, what got better. */
-  const first = () => { const has = state => run.pairs.some(each => each.state === state); return !has('worse') && has('better') ? 'better' : 'worse'; };
-  function choose(name) { kind = name; shownMovers = SHOWN; current = -1; remember({ w: name === first() ? null : name }); drawMovers(); }
+  /* The worst movement that has an answer comes first. */
+  const first = () => Math.max(0, view.movements.findIndex((_, i) => members(i).length));
+  function choose(next) { kind = next; shownMovers = SHOWN; current = -1; remember({ w: next === first() ? null : view.movements[next][1] }); drawMovers(); }
   metricPick.addEventListener('change', () => { remember({ m: metricPick.value }); drawSlopes(); });
   runPick?.addEventListener('change', () => { remember({ r: runPick.value }); show(); });
   function show() {
@@ -89,7 +88,8 @@ function comparisonView(view, root, number) {
     run = view.runs[Math.min(view.runs.length - 1, +now.get('r') || 0)];
     if (runPick) runPick.value = view.runs.indexOf(run);
     if (view.metrics.includes(now.get('m'))) metricPick.value = now.get('m');
-    kind = KINDS[now.get('w')] ? now.get('w') : first();
+    const asked = view.movements.findIndex(([, key]) => key === now.get('w'));
+    kind = asked < 0 ? first() : asked;
     drawSlopes();
     drawMovers();
     document.title = view.title;
@@ -104,7 +104,7 @@ function comparisonView(view, root, number) {
         current = Math.max(0, Math.min(list.length - 1, current + (event.key === 'j' ? 1 : -1)));
         list[current]?.focus();
         list[current]?.scrollIntoView({ block: 'start' });
-      } else if (['w', 'b', 'c'].includes(event.key)) { choose({ w: 'worse', b: 'better', c: 'other' }[event.key]); say(counted(members().length, 'sample')); }
+      } else if (view.movements.some(([, key]) => key === event.key)) { choose(view.movements.findIndex(([, key]) => key === event.key)); say(counted(members().length, 'answer')); }
       else if (event.key === 'm') { metricPick.selectedIndex = (metricPick.selectedIndex + 1) % metricPick.options.length; remember({ m: metricPick.value }); drawSlopes(); }
     },
   };
