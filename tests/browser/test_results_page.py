@@ -44,6 +44,13 @@ def tab(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 def test_two_results_are_compared_by_clicking_and_the_way_back(tab: Any) -> None:
     assert tab.text_content("#headline") == "3 results."
+    heads = [each.strip() for each in tab.locator("#head th").all_text_contents()]
+    assert heads[5:9] == ["correct", "partly correct", "wrong", "not judged"]
+    counts = tab.locator("#rows tr:nth-child(3) td").all_text_contents()[
+        4:8
+    ]  # of which each counts one grade
+    assert sum(map(int, counts)) == 4
+    assert counts[0] == "1"
     assert HOSTILE in tab.text_content("header")
     tab.click("#rows tr:nth-child(3) input")
     tab.click("#rows tr:nth-child(1) input")
@@ -63,7 +70,7 @@ def test_searching_and_keys(tab: Any) -> None:
     assert tab.locator("#rows tr").count() == 1
     assert tab.text_content("#found") == "1 result"
     tab.keyboard.type("zzz")
-    assert "No result has" in tab.text_content("#empty")
+    assert "No result matches" in tab.text_content("#empty")
     tab.keyboard.press("Escape")
     assert tab.locator("#rows tr").count() == 3
     for key in ("j", "x", "j", "x", "c"):

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import evaluate
+from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework.cli.serve import answers
 from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.stored_pages import StoredPages
 
 ROWS = [{"input": f"What is {n}?", "expected": str(n)} for n in range(4)]
@@ -39,6 +40,11 @@ def test_the_list_has_every_result_with_its_figures_and_verdict(pages: StoredPag
     assert [newer["verdict"], older["verdict"]] == ["passed", "failed"]
     assert [newer["metrics"]["exact_match"], older["metrics"]["exact_match"]] == [1.0, 0.25]
     assert pages.listed()["running"] == []
+    grades = list(pages.listed()["grades"])
+    assert [newer["answers"][grade] for grade in grades] == [4, 0, 0, 0]
+    older_answers = load(Path("runs", older["id"])).answers
+    assert [older["answers"][grade] for grade in grades] == [older_answers.count(grade) for grade in GRADES]
+    assert older_answers.correct == 1
     index = pages.index()
     assert newer["id"] in index.text
     assert "connect-src 'self'" in index.policy

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
+from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
@@ -28,11 +29,11 @@ _MOST_KEPT = 8
 _KEYS = {
     "/": "search",
     "j k": "next and previous result",
-    "Enter": "open it",
-    "x": "choose it for a comparison, or not",
-    "c": "compare the two that are chosen",
+    "Enter": "open the result",
+    "x": "select the result for a comparison, or not",
+    "c": "compare the two selected results",
     "Esc": "clear the search",
-    "?": "this list",
+    "?": "list of keys",
 }
 
 
@@ -59,20 +60,21 @@ class StoredPages:
         )
 
     def listed(self) -> dict[str, Any]:
-        """Return what the list shows."""
+        """Return the data of the list."""
         stamp = self._stamp()
         with self._lock:
             if self._list[0] != stamp:
                 found = [asdict(each) for each in stored_results(self._runs, keep=False)]
                 self._list = stamp, [{**each, "key": _key(Path(each["path"]))} for each in found]
-            return {"results": self._list[1], **self.state()}
+            grades = {grade: name_of_state(grade) for grade in GRADES}
+            return {"results": self._list[1], "grades": grades, **self.state()}
 
     def state(self) -> dict[str, Any]:
-        """Return how far what is running has come, and what tells whether the list is still the same."""
+        """Return the progress of runs under way, and a stamp that changes with the list."""
         return {"running": list(self._running()), "stamp": self._stamp()}
 
     def refusal(self, reason: str, base: str = "", candidate: str = "") -> FilledPage:
-        """Return the page that says why two cannot be compared, and how to compare them all the same."""
+        """Return the page with the reason why two runs cannot be compared, and a link that compares them."""
         pair = urlencode({"base": base, "candidate": candidate, "force": "yes"})
         return filled_page(
             "refusal.html",

@@ -92,8 +92,9 @@ _SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
-    """One evaluation that is stored: its figures by metric, how many answers pass, and the gate's word.
+    """One evaluation that is stored: its figures by metric, its answers by grade, and the gate's word.
 
+    ``answers`` are counted as :class:`~rag_evaluation_framework.judging.verdict.AnswerCounts` writes them.
     ``error`` says why it cannot be read, where it cannot.
     """
 
@@ -104,6 +105,7 @@ class StoredResult:
     target: str | None = None
     passed: int | None = None
     total: int | None = None
+    answers: Mapping[str, Any] = field(default_factory=dict, hash=False)
     metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
     verdict: str | None = None
     error: str | None = None
@@ -152,6 +154,7 @@ def _stored_result(path: Path) -> StoredResult:
         target=document.get("system_version") or document.get("target"),
         passed=None if scored is None else round((rate.get("value") or 0) * scored),
         total=scored,
+        answers=summary.get("answers") or {},
         metrics={
             metric: written.get("value")
             for section in _SECTIONS

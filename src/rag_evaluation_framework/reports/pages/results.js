@@ -1,6 +1,6 @@
-/* All that is stored, and how far what is running has come. */
+/* All stored results, and the progress of runs under way. */
 let DATA;
-const POLL = 2000, SHOWN_METRICS = 4, PAGE = 100, chosen = [], seen = new Map();
+const POLL = 2000, SHOWN_METRICS = 3, PAGE = 100, chosen = [], seen = new Map();
 let query = '', current = -1, shownRows = PAGE;
 
 const NOUNS = { passed: 'passed', failed: 'failed', undecided: 'undecided', 'not evaluated': 'not evaluated', incomplete: 'incomplete' };
@@ -10,7 +10,7 @@ function headline() {
   const told = Object.entries(counts).map(([word, n]) => `${whole(n)} ${word}`);
   const stored = DATA.results.length ? `${counted(DATA.results.length, 'result')}${told.length ? ': ' + told.join(', ') : ''}. ` : '';
   const running = DATA.running.length ? `${counted(DATA.running.length, 'run')} under way.` : '';
-  $('#headline').textContent = (stored + running).trim() || 'Nothing is stored yet.';
+  $('#headline').textContent = (stored + running).trim() || 'No results yet. Start a run: rag-eval evaluate';
 }
 const metrics = () => {
   const times = new Map();
@@ -24,24 +24,24 @@ const matching = () => DATA.results.filter(each => query.split(/\s+/).every(word
 function draw() {
   const names = metrics(), rows = matching();
   $('#head').replaceChildren(h('th', { scope: 'col', class: 'pick' }, h('span', { class: 'vh' }, 'compare')), h('th', { scope: 'col' }, 'run'), h('th', { scope: 'col', class: 'hide-s' }, 'when'),
-    h('th', { scope: 'col', class: 'hide-s' }, 'dataset'), h('th', { scope: 'col', class: 'hide-m' }, 'agent'), h('th', { scope: 'col', class: 'num' }, 'right'),
-    ...names.map((name, n) => h('th', { scope: 'col', class: 'num' + (n > 1 ? ' hide-m' : n ? ' hide-s' : '') }, name)), h('th', { scope: 'col' }, 'gate'));
+    h('th', { scope: 'col', class: 'hide-s' }, 'dataset'), h('th', { scope: 'col', class: 'hide-m' }, 'agent'), ...Object.values(DATA.grades).map((name, n) => h('th', { scope: 'col', class: 'num' + (n % 2 ? ' hide-s' : '') }, name)),
+    ...names.map((name, n) => h('th', { scope: 'col', class: 'num' + (n > 1 ? ' hide-m' : ' hide-s') }, name)), h('th', { scope: 'col' }, 'gate'));
   const focused = document.activeElement?.dataset?.f;
   $('#rows').replaceChildren(...rows.slice(0, shownRows).map((each, n) => h('tr', { class: 'row' + (n === current ? ' at' : ''), onclick: event => { if (!event.target.closest('input, a')) open(each); } },
     h('td', { class: 'pick' }, h('input', { type: 'checkbox', 'aria-label': `compare ${each.id}`, 'data-f': 'pick ' + each.key, checked: chosen.includes(each.key), disabled: !!each.error, onchange: () => pick(each) })),
     h('th', { scope: 'row' }, h('a', { class: 'mono', href: place(each), 'data-f': 'open ' + each.key }, each.id)), h('td', { class: 'hide-s' }, when(each.when)),
     h('td', { class: 'hide-s', ...own(each.dataset || '') }, each.dataset || '–'), h('td', { class: 'hide-m', ...own(each.target || '') }, each.target || '–'),
-    h('td', { class: 'num' }, each.total == null ? '–' : `${whole(each.passed)} of ${whole(each.total)}`),
-    names.map((name, n) => h('td', { class: 'num' + (n > 1 ? ' hide-m' : n ? ' hide-s' : '') }, f2(each.metrics[name]))),
+    Object.keys(DATA.grades).map((grade, n) => h('td', { class: 'num' + (n % 2 ? ' hide-s' : '') }, each.answers.total ? whole(each.answers[grade]) : '–')),
+    names.map((name, n) => h('td', { class: 'num' + (n > 1 ? ' hide-m' : ' hide-s') }, f2(each.metrics[name]))),
     h('td', {}, each.error ? h('span', { class: 'alarm', title: each.error }, 'cannot be read') : verdictOf(each.verdict)))));
   if (focused) $(`[data-f="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-  if (rows.length > shownRows) $('#rows').append(h('tr', {}, h('td', { colspan: 7 + names.length }, h('button', { class: 'quiet', type: 'button', onclick: () => { shownRows += PAGE; draw(); } }, `show more of ${whole(rows.length)}`))));
+  if (rows.length > shownRows) $('#rows').append(h('tr', {}, h('td', { colspan: 10 + names.length }, h('button', { class: 'quiet', type: 'button', onclick: () => { shownRows += PAGE; draw(); } }, `show more of ${whole(rows.length)}`))));
   $('#found').textContent = query ? counted(rows.length, 'result') : '';
   $('#empty').hidden = rows.length > 0;
-  $('#empty').replaceChildren(query ? `No result has “${query}”. ` : 'No results here yet: rag-eval evaluate makes some.', query ? h('button', { class: 'link', type: 'button', onclick: () => search('') }, `show all ${whole(DATA.results.length)}`) : '');
+  $('#empty').replaceChildren(query ? `No result matches “${query}”. ` : 'No results yet. Start a run: rag-eval evaluate', query ? h('button', { class: 'link', type: 'button', onclick: () => search('') }, `show all ${whole(DATA.results.length)}`) : '');
   $('#table').hidden = !rows.length;
   $('#compare').disabled = chosen.length !== 2;
-  $('#compare').textContent = chosen.length === 2 ? 'Compare the two' : 'Choose two to compare';
+  $('#compare').textContent = chosen.length === 2 ? 'Compare the two results' : 'Select two results to compare';
 }
 const TONES = { passed: 'yes', failed: 'no', 'not evaluated': 'no', undecided: 'un', incomplete: 'un' };
 const verdictOf = word => word ? h('span', { class: 'verd ' + (TONES[word] || 'un') }, word) : '–';
@@ -51,7 +51,7 @@ function pick(each) {
   const at = chosen.indexOf(each.key);
   if (at >= 0) chosen.splice(at, 1);
   else { chosen.push(each.key); if (chosen.length > 2) chosen.shift(); }
-  say(`${chosen.length} chosen`);
+  say(`${chosen.length} selected`);
   draw();
 }
 function compare() {
@@ -68,7 +68,7 @@ function search(text) {
   draw();
 }
 
-/* What is running: how far, how fast, how long still. */
+/* Runs under way: done, rate, time left. */
 const minutes = seconds => seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 function drawRunning() {
   $('#running').hidden = !DATA.running.length;
