@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from command_lines import rag_eval
-from rag_evaluation_framework import Evaluation, evaluate
+from rag_evaluation_framework import Evaluation, evaluate, load
 from rag_evaluation_framework.cli.annotate import open_desk
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.records.runs import Options
@@ -170,11 +170,16 @@ def test_annotators_never_touch_each_others_files(run: str) -> None:
 def test_blind_hides_others_and_metrics_until_an_item_is_finished(run: str) -> None:
     open_desk(run, annotator="anna").save(said(**WHOLE))
     desk = open_desk(run, annotator="ben", is_blind=True)
-    assert not {"others", "scores", "why"} & desk.item("q1").keys()
+    assert not {"others", "scores", "why", "verdict"} & desk.item("q1").keys()
     assert all(not each["why"] for each in desk.head()["items"])
     assert "anna" not in desk.page().text
     assert "others" not in desk.save(said())["item"]
-    assert "anna" in desk.save(said(finished=True))["item"]["others"]
+    item = desk.save(said(finished=True))["item"]
+    assert "anna" in item["others"]
+    verdict = load(Path("runs", run)).rows[0].verdict
+    assert verdict is not None
+    assert item["verdict"]["v"][0] == verdict.name
+    assert item["verdict"]["by"] == verdict.by
 
 
 def test_taking_everything_back_leaves_no_record(run: str) -> None:

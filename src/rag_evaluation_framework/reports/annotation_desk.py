@@ -30,6 +30,7 @@ from rag_evaluation_framework.datasets.recognition import (
     ground_truth_files,
 )
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
 from rag_evaluation_framework.records.responses import Response
@@ -42,6 +43,7 @@ from rag_evaluation_framework.records.samples import (
 )
 from rag_evaluation_framework.reports.annotation_form import SUPPORTS, AnnotationForm, text_of
 from rag_evaluation_framework.reports.page import FilledPage, filled_page
+from rag_evaluation_framework.reports.run_page import verdict_fields
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -90,6 +92,7 @@ class Item:
     response: Response = field(default_factory=Response)
     scores: tuple[tuple[str, float, str], ...] = ()
     tells: Telling = field(default_factory=Telling)
+    verdict: AnswerVerdict | None = None
 
     @property
     def answer(self) -> str | None:
@@ -135,6 +138,7 @@ def items_of_evaluation(evaluation: Evaluation) -> list[Item]:
                     response=row.response,
                     scores=scores,
                     tells=telling({name: value for name, value, _ in scores}, better),
+                    verdict=row.verdict,
                 )
             )
     return in_telling_order(items, lambda item: (item.tells, item.key))
@@ -249,7 +253,8 @@ class AnnotationDesk:
             "mine": self._said(item, self._read_own(item)),
         }
         if not self.is_blind or key in self._finished:
-            shown |= {"why": item.tells.why, "scores": item.scores, **self._others(item)}
+            verdict = None if item.verdict is None else verdict_fields(item.verdict)
+            shown |= {"why": item.tells.why, "scores": item.scores, "verdict": verdict, **self._others(item)}
         return shown
 
     def save(self, change: Mapping[str, Any]) -> dict[str, Any]:
