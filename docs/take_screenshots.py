@@ -66,7 +66,7 @@ def main() -> None:
 def take(browser: Any, address: str, name: str) -> None:
     """Open a page and take its picture; of a sample one that was given what it needs."""
     tab = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
-    tab.goto(address + ("#k=wrong_citation&o=-span_recall" if name == "sample" else ""))
+    tab.goto(address + ("#g=flagged&o=-span_recall" if name == "sample" else ""))
     tab.wait_for_selector("html[data-ready]", state="attached")
     if name == "sample":
         tab.locator(".samples tbody a").first.click()

@@ -231,7 +231,7 @@ def tone_of(verdict: AnswerVerdict) -> str:
 
 def name_of_kind(kind: str) -> str:
     """Return a cause, or the state of a wrong answer without a known cause, in words."""
-    return cases.KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload, no-any-return]
+    return cases.KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload]
 
 
 def _counts(counts: AnswerCounts, number: int) -> dict[str, Any] | None:

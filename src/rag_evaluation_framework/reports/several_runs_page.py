@@ -54,7 +54,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     word, _, rest = _said(comparison).partition(": ")
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
-    runs = [
+    runs: list[dict[str, Any]] = [
         {
             "name": short[name],
             "view": first_view + place,
@@ -79,7 +79,8 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
             *(compared_answers.trait_sentence(trait) for trait in traits[:2]),
             *(f"Compared anyway: {warning}" for warning in comparison.warnings),
         ],
-        "answered": any("g" in pair for run in runs for pair in run["pairs"]),
+        "answered": any("g" in pair for run in runs for pair in run["pairs"])
+        or any(each.other_questions for each in comparison.answers),
         "grades": [name_of_state(grade) for grade in GRADES],
         "changes": [_changes(each, run) for each, run in zip(comparison.answers, runs, strict=True)],
         "traits": [_trait(each) for each in traits],
@@ -121,6 +122,7 @@ def _changes(changes: AnswerChanges, run: Mapping[str, Any]) -> dict[str, Any]:
             for place, word in enumerate(MOVEMENTS)
         ],
         "rows": [[grades[before, now] for now in range(len(GRADES))] for before in range(len(GRADES))],
+        "sorts": None if changes.other_questions is None else compared_answers.sorts_sentence(changes),
         "left_out": list(left_out),
     }
 
@@ -193,7 +195,7 @@ def _pairs(before: Evaluation, now: Evaluation, metrics: Sequence[str]) -> Itera
     places = list(MOVEMENTS)
     for _, part, earlier, row in SideBySide(before, now).rows():
         ((name, _),) = named_rows(now, [(part, row)])
-        written = {
+        written: dict[str, Any] = {
             "id": name if several else row.id,
             "name": name,
             "q": row.question,
