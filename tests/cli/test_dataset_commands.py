@@ -86,7 +86,7 @@ def test_init_of_golden_sets_makes_five_commented_files_whose_contexts_are_all_f
     monkeypatch.setattr("sys.path", [*sys.path])
     told = run(program, *suggested[1:])
     assert told.exit_code == 0, told.output
-    assert " of 8 answers are wrong" in told.stdout  # the function answers little
+    assert " of 8 answers are correct" in told.stdout
     assert "located" not in told.output  # a warning that some contexts are not
     assert run(init.command, "--golden").stdout.count("kept") == 8
 

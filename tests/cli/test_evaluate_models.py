@@ -286,7 +286,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=120)
         assert process.returncode == 130
-        assert "… INCOMPLETE  1 of 11 answers: interrupted" in out
+        assert "… INCOMPLETE: 1 of 11 questions were answered; interrupted" in out
         assert f"--resume {run[-3:]}" in out
         assert "not begun: hasty" in out
         server.released.set()
@@ -301,7 +301,7 @@ def test_an_endpoint_that_cannot_be_reached_exits_3_and_can_be_resumed(
     ended = evaluate("--model", "careful", "--base-url", "http://127.0.0.1:9/v1")
     assert ended.code == 3
     (run,) = list_runs()
-    assert "INCOMPLETE  none of 11 answers: the target cannot be reached" in ended.out
+    assert "INCOMPLETE: 0 of 11 questions were answered; the target cannot be reached" in ended.out
     assert f"--resume {run.path.name[-3:]}" in ended.out
     # The key is never sent to an address that a file says.
     elsewhere = evaluate("--resume", run.path.name, "--base-url", server.url)

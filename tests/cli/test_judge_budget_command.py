@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,7 @@ def test_the_gate_holds_the_corrected_mean_and_its_interval_and_too_few_verdicts
         few = json.loads(rag_eval(*given, "--judge-budget", "10").stdout)
     found = mean["runs"][0]["metrics"]["faithfulness"]
     assert (mean["ciGateResult"], found["n_scored"], found["n_population"]) == ("PASS", 60, 200)
-    assert "PASSED  about 6" in shown
-    assert "% of 200 answers, by 60 judged" in shown
+    assert re.search(r"THRESHOLDS MET: \d+ of 200 answers are wrong; no threshold covers them", shown)
     assert found["confidence_interval"][0] < 0.62 < found["value"]
     assert lower["ciGateResult"] == "FAIL"
     assert few["ciGateResult"] == "FAIL"

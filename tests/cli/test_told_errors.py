@@ -76,10 +76,10 @@ def test_a_full_disk_leaves_what_is_done_and_says_how_to_go_on(
     stopped = to_the_end(main, *ASKED, "--concurrency", "1", "--runs-dir", "small")
     assert stopped.code == 3
     assert stopped.out.startswith("… INCOMPLETE: 8 of 13 questions were answered; the disk is full.")
-    assert "The eight are kept, and will not be asked again." in stopped.out
+    assert "Finished answers are saved and will not be requested again." in stopped.out
     (command,) = commands_next(stopped.out)
     monkeypatch.setattr(Journal, "append", written)
-    assert to_the_end(main, *command).out.startswith("✗ FAILED  2 of 13 answers")
+    assert to_the_end(main, *command).out.startswith("✗ FAILED: faithfulness is 0.95")
 
 
 def test_a_disk_that_is_full_from_the_start_can_be_tried_again(
