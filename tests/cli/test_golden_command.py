@@ -19,7 +19,6 @@ from chat_server import running_chat
 from fault_agent import RunningServer
 
 from command_lines import Command
-from rag_evaluation_framework import load
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
@@ -172,18 +171,15 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
         assert re.match(r"\d of 5 answers .*\n\n  session_001  turn 2: 它爱吃什么？\n", text)
         assert "why       retrieved but not used: " in text
         assert "turn 1" not in text  # which is right
-        assert "| retrieved but not used: " in markdown
+    assert "turn 2: 它爱吃什么？" in markdown
     shown = to_the_end(main, "show", "--failed").out
     told = text.partition("\n")[0].rpartition("PASSED: ")[2]
     assert f"1: {told}" in shown.splitlines()[0]
     assert re.findall("^session_00.", shown, re.MULTILINE) == ["session_001", "session_002"]
-    failed = [row.id for row in load(*(project / "runs").iterdir()).failed()]
-    assert failed == ([] if options else ["session_001", "session_002"])
     suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
-    assert (suite.get("failures"), suite.get("skipped")) == ("0", "0" if options else "2")
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
     outputs = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
-    assert outputs[0].startswith("turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got ")
-    assert "(retrieved but not used: " in outputs[0]
+    assert "turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got " in outputs[0]
 
 
 def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:
@@ -211,7 +207,7 @@ def test_scoring_a_run_again_tells_where_it_fails_too(
     for query, kept in zip(before["query_results"], after["query_results"], strict=True):
         assert kept["blame"] == query["blame"]
         assert [turn["blame"] for turn in kept["turns"]] == [turn["blame"] for turn in query["turns"]]
-        assert "pass" not in kept
+        assert not {"pass", "meets_thresholds"} & kept.keys()
     assert "pass_rate" not in after["summary"]
     assert re.match(r"\d of 5 answers (is|are|were) ", to_the_end(*scoring).out)
 
@@ -433,8 +429,10 @@ def test_the_results_of_all_splits_have_passes_and_the_verdict(golden: Command, 
     bounds = ("--threshold", "entity_coverage=0.9", "--threshold", "refusal_recall=1")
     told = golden("--target", ASSISTANT, *bounds, "--out", "all.results.json", "--json").json
     results = read_results(project / "all.results.json")
-    passes = {query["query_id"]: query.get("pass") for query in results["query_results"]}
-    assert passes == {f"{sample['dataset']}/{sample['id']}": sample["pass"] for sample in told["samples"]}
+    passes = {query["query_id"]: query.get("meets_thresholds") for query in results["query_results"]}
+    assert passes == {
+        f"{sample['dataset']}/{sample['id']}": sample["meets_thresholds"] for sample in told["samples"]
+    }
     # 3 of 4 facts, and 3 of 3 questions to decline, but not the conversation with a turn to decline: 6 of 8.
     rate = results["summary"]["pass_rate"]
     assert (rate["value"], rate["n_scored"], rate["n_skipped"]) == (6 / 8, 8, len(passes) - 8)

@@ -68,7 +68,8 @@ def test_a_run_is_exported_to_every_format(shards: list[str], run: Any) -> None:
     with Path(f"{shards[0]}.csv").open(encoding="utf-8-sig", newline="") as file:
         (first, *_) = csv.DictReader(file)
     assert first["answer"] == f"'{FORMULA}"  # never a formula
-    assert (first["id"], first["string_match"], first["tags"], first["passes"]) == ("q0", "1.0", "t0", "true")
+    cells = [first[name] for name in ("id", "string_match", "tags", "verdict", "meets_thresholds")]
+    assert cells == ["q0", "1.0", "t0", "correct", "true"]
     answers = ElementTree.parse(f"{shards[0]}.xml").findall(".//testcase[@classname='six']")
     assert len(answers) == 3
     table = Path(f"{shards[0]}.tex").read_text(encoding="utf-8")

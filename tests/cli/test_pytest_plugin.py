@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from every_state import ANSWERS, evaluate_every_state
+from rag_evaluation_framework import load
+from rag_evaluation_framework.cli.pytest_plugin import Answer
+
 pytest_plugins = ["pytester"]
 
 FERRY = Path(__file__).parents[2] / "examples" / "ferry"
@@ -45,20 +49,33 @@ def test_the_gate_is_a_test_and_each_answer_one_of_its_own(pytester: pytest.Pyte
     shutil.copytree(FERRY, pytester.path, dirs_exist_ok=True)
     pytester.makepyfile(test_rag=TESTS)
     ended = pytester.runpytest_subprocess("-q", "--strict-markers", "-p", "no:randomly", *registered())
-    ended.assert_outcomes(passed=12, failed=4)  # 11 answers and the look; the gate, the name, lines 3 and 6
-    ended.stdout.fnmatch_lines_random(
-        [
-            "*FAILED: faithfulness is 0.95, the threshold is 0.98; no answer is known to be wrong.",
-            "  line 3  What does it cost to take a kayak one way?",
-            "*why       retrieval miss: retrieved freight.md; expected fares.md",
-            "  misses hit@1 0.00, not >= 0.95",
-            "rag-eval: *agnt.yaml*",
-            "FAILED test_rag.py::test_answer[[]line-6[]]*",
-        ]
-    )
+    found = ended.parseoutcomes()
+    (run,) = (pytester.path / "runs").iterdir()  # asked once, whoever asks: 4 tests, one run
+    answers = load(run).answers  # type: ignore[union-attr]
+    # Beside the answers: the look passes; the gate and the wrong name fail.
+    faulty = answers.wrong + answers.partly_correct
+    counts = [found.get(name, 0) for name in ("passed", "failed", "skipped")]
+    assert counts == [answers.correct + 1, faulty + 2, answers.not_judged]
+    ended.stdout.fnmatch_lines_random(["*FAILED*", "rag-eval: *agnt.yaml*"])
     assert "a gate that fails ends the test" not in str(ended.stdout)
-    # Asked once, whoever asks: 4 tests, one run.
-    assert len(list((pytester.path / "runs").iterdir())) == 1
+
+
+def test_an_answer_fails_if_faulty_and_skips_if_unjudged() -> None:
+    ended: dict[str, tuple[type[BaseException], str]] = {}
+    for row in evaluate_every_state().rows:
+        try:
+            Answer(row.id, row).check()
+        except (pytest.fail.Exception, pytest.skip.Exception) as end:
+            ended[row.id] = type(end), str(end)
+    skipped = {name: told for name, (kind, told) in ended.items() if kind is pytest.skip.Exception}
+    assert skipped == {
+        "not_judged": "not judged: only its contexts could be compared",
+        "looks_wrong": "not judged (looks missed refusal): asks back",
+    }
+    assert ANSWERS.keys() - ended.keys() == {"correct", "correct_refusal", "flagged"}
+    assert ended["missed_refusal"][1].endswith("why       missed refusal: answers what it should refuse")
+    assert "turn 2: And what does a ticket cost?" in ended["talk"][1]
+    assert "turn 1" not in ended["talk"][1]
 
 
 def test_an_answer_needs_its_data(pytester: pytest.Pytester) -> None:

@@ -131,7 +131,8 @@ def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed:
     assert failed.verdict is not None
     text = repr(failed).splitlines()
     assert text[0] == f"Evaluation: FAILED, {sentence(failed)}"
-    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[1])
+    assert text[1] == f"  {failed.answers}"
+    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[2])
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()
     told = words_of(html)
@@ -142,7 +143,8 @@ def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed:
     assert "<mark>handling</mark>" in html
     assert re.search(r"<ol><li>.*Refunds take 28 days\..*<li>.*Boats &lt;i&gt;leave", html)
     assert "Dogs" not in told, "what passes is not a case"
-    row = failed.failed()[0]
+    assert failed.failed() == []  # a flag does not make an answer wrong
+    row = failed.rows[1]
     assert words_of(row._repr_html_()).count("A handling charge of 3.50 is kept back.") == 1
 
 

@@ -150,12 +150,12 @@ def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> No
     assert "| breaks, " in markdown
     assert ", agent " not in markdown
     suites = re.findall('<testsuite name="([^"]+)"', systems.render("junit"))
-    assert suites == ["agrees", "breaks", "denies"]
+    assert suites == ["gate", "agrees", "breaks", "denies"]
     document = json.loads(systems.render("json"))
     assert (document["dataset"], document["systems"]) == ("rows", ["agrees", "breaks", "denies"])
     assert document["metrics"]["denies"]["string_match"] == 0.5
     assert [run["system"] for run in document["runs"]] == document["systems"]
-    assert "title=without an answer" in systems.render("github")
+    assert "title=no answer" in systems.render("github")
 
 
 def test_the_worst_rows_of_several_systems_are_found_in_their_parts(systems: Evaluation) -> None:

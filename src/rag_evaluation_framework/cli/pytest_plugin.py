@@ -77,19 +77,22 @@ class Answer:
         return self.row.response.text or ""
 
     def check(self) -> None:
-        """Fail the test if the answer does not pass or, where nothing decides that, is wrong."""
-        row = self.row
-        if not (row.is_failing or (row.passes is None and row.is_at_fault)):
+        """Fail the test if the answer is wrong or partly correct; skip it if it was not judged."""
+        row, verdict = self.row, self.row.verdict
+        if verdict is not None and verdict.is_correct:
             return
         import pytest
 
-        from rag_evaluation_framework.reports.cases import show_case
         from rag_evaluation_framework.reports.screen import Screen
+        from rag_evaluation_framework.reports.worst_answers import show_answer
 
+        if verdict is None:
+            pytest.skip("no answer: only retrieval was measured")
+        if not verdict.is_judged:
+            pytest.skip(f"{verdict.name}: {verdict.why}")
         screen = Screen()
-        show_case(screen, self.name, row, hang=len(self.name) + 4)
-        missed = f"  misses {', '.join(row.misses)}" if row.misses else ""
-        pytest.fail("\n".join(filter(None, [str(screen), missed])), pytrace=False)
+        show_answer(screen, self.name, row)
+        pytest.fail(str(screen), pytrace=False)
 
 
 def found(data: Any, folder: Path) -> Any:

@@ -87,6 +87,10 @@ _OF_FINDINGS: Mapping[str, State] = {
     "contradicts": "wrong",
 }
 Flag = Literal["unsupported_text", "wrong_citation"]
+_FLAGS: Mapping[Flag, str] = {
+    "unsupported_text": "may contain unsupported text",
+    "wrong_citation": "wrong citation",
+}
 OFF_TOPIC = "contains none of the expected words"
 NO_VERDICT = "the judge gave no verdict"
 LEFT_OUT = "left out by the judge budget"
@@ -135,6 +139,11 @@ class AnswerVerdict:
         return self.grade != "not_judged"
 
     @property
+    def is_faulty(self) -> bool:
+        """Return True if it is wrong or only partly correct."""
+        return self.is_wrong or self.is_partly_correct
+
+    @property
     def is_unanswered(self) -> bool:
         return self.state == "no_answer"
 
@@ -155,6 +164,11 @@ class AnswerVerdict:
     def is_flagged(self) -> bool:
         """Return True if a flag stands beside an answer that is not known to be wrong."""
         return bool(self.flags) and not self.is_wrong
+
+    @property
+    def flag_names(self) -> str:
+        """The flags in words."""
+        return ", ".join(_FLAGS[flag] for flag in self.flags)
 
     @property
     def deserves_attention(self) -> bool:
@@ -194,6 +208,11 @@ class AnswerVerdict:
         is_caused = (self.is_partly_correct or self.looks_wrong) and not self.is_unanswered
         cause = blame.kind if is_caused and blame.kind in CAUSES else None
         return self if (cause, flags) == (self.cause, self.flags) else replace(self, cause=cause, flags=flags)
+
+    def to_cells(self) -> dict[str, Any]:
+        """Return it as the cells of a table, the grades of a conversation's turns in one of them."""
+        cells = {name: getattr(self, name) for name in ("state", "by", "why", "cause")}
+        return {"verdict": self.grade, **cells, "turns": ", ".join(each.grade for each in self.turns) or None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as results hold it."""
@@ -464,6 +483,9 @@ class AnswerCounts:
     def count(self, grade: Grade) -> int:
         """Return the number of answers of a grade."""
         return sum(count for state, count in self.states.items() if _GRADES.get(state, "wrong") == grade)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{self.count(grade):,} {name_of_state(grade)}" for grade in GRADES)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as results and JSON reports hold them."""

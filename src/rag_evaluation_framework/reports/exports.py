@@ -85,8 +85,8 @@ def _cells(row: Row) -> dict[str, Any]:
         "question": row.question,
         "expected": row.expected,
         "answer": row.response.text,
-        "passes": row.passes,
-        "why": None if row.blame is None else row.blame.kind,
+        **({} if row.verdict is None else row.verdict.to_cells()),
+        "meets_thresholds": row.passes,
         "error": row.error,
         **about,
         "latency_ms": row.response.latency_ms,
@@ -199,6 +199,7 @@ def latex_table(evaluation: Evaluation) -> str:
     heads = [*(["dataset"] if several else []), "metric", "value", "95\\% interval", "answers", "by"]
     lines = [
         f"% {latex_text(evaluation.head.run_id)}; needs \\usepackage{{booktabs}}",
+        *([f"% answers: {evaluation.answers}"] if evaluation.answers.total else []),
         f"\\begin{{tabular}}{{{'l' if several else ''}lrrrl}}",
         "\\toprule",
         " & ".join(heads) + r" \\",

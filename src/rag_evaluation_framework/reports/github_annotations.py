@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-from rag_evaluation_framework.reports.cases import expected_and_got, kind_of, shortcomings
+from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.verdict_lines import explanation, sentence, verdict_of, worse_answers
+from rag_evaluation_framework.reports.worst_answers import (
+    answer_counts,
+    describe_answer,
+    verdict_name,
+    worst_answers,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.
@@ -23,20 +28,20 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
     if verdict.exit_code:
         title = f"rag-eval {verdict.word if verdict.word != 'failed' else 'gate failed'}"
         lines.append(annotation("error", sentence(evaluation), file=file, title=title))
-        # Where answers are to blame they are named; else what was demanded is, at its line.
+        # Where answers are to blame they are named; else the threshold is, at its line.
         lines += [
             annotation("error", str(row), file=file, line=row.line, title="rag-eval gate failed")
             for row in verdict.checks
-            if verdict.stopped is None
-            and (row.is_open or (row.fails and not shortcomings(evaluation).failing))
+            if verdict.stopped is None and (row.is_open or (row.fails and row.metric not in GRADES))
             if row.line is not None
         ]
     elif verdict.word == "undecided":
-        told = " ".join([f"{sentence(evaluation)}.", *explanation(evaluation)])
+        told = " ".join([f"{sentence(evaluation).rstrip('.')}.", *explanation(evaluation)])
         lines.append(annotation("warning", told, file=file, title="rag-eval undecided"))
+    lines += [annotation("notice", each, file=file, title="answers") for each in answer_counts(evaluation)]
     if verdict.stopped is None:
         is_moved = moved is not None and bool(moved.worse) and verdict.word != "passed"
-        lines += _worse(evaluation, level) if is_moved else _failing(evaluation, level)
+        lines += _worse(evaluation, level) if is_moved else _listed(evaluation, level)
     return "\n".join(lines)
 
 
@@ -49,20 +54,19 @@ def _worse(evaluation: Evaluation, level: str) -> Iterator[str]:
         yield annotation(level, f"{more:,} more got worse", file="", title="got worse")
 
 
-def _failing(evaluation: Evaluation, level: str) -> Iterator[str]:
-    found = shortcomings(evaluation)
-    for name, row in islice(found.worst, _LISTED):
+def _listed(evaluation: Evaluation, level: str) -> Iterator[str]:
+    worst, more = worst_answers(evaluation, _LISTED)
+    for name, row in worst:
         origin = None if row.sample is None else row.sample.origin
-        said = row.error or expected_and_got(row)
         yield annotation(
-            level,
-            f"{one_line(row.question)}: {said}",
-            file=str(evaluation.named_runs[name].head.configuration.get("dataset_path")),
+            level if row.verdict and row.verdict.is_faulty else "notice",
+            f"{one_line(row.question)}: {describe_answer(row)}",
+            file=str(evaluation.named_runs[name].head.configuration.get("dataset_path") or ""),
             line=origin.line if origin else None,
-            title=kind_of(row).replace(",", "").replace(":", ""),
+            title=verdict_name(row),
         )
-    if found.failing > _LISTED:
-        yield annotation(level, f"{found.failing - _LISTED:,} more do not pass", file="", title="rag-eval")
+    if more:
+        yield annotation(level, f"{more:,} more in the run", file="", title="rag-eval")
 
 
 def annotation(

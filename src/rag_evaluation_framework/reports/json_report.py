@@ -2,6 +2,7 @@
 
 The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
 command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Our own are beside them.
+``pass`` is true for a correct answer, false for a wrong or partly correct one, and null if it was not judged.
 For a conversation ``input``, ``expected`` and ``actual`` are those of the last turn; ``turns`` has all of
 them. For several datasets ``dataset`` is a list, and ``metrics`` has, under its name, the figures of each
 that was begun; so it has for several systems, whose names are ``systems``.
@@ -46,6 +47,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
         "totalSamples": evaluation.counts.total,
         "metrics": figures[names[0]] if single else figures,
         "ciGateResult": verdict.result,
+        "answers": evaluation.answers.to_dict(),
         "samples": [_sample(part, row) | systems[name] for name, part in runs.items() for row in part.rows],
         "gate": verdict.to_dict(),
         "runs": [_run(part) | systems[name] for name, part in runs.items()],
@@ -74,6 +76,7 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
         "total": counts.total,
         "finished": counts.finished,
         "failed": counts.failed,
+        "answers": evaluation.answers.to_dict(),
         "unread": {each.part: each.to_dict() for each in counts.unread},
         "metrics": {name: figure.to_dict() for name, figure in evaluation.metrics.items()},
         "not_scored": _not_scored(evaluation),
@@ -134,17 +137,19 @@ def _not_scored(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _sample(evaluation: Evaluation, sample: Row) -> dict[str, Any]:
-    response = sample.result.response
+    response, verdict = sample.result.response, sample.verdict
     return {
         "index": sample.index,
         "input": sample.question,
         "expected": sample.expected,
         "actual": response.text,
-        "pass": sample.passes,
+        "pass": verdict.is_correct if verdict is not None and verdict.is_judged else None,
         "latencyMs": response.latency_ms,
         "error": sample.error,
         "dataset": evaluation.name,
         "id": sample.id,
+        "verdict": None if verdict is None else {"grade": verdict.grade, **verdict.to_dict()},
+        "meets_thresholds": sample.passes,
         "expectsRefusal": sample.expects_refusal,
         "tags": [] if sample.sample is None else list(sample.sample.tags),
         "metadata": {} if sample.sample is None else dict(sample.sample.metadata),
@@ -188,6 +193,7 @@ def _run(evaluation: Evaluation) -> dict[str, Any]:
         "reason": outcome.reason,
         "notes": list(outcome.notes),
         "finished": counts.finished,
+        "answers": evaluation.answers.to_dict(),
         "errors": counts.errors,
         "failures": dict(counts.failures),
         "contextOrigins": dict(counts.origins),

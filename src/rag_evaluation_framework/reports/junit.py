@@ -1,11 +1,9 @@
-"""An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset
-or system.
+"""An evaluation as JUnit XML: the gate as one case, and a suite of answers for each dataset or system.
 
-It agrees with the exit code: there are failures or errors exactly where that is not 0. What fails the gate is
-a *failure*, a check that was not evaluated too, unless it is excused: those, and a sample that neither passes
-nor fails, are *skipped*. A sample that does not pass is a failure, one without an answer or a score an
-*error*, only where the gate fails; else what is wrong with it is its output. Notes on a run, and how to
-resume it, are the output of its suite.
+The case ``gate`` fails exactly when the exit code is 1, and is an *error* where the run did not complete. An
+answer's case fails where the gate fails because of answers like it; else a wrong or partly correct answer is
+*skipped*, as is one that was not judged. The properties of a suite are its counts by grade; notes on a run,
+and how to resume it, are its output.
 """
 
 from __future__ import annotations
@@ -14,12 +12,23 @@ import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
+from rag_evaluation_framework.judging.verdict import (
+    CORRECT,
+    GRADES,
+    PARTLY_CORRECT,
+    WRONG,
+    AnswerCounts,
+    name_of_state,
+    original_sample_id,
+)
+from rag_evaluation_framework.reports.cases import sample_name
 from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.terminal import named_run_notes
 from rag_evaluation_framework.reports.verdict_lines import explanation, headline, verdict_of
+from rag_evaluation_framework.reports.worst_answers import describe_answer
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Check, Verdict
+from rag_evaluation_framework.startup import dataclass
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -27,24 +36,15 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def render(evaluation: Evaluation) -> str:
     """Render an evaluation as JUnit XML."""
     verdict = verdict_of(evaluation)
-    suites = []
-    if verdict.enabled or verdict.exit_code:
-        checks = [_check(check, verdict) for check in verdict.checks if verdict.enabled]
-        suites.append(_suite("gate", [*checks, _verdict(evaluation, verdict)]))
-    moved = frozenset(() if verdict.regressions is None else verdict.regressions.worse)
-    fails = verdict.exit_code == 1
-    suites += [
-        _suite(
-            name,
-            [_sample(name, row, fails=fails, worse=(each.name, row.id) in moved) for row in each.rows],
-            named_run_notes(name, each),
-        )
-        for name, each in evaluation.named_runs.items()
-    ]
+    suites = [_suite("gate", [_gate(evaluation, verdict)], evaluation.answers)]
+    for name, part in evaluation.named_runs.items():
+        covers = _Coverage.of(verdict, part)
+        cases = [_answer(name, row, covers) for row in part.rows]
+        suites.append(_suite(name, cases, part.answers, named_run_notes(name, part)))
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
 
-def _suite(name: str, cases: Sequence[str], notes: Sequence[str] = ()) -> str:
+def _suite(name: str, cases: Sequence[str], answers: AnswerCounts, notes: Sequence[str] = ()) -> str:
     counts = {
         "tests": len(cases),
         "failures": sum("<failure" in case for case in cases),
@@ -54,47 +54,78 @@ def _suite(name: str, cases: Sequence[str], notes: Sequence[str] = ()) -> str:
     written = " ".join(f'{key}="{count}"' for key, count in counts.items())
     said = _text("\n".join(notes))
     output = f"    <system-out>{said}</system-out>\n" if notes else ""
-    return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}{output}  </testsuite>\n"
+    values = {grade: answers.count(grade) for grade in GRADES} if answers.total else {}
+    each = "".join(f'<property name="{grade}" value="{count}"/>' for grade, count in values.items())
+    properties = f"    <properties>{each}</properties>\n" if each else ""
+    opening = f"  <testsuite name={_attribute(name)} {written}>\n{properties}"
+    return f"{opening}{''.join(cases)}{output}  </testsuite>\n"
 
 
-def _check(row: Check, verdict: Verdict) -> str:
-    bound = "" if row.bound is None else f" {row.operator} {row.bound:g}"
-    method = f", {row.method}" if row.method else ""
-    name = f"{row.metric}{bound} ({row.held}{method})"
-    value = "no value" if row.value is None else f"{row.value:.6g}"
-    message = f"{value}: {row.told}" if row.bound is not None else row.told
-    undecided = row.status == "undecided"
-    if row.fails or row.is_open or (undecided and verdict.fails_undecided):
-        kind = "failure"
-    else:
-        kind = "skipped" if undecided or row.excuse is not None else ""
-    return _case(f"gate.{row.dataset or 'none'}", name, kind, message)
-
-
-def _verdict(evaluation: Evaluation, verdict: Verdict) -> str:
-    """Return the verdict itself, so that a gate that failed by a rule alone is not a green suite."""
-    told = "; ".join([str(headline(evaluation)), *explanation(evaluation)])
+def _gate(evaluation: Evaluation, verdict: Verdict) -> str:
+    """Return the case that carries the verdict, with its sentence and every check."""
+    told = str(headline(evaluation))
+    details = "\n".join([*explanation(evaluation), *map(_describe_check, verdict.checks)])
     kind = "error" if verdict.stopped else "failure" if verdict.exit_code else ""
-    return _case("gate", "verdict", kind, told, output="" if kind else told)
+    return _case("gate", "gate", kind or ("" if verdict.enabled else "skipped"), told, output=details)
 
 
-def _sample(suite: str, sample: Row, *, fails: bool, worse: bool) -> str:
-    response = sample.result.response
+def _describe_check(check: Check) -> str:
+    of = "" if check.dataset is None else f"{check.dataset}: "
+    bound = "" if check.bound is None else f" {check.operator} {check.bound:g}"
+    value = "" if check.value is None else f"{check.value:.6g}, "
+    return f"{of}{check.metric}{bound} ({check.held}): {value}{check.told}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """Which answers of a run the gate fails on, and which of their grades have a threshold."""
+
+    failing: frozenset[str]
+    """The grades whose answers fail the gate."""
+    covered: frozenset[str]
+    worse: frozenset[str]
+    """The samples that got worse and fail the gate."""
+    unanswered: bool
+
+    @classmethod
+    def of(cls, verdict: Verdict, run: Evaluation) -> _Coverage:
+        fails, enabled = verdict.exit_code == 1, verdict.enabled
+        checks = [check for check in verdict.checks if enabled and check.dataset in (None, run.name)]
+        missed = {check.metric for check in checks if fails and check.fails}
+        demanded, moved = {check.metric for check in checks}, verdict.regressions
+        return cls(
+            failing=frozenset(grade for grade in (PARTLY_CORRECT, WRONG) if missed & {grade, CORRECT}),
+            covered=frozenset(grade for grade in (PARTLY_CORRECT, WRONG) if demanded & {grade, CORRECT}),
+            worse=frozenset(
+                name for part, name in (moved.worse if fails and moved else ()) if part == run.name
+            ),
+            unanswered=fails and run.answers.unanswered > verdict.max_errors,
+        )
+
+
+def _answer(suite: str, row: Row, gate: _Coverage) -> str:
+    response, verdict = row.result.response, row.verdict
     kind, message = "", ""
-    fault = expected_and_got(sample) if sample.is_at_fault else ""
-    if sample.error is not None:
-        kind, message = "error", sample.error
-    elif worse:
-        kind, message = "failure", f"got worse: {expected_and_got(sample)}"
-    elif sample.passes is None:
-        kind, message = "skipped", "nothing that counts was scored"
-    elif not sample.passes:
-        kind, message, fault = "failure", expected_and_got(sample), ""
-    if kind in ("error", "failure") and not fails:
-        kind, fault = "", message
-    name = f"{sample_name(sample)}: {one_line(sample.question)}"
+    details = describe_answer(row) if verdict is not None and verdict.deserves_attention else ""
+    is_worse = not gate.worse.isdisjoint((row.id, original_sample_id(row.id)))
+    if verdict is None:
+        kind, message = "skipped", "no answer: only retrieval was measured"
+    elif not verdict.is_judged and not is_worse:
+        kind, message = "skipped", f"{verdict.name}: {verdict.why}"
+    elif not verdict.is_correct:
+        grade = name_of_state(verdict.grade)
+        if is_worse:
+            kind, message = "failure", f"got worse: {details}"
+        elif verdict.grade in gate.failing or (verdict.is_unanswered and gate.unanswered):
+            kind, message = "failure", details
+        else:
+            is_covered = verdict.grade in gate.covered
+            kind = "skipped"
+            message = f"{grade}, allowed by the gate" if is_covered else f"{grade}, no threshold covers it"
+    name = f"{sample_name(row)}: {one_line(row.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
-    return _case(suite, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
+    output = "" if kind == "failure" else one_line(details, 1000)
+    return _case(suite, name, kind, one_line(message, 1000), seconds=seconds, output=output)
 
 
 def _case(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.cases import exchanges, named_rows, shortcomings, unsupported_words, why
+from rag_evaluation_framework.reports.cases import named_rows, unsupported_words
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -33,6 +33,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     verdict_of,
     worse_answers,
 )
+from rag_evaluation_framework.reports.worst_answers import answer_counts, listed_exchanges, worst_answers
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -56,12 +57,13 @@ def _evaluation(evaluation: Evaluation) -> str:
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
     if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
         parts.append("  \n".join(told))
-    parts += _answers(evaluation)
+    parts += [escaped(f"Answers: {each}.") for each in answer_counts(evaluation)]
+    parts += filter(None, _answers(evaluation))
     parts.append(_figures(evaluation))
     notes = [*not_scored_lines(evaluation), *evaluation.warnings]
     notes += [said for recall, said in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
-    if told := [f"- {escaped(note, 1000)}" for note in notes if note is not None]:
+    if told := [f"- {escaped(note, 1000)}" for note in notes]:
         parts.append("\n".join(told))
     target = f", agent {code(evaluation.target)}" if evaluation.target else ""
     runs = ", ".join(
@@ -102,9 +104,8 @@ def _within(text: str) -> str:
 
 
 def _answers(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the answers that got worse, else those that do not pass, or are wrong where nothing decides."""
+    """Yield the answers that got worse, else those that are wrong or partly correct."""
     moved, word = evaluation.regressions, verdict_of(evaluation).word
-    found = shortcomings(evaluation)
     if moved is not None and moved.worse and word != "passed":
         worse = worse_answers(evaluation, _LISTED)
         rows = [
@@ -118,12 +119,12 @@ def _answers(evaluation: Evaluation) -> Iterator[str]:
         ]
         yield _table(["", "question", "before", "now"], rows)
         yield _rest(len(moved.worse) - len(rows), moved)
-    elif (found.failing and word != "passed") or (found.wrong and not verdict_of(evaluation).enabled):
-        cases, total = (found.worst, found.failing) if found.failing else (found.worst_wrong, found.wrong)
-        named = named_rows(evaluation, cases[:_LISTED])
-        rows = [cells for name, row in named for cells in _case(name, row)]
-        yield _table(["", "question", "expected", "got", "why"], rows)
-        yield _rest(total - len(named), None)
+    else:
+        worst, more = worst_answers(evaluation, _LISTED)
+        rows = [cells for name, row in named_rows(evaluation, worst) for cells in _case(name, row)]
+        if rows:
+            yield _table(["", "question", "expected", "got", "why"], rows)
+            yield _rest(more, None)
 
 
 def _rest(more: int, moved: Regressions | None) -> str:
@@ -135,11 +136,11 @@ def _rest(more: int, moved: Regressions | None) -> str:
 
 
 def _case(name: str, row: Row) -> Iterator[list[str]]:
-    """Yield a row for an answer, or one for each turn of a conversation that is at fault."""
-    for each in exchanges(row):
+    """Yield a row for an answer, or one for each turn of a conversation that is not correct."""
+    for each, reason in listed_exchanges(row):
         got = escaped(row.error) if row.error and each.answer is None else _marked(row, each.answer)
         expected = escaped(each.expected) if each.expected else "–"
-        yield [escaped(name), escaped(each.asked), expected, got, escaped(why(row, each.blame) or "–")]
+        yield [escaped(name), escaped(each.asked), expected, got, escaped(reason or "–")]
 
 
 def _figures(evaluation: Evaluation) -> str:

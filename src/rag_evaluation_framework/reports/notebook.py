@@ -7,6 +7,7 @@ nothing supports underlined, and to what was retrieved, by rank.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from rag_evaluation_framework.errors import counted
@@ -52,6 +53,12 @@ from rag_evaluation_framework.reports.verdict_lines import (
     verdict_of,
     worse_answers,
 )
+from rag_evaluation_framework.reports.worst_answers import (
+    answer_counts,
+    listed_exchanges,
+    verdict_name,
+    worst_answers,
+)
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import CELLS
@@ -68,7 +75,7 @@ from rag_evaluation_framework.text.display import (
     together,
 )
 
-_LINES = 7
+_LINES = 6
 """How many figures a text of at most ten lines has room for."""
 _FIGURES, _CASES, _CONTEXTS, _SLOPES, _PLOTTED, _ASKED = 12, 5, 5, 40, 40, 100
 _TRACK, _EDGE = 160, 6
@@ -148,6 +155,8 @@ def _verdict_text(evaluation: Evaluation) -> str:
 def _evaluation_text(evaluation: Evaluation) -> str:
     screen = Screen()
     screen.say(one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
+    for line in islice(answer_counts(evaluation), 1):
+        screen.say(line, indent=2)
     found = _figures(evaluation)
     rows = []
     for name, part, each in found[:_LINES]:
@@ -199,11 +208,10 @@ def _add_rows(
 
 
 def _row_text(row: Row) -> str:
-    passes = {True: "passes", False: "does not pass", None: ""}[row.passes]
-    reason = cases.why(row)
+    reasons = [reason for _, reason in listed_exchanges(row) if reason]
     scores = ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
-        short_text("; ".join(filter(None, [passes, reason])), 98),
+        short_text("; ".join(reasons) or verdict_name(row), 98),
         "" if row.expected is None else f"expected {short_text(row.expected)}",
         f"got {short_text(row.response.text)}" if row.response.text is not None else "",
         short_text(scores, 98),
@@ -286,6 +294,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     doubts = [each for each in evaluation.warnings if "--allow-missing" not in each]
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
+        *_notes(list(answer_counts(evaluation))),
         *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *card_notes(evaluation), *doubts][:4]),
@@ -328,25 +337,21 @@ def _counted_by(number: int | str, method: str | None) -> str:
 
 
 def _cases(evaluation: Evaluation) -> Iterator[Html]:
-    """Yield the answers that got worse, else those that do not pass, else those that are wrong."""
-    moved, word, found = evaluation.regressions, verdict_of(evaluation).word, cases.shortcomings(evaluation)
+    """Yield the answers that got worse, else those that are wrong or partly correct."""
+    moved, word = evaluation.regressions, verdict_of(evaluation).word
     if evaluation.kind == "systems":
         return
     if moved is not None and moved.worse and word != "passed":
         worse = worse_answers(evaluation, _CASES)
         yield from (_opening(each.name, each.question, "got worse", _moved_case(each)) for each in worse)
-        total, shown = len(moved.worse), len(worse)
+        more = len(moved.worse) - len(worse)
     else:
-        is_failing = bool(found.failing) and word != "passed"
-        rows, total = (found.worst, found.failing) if is_failing else (found.worst_wrong, found.wrong)
-        named = cases.named_rows(evaluation, rows[:_CASES])
-        yield from (
-            _opening(name, row.question, cases.kind_of(row), _case(row, is_asked=len(row.question) < _ASKED))
-            for name, row in named
-        )
-        shown = len(named)
-    if total > shown:
-        yield element("p", f"{total - shown:,} more", class_="dim")
+        rows, more = worst_answers(evaluation, _CASES)
+        for name, row in cases.named_rows(evaluation, rows):
+            case = _case(row, is_asked=len(row.question) < _ASKED)
+            yield _opening(name, row.question, verdict_name(row), case)
+    if more > 0:
+        yield element("p", f"{more:,} more", class_="dim")
 
 
 def _opening(name: str, question: str, kind: str, inside: Html) -> Html:
@@ -363,7 +368,7 @@ def _case(row: Row, *, is_asked: bool) -> Html:
     ``is_asked``: the question stands above it.
     """
     lines: list[Html] = []
-    for each in cases.exchanges(row)[:_CASES]:
+    for each, reason in islice(listed_exchanges(row), _CASES):
         if each.turn is not None or not is_asked:
             lines.append(labelled("asked", people_text(each.asked)))
         if each.expected is not None:
@@ -371,7 +376,7 @@ def _case(row: Row, *, is_asked: bool) -> Html:
         marks = cases.unsupported_words(row) if each.turn is None else ()
         got = row.error or NOTHING if each.answer is None else marked(each.answer, marks)
         lines.append(labelled("got", people_text(got)))
-        if (reason := cases.why(row, each.blame, is_listed=True)) is not None:
+        if reason is not None:
             lines.append(labelled("why", reason))
     if scores := ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:8]):
         lines.append(labelled("scores", scores))

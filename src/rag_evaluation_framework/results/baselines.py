@@ -361,8 +361,8 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
 
 # What is kept of an evaluation for later ones to be compared with.
 
-_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split", "pass")
-_OF_A_QUERY = (*_TEXTS, "individual_metrics", "unscored_metrics", "metric_details")
+_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split")
+_OF_A_QUERY = (*_TEXTS, "meets_thresholds", "individual_metrics", "unscored_metrics", "metric_details")
 
 
 def baseline_path(name: str) -> Path:

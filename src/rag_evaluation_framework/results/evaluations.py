@@ -380,8 +380,10 @@ class Evaluation:
         return bool(self.verdict and self.verdict.enabled)
 
     def failed(self) -> list[Row]:
-        """Return the rows that do not pass or have an error; without a gate, also those that are wrong."""
-        return [row for row in self.rows if row.is_failing or (row.is_at_fault and not self.is_gated)]
+        """Return the rows that are wrong or partly correct; of retrieval, those that miss a threshold."""
+        return [
+            row for row in self.rows if (row.is_failing if row.verdict is None else row.verdict.is_faulty)
+        ]
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
         """Return the n rows with the least favourable score of a metric, by default of the first there is."""
@@ -428,6 +430,7 @@ class Evaluation:
             "kind": self.kind,
             "dataset_id": self.head.dataset_id,
             "metrics": {name: figure.to_dict() for name, figure in self.metrics.items()},
+            "answers": self.answers.to_dict(),
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             **(
@@ -450,7 +453,7 @@ class Evaluation:
         return found
 
     def to_pandas(self) -> Any:
-        """Return a frame with a row a sample: part, id, question, answer, whether it passes, scores."""
+        """Return a frame with one row per sample: part, id, question, answer, verdict, scores."""
         return extra_module("pandas", feature="to_pandas", extra="pandas").DataFrame(list(self._table()))
 
     def to_polars(self) -> Any:
@@ -505,7 +508,8 @@ class Evaluation:
                     "id": row.id,
                     "question": row.question,
                     "answer": row.response.text,
-                    "passes": row.passes,
+                    **({} if row.verdict is None else row.verdict.to_cells()),
+                    "meets_thresholds": row.passes,
                     "error": row.error,
                     **{score.metric: score.value for score in row.scores},
                 }

@@ -153,7 +153,7 @@ def query_result(row: Row) -> dict[str, Any]:
         "error": _error(response),
         **_scores(row.result),
         "split": row.split,
-        "pass": row.passes,
+        "meets_thresholds": row.passes,
         "verdict": None if row.verdict is None else row.verdict.to_dict(),
         "blame": None if blame is None else blame.to_dict(),
     }

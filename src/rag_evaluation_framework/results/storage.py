@@ -541,7 +541,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
         place,
         result,
         sample,
-        passes=query.get("pass"),
+        passes=query.get("meets_thresholds", query.get("pass")),
         blame=blame,
         split=query.get("split"),
         verdict=verdict,
