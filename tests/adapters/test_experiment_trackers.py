@@ -57,13 +57,15 @@ def records_of(*requests: Any) -> list[Any]:
 def test_scores_are_events_on_the_spans_that_were_scored(traces: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     scored = [(row.id, score) for row in traces.rows for score in row.scores if score.status == "scored"]
-    assert traces.export("opentelemetry", path) == f"wrote {len(scored)} events to {path}"
+    events = len(scored) + traces.answers.total
+    assert traces.export("opentelemetry", path) == f"wrote {events} events to {path}"
     records = records_of(*map(json.loads, path.read_text(encoding="utf-8").splitlines()))
     assert {record["eventName"] for record in records} == {"gen_ai.evaluation.result"}
     told = [event_values(record) for record in records]
     assert [
         (each["rag_eval.sample.id"], each["gen_ai.evaluation.name"], each["gen_ai.evaluation.score.value"])
         for each in told
+        if each["gen_ai.evaluation.name"] != "verdict"
     ] == [(sample, score.metric, score.value) for sample, score in scored]
     # The roots as they stand in the file of traces, whatever we read them as.
     roots = {
@@ -88,7 +90,7 @@ def test_what_is_written_is_what_the_protocol_reads(rows: Evaluation, tmp_path: 
             if name in record:  # OTLP has hexadecimal digits where protobuf's own JSON has base64
                 record[name] = b64encode(bytes.fromhex(record[name])).decode()
     read = json_format.ParseDict(request, logs.ExportLogsServiceRequest())
-    assert len(read.resource_logs[0].scope_logs[0].log_records) == 4
+    assert len(read.resource_logs[0].scope_logs[0].log_records) == 7
 
 
 @pytest.fixture
@@ -117,10 +119,11 @@ def test_a_collector_is_sent_the_events(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret-1")
     statuses += [503]
-    assert rows.export("opentelemetry") == f"sent 4 events to {address}/v1/logs"
+    assert rows.export("opentelemetry") == f"sent 7 events to {address}/v1/logs"
     [(path, key, request)] = received
     assert (path, key) == ("/v1/logs", "secret-1")
-    assert [event_values(each)["rag_eval.sample.id"] for each in records_of(request)] == ["a", "a", "b", "b"]
+    told = [event_values(each)["rag_eval.sample.id"] for each in records_of(request)]
+    assert told == ["a", "a", "a", "b", "b", "b", "c"]
     statuses += [401]
     with pytest.raises(TargetError, match=r"http-401: .*/v1/logs: Unauthorized") as refused:
         rows.export("opentelemetry")
@@ -144,6 +147,7 @@ def test_samples_and_an_experiment_with_feedback_are_at_langsmith(
     feedback = {
         (examples[server.runs[each["run_id"]]["reference_example_id"]], each["key"]): each.get("score")
         for each in server.feedback.values()
+        if each["key"] != "verdict"
     }
     names = list(rows.metrics)
     assert feedback == {
@@ -153,6 +157,8 @@ def test_samples_and_an_experiment_with_feedback_are_at_langsmith(
         if score.metric in names
     }
     assert feedback["c", "exact_match"] is None
+    verdicts = [each["value"] for each in server.feedback.values() if each["key"] == "verdict"]
+    assert sorted(verdicts) == sorted([row.verdict.grade for row in rows.rows if row.verdict] * 2)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,7 @@ def test_the_command_says_where_it_is_or_which_there_are(
     monkeypatch.chdir(tmp_path)
     evaluate(ROWS[:2], metrics=["exact_match"], runs_directory="runs")
     ended = rag_eval("export", "--to", "opentelemetry", "-o", "scores.jsonl")
-    assert (ended.exit_code, ended.output) == (0, "wrote 2 events to scores.jsonl\n")
+    assert (ended.exit_code, ended.output) == (0, "wrote 4 events to scores.jsonl\n")
     ended = rag_eval("export", "--to", "wand")
     assert isinstance(ended.exception, UsageError)
     assert "Did you mean wandb?" in str(ended.exception)

@@ -26,6 +26,7 @@ from rag_evaluation_framework.errors import RagEvalError, TargetError, UsageErro
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.judging.verdict import GRADES, AnswerVerdict
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Dataset
@@ -80,7 +81,8 @@ def _figures(part: Evaluation) -> dict[str, float]:
             found |= {f"{name}.low": figure.interval.low, f"{name}.high": figure.interval.high}
         if figure.value is not None or name != PASS_RATE:
             found[f"{name}.scored"] = figure.n_scored
-    return found
+    counts = part.answers if part.answers.total else None
+    return found | ({} if counts is None else {f"answers.{name}": counts.count(name) for name in GRADES})
 
 
 def _table(part: Evaluation) -> dict[str, list[Any]]:
@@ -226,7 +228,8 @@ def to_langsmith(evaluation: Evaluation, place: str | None = None) -> str:
         seconds = sum(row.response.latency_ms or 0.0 for row in rows) / 1000
         run = Run(part.head, tuple(row.result for row in rows))
         dataset = langsmith.read_langsmith_dataset(name)
-        urls.append(langsmith.upload_experiment(run, dataset, seconds=seconds))
+        verdicts = {row.id: row.verdict for row in rows if row.verdict is not None}
+        urls.append(langsmith.upload_experiment(run, dataset, seconds=seconds, verdicts=verdicts))
     return f"recorded at LangSmith: {' '.join(urls)}"
 
 
@@ -242,7 +245,7 @@ _INFO = 9  # the severity number of INFO
 
 
 def to_opentelemetry(evaluation: Evaluation, place: str | None = None) -> str:
-    """Send each score as an event to a collector, or write them to a file, a request a line.
+    """Send each verdict and score as an event to a collector, or write them to a file, one request per line.
 
     ``place`` is a file or the URL of a collector; without one it is that of ``OTEL_EXPORTER_OTLP_ENDPOINT``
     or, where that is not set, a file named after the run. Skipped scores are no events.
@@ -279,19 +282,38 @@ def _records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     now = str(time_ns())
     for part in evaluation.runs:
         for row in part.rows:
+            for verdict in row.verdict.answers if row.verdict is not None else ():
+                yield _record(part, row, _verdict_attributes(verdict), now)
             for score in row.scores:
                 if score.status != "skipped":
-                    yield _record(part, row, score, now)
+                    yield _record(part, row, _score_attributes(score), now)
 
 
-def _record(part: Evaluation, row: Row, score: Score, now: str) -> dict[str, Any]:
-    trace = None if row.sample is None else row.sample.trace
-    said: dict[str, Any] = {
+def _verdict_attributes(verdict: AnswerVerdict) -> dict[str, Any]:
+    return {
+        "gen_ai.evaluation.name": "verdict",
+        "gen_ai.evaluation.score.label": verdict.grade,
+        "gen_ai.evaluation.explanation": verdict.why,
+        "rag_eval.method": verdict.by,
+        "rag_eval.state": verdict.state,
+        "rag_eval.cause": verdict.cause,
+    }
+
+
+def _score_attributes(score: Score) -> dict[str, Any]:
+    return {
         "gen_ai.evaluation.name": score.metric,
         "gen_ai.evaluation.score.value": score.value,
         "gen_ai.evaluation.explanation": score.reason,
         "error.type": None if score.status == "scored" else score.status,
         "rag_eval.method": score.method,
+    }
+
+
+def _record(part: Evaluation, row: Row, found: Mapping[str, Any], now: str) -> dict[str, Any]:
+    trace = None if row.sample is None else row.sample.trace
+    said = {
+        **found,
         "rag_eval.sample.id": row.id,
         "rag_eval.run.id": part.head.run_id,
         "rag_eval.dataset.id": part.name,

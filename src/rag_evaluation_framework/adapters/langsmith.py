@@ -27,10 +27,10 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.data import API_KEYS, HostedDataset
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample
-from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
@@ -301,7 +301,9 @@ Part: TypeAlias = tuple[str, tuple[None, bytes, str, dict[str, str]]]
 _DECIMALS = 4  # as many as LangSmith keeps of a score; its SDK rounds so too
 
 
-def upload_experiment(run: Run, dataset: HostedDataset, *, seconds: float) -> str:
+def upload_experiment(
+    run: Run, dataset: HostedDataset, *, seconds: float, verdicts: Mapping[str, AnswerVerdict] | None = None
+) -> str:
     """Record a run as an experiment and return the address of its page.
 
     Queries are searched together: each run lasts the mean of the ``seconds`` that all of them took.
@@ -311,7 +313,7 @@ def upload_experiment(run: Run, dataset: HostedDataset, *, seconds: float) -> st
         base = str(project.url).partition("/projects/p/")[0]
         url = f"{base}/datasets/{dataset.host_id}/compare?selectedSessions={project.id}"
         try:
-            experiment = _Experiment(run, dataset, project.id, seconds=seconds)
+            experiment = _Experiment(run, dataset, verdicts or {}, project.id, seconds=seconds)
             for begin in range(0, len(run.results), _AT_ONCE):
                 _send(server, list(experiment.parts(begin, begin + _AT_ONCE)))
             ended = {"end_time": datetime.now(UTC), "metadata": _described(run)}
@@ -363,8 +365,16 @@ def _send(server: LangSmith, parts: Sequence[Part]) -> None:
 class _Experiment:
     """Writes results down as LangSmith takes them."""
 
-    def __init__(self, run: Run, dataset: HostedDataset, project_id: UUID, *, seconds: float) -> None:
-        self._results, self._example_ids = run.results, dataset.example_ids
+    def __init__(
+        self,
+        run: Run,
+        dataset: HostedDataset,
+        verdicts: Mapping[str, AnswerVerdict],
+        project_id: UUID,
+        *,
+        seconds: float,
+    ) -> None:
+        self._results, self._example_ids, self._verdicts = run.results, dataset.example_ids, verdicts
         self._questions = {sample.id: sample.question for sample in dataset.samples}
         self._project_id = project_id
         began = run.head.started_at
@@ -377,8 +387,15 @@ class _Experiment:
             run_id = uuid5(self._project_id, result.sample_id)
             started = self._begin + number * self._duration
             yield from self._run_parts(run_id, result, started)
+            verdict, told = self._verdicts.get(result.sample_id), dict[str, Any]()
+            for place, each in enumerate(() if verdict is None else verdict.answers):
+                told = {"value": each.grade, "comment": f"{each.name}: {each.why}"}
+                yield _part(*self._feedback(run_id, "verdict", each.by, told, started, place))
             for score in result.scores:
-                yield _part(*self._feedback(run_id, score, started))
+                told = {"comment": f"{score.status}: {score.reason}"}
+                if score.value is not None:
+                    told = {"score": round(score.value, _DECIMALS)}
+                yield _part(*self._feedback(run_id, score.metric, score.method, told, started))
 
     def _run_parts(self, run_id: UUID, result: SampleResult, started: datetime) -> Iterator[Part]:
         head = {
@@ -399,8 +416,16 @@ class _Experiment:
         yield _part(f"post.{run_id}.outputs", _outputs(result.response))
         yield _part(f"post.{run_id}.extra", {"metadata": {"sample_id": result.sample_id}})
 
-    def _feedback(self, run_id: UUID, score: Score, started: datetime) -> tuple[str, Mapping[str, Any]]:
-        feedback_id = uuid5(run_id, score.metric)
+    def _feedback(
+        self,
+        run_id: UUID,
+        key: str,
+        method: str | None,
+        told: Mapping[str, Any],
+        started: datetime,
+        place: int = 0,
+    ) -> tuple[str, Mapping[str, Any]]:
+        feedback_id = uuid5(run_id, f"{key} {place}" if place else key)
         now = datetime.now(UTC).isoformat()
         written: dict[str, Any] = {
             "id": str(feedback_id),
@@ -408,15 +433,12 @@ class _Experiment:
             "trace_id": str(run_id),
             "session_id": str(self._project_id),
             "start_time": started.isoformat(),
-            "key": score.metric,
+            "key": key,
             "created_at": now,
             "modified_at": now,
-            "feedback_source": {"type": "api", "metadata": {"method": score.method}},
+            "feedback_source": {"type": "api", "metadata": {"method": method}},
+            **told,
         }
-        if score.value is not None:
-            written["score"] = round(score.value, _DECIMALS)
-        else:
-            written["comment"] = f"{score.status}: {score.reason}"
         return f"feedback.{feedback_id}", written
 
 
