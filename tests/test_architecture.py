@@ -274,6 +274,35 @@ def test_whatever_is_caught_broadly_has_its_reason_on_the_line(module: Path) -> 
     assert [line for line in lines if broad.search(line) and not told.search(line)] == []
 
 
+# States and grades that mean nothing else, and those that are words of other modules too.
+REFUSALS = {"correct_refusal", "wrong_refusal", "missed_refusal"}
+STATES = REFUSALS | {"partly_correct", "no_answer", "not_judged"}
+AMBIGUOUS = {"correct", "wrong", "unsupported"}
+VERDICT = PACKAGE / "judging" / "verdict.py"
+
+
+def named_states(tree: ast.AST) -> set[str]:
+    """Return the states and grades that stand as literals; an ambiguous one where it is held to a verdict."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        parts = list(ast.iter_child_nodes(node))
+        names = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+        names |= {part.id for part in parts if isinstance(part, ast.Name)}
+        is_held = isinstance(node, ast.Compare) and names & {"state", "grade", "leaning"}
+        is_made = isinstance(node, ast.Call) and names & {"AnswerVerdict", "count", "name_of_state"}
+        for part in ast.walk(node) if is_held or is_made else (node,):
+            words = STATES | (AMBIGUOUS if is_held or is_made else set())
+            found |= {part.value} & words if isinstance(part, ast.Constant) else set()
+    return found
+
+
+def test_states_and_grades_are_named_in_one_module() -> None:
+    tried = "row.verdict.grade in ('wrong', 'x'), AnswerVerdict('correct'), 'no_answer', label == 'wrong'"
+    assert named_states(ast.parse(tried)) == {"wrong", "correct", "no_answer"}
+    others = {module: named_states(ast.parse(module.read_text(encoding="utf-8"))) for module in MODULES}
+    assert {str(module): names for module, names in others.items() if names and module != VERDICT} == {}
+
+
 def test_the_tree_keeps_within_its_limits() -> None:
     measured = {
         "code lines": sum(map(code_lines, MODULES)) - ALLOWANCE,

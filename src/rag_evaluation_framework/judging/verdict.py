@@ -139,7 +139,7 @@ class AnswerVerdict:
         return self.grade != "not_judged"
 
     @property
-    def is_faulty(self) -> bool:
+    def has_failed(self) -> bool:
         """Return True if it is wrong or only partly correct."""
         return self.is_wrong or self.is_partly_correct
 

@@ -59,7 +59,7 @@ def _listed(evaluation: Evaluation, level: str) -> Iterator[str]:
     for name, row in worst:
         origin = None if row.sample is None else row.sample.origin
         yield annotation(
-            level if row.verdict and row.verdict.is_faulty else "notice",
+            level if row.verdict and row.verdict.has_failed else "notice",
             f"{one_line(row.question)}: {describe_answer(row)}",
             file=str(evaluation.named_runs[name].head.configuration.get("dataset_path") or ""),
             line=origin.line if origin else None,

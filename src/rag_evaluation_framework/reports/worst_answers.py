@@ -69,7 +69,7 @@ def verdict_name(row: Row) -> str:
 def listed_exchanges(row: Row) -> Iterator[tuple[Exchange, str | None]]:
     """Yield what was asked and answered, with the reason; of a conversation the turns to look at."""
     verdict, blame = row.verdict, row.blame
-    if verdict is None or not verdict.turns or row.sample is None:
+    if verdict is None or not verdict.turns or row.sample is None or not row.turns:
         reason = None if verdict is None else _reason(row, verdict, blame)
         yield from ((each, reason) for each in exchanges(row))
         return

@@ -382,7 +382,7 @@ class Evaluation:
     def failed(self) -> list[Row]:
         """Return the rows that are wrong or partly correct; of retrieval, those that miss a threshold."""
         return [
-            row for row in self.rows if (row.is_failing if row.verdict is None else row.verdict.is_faulty)
+            row for row in self.rows if (row.is_failing if row.verdict is None else row.verdict.has_failed)
         ]
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:

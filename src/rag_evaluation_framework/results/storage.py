@@ -33,7 +33,7 @@ from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerVerdic
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
-from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
@@ -565,6 +565,7 @@ def _response(query: Mapping[str, Any]) -> Response:
         context_origin=query.get("context_origin"),
         usage=msgspec.convert(query.get("usage"), Usage | None),
         latency_ms=query.get("latency_ms"),
+        metadata={TURNS: told} if (told := _told_turns(query)) else {},
         failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
     )
 
@@ -578,7 +579,7 @@ def _sample(query: Mapping[str, Any]) -> Sample | None:
     reason = query.get("refusal_reason")
     return Sample(
         id=str(query.get("query_id")),
-        turns=(Turn(role="user", content=asked),),
+        turns=_turns(query) or (Turn(role="user", content=asked),),
         reference=query.get("ground_truth_answer"),
         relevant_documents={str(each): 1 for each in relevant},
         relevant_spans=tuple(map(_span, query.get("ground_truth_spans") or ())),
@@ -588,6 +589,24 @@ def _sample(query: Mapping[str, Any]) -> Sample | None:
         tags=tuple(query.get("tags") or ()),
         expectation=Refusal(reason=reason) if reason or query.get("expects_refusal") else None,
     )
+
+
+def _turns(query: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Return the turns of a conversation with what was expected in each; none of a single question."""
+    found = []
+    for turn in query.get("turns") or ():
+        found.append(Turn(role="user", content=str(turn.get("question"))))
+        refusal, expected = Refusal() if turn.get("expects_refusal") else None, turn.get("expected")
+        if refusal or expected != query.get("ground_truth_answer"):
+            found.append(Turn(role="assistant", reference=expected, expectation=refusal))
+    return tuple(found)
+
+
+def _told_turns(query: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the answer of each turn up to a failed one; none if they are not known turn by turn."""
+    answers = [turn.get("answer") for turn in query.get("turns") or ()]
+    is_told = bool(query.get("error")) or None not in answers
+    return [{"answer": answer} for answer in answers if answer is not None] if is_told else []
 
 
 def _span(written: Mapping[str, Any]) -> SpanCitation:
