@@ -293,7 +293,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     # The gate fails on a mean; no threshold covers the answers.
     assert counts == {"gate": ("1", "1"), "rag-quality": ("24", "0")}
     gate = suites[0].findtext(".//system-out") or ""
-    assert "rag-quality: string_match >= 0.75 (lower bound): 0.641469, missed" in gate
+    assert "rag-quality: string_match >= 0.75 (lower bound, lexical): 0.641469, missed" in gate
     markdown = (project / "summary.md").read_text()
     assert (project / "job.md").read_text() == f"## Build\n{markdown}\n"
     assert markdown.startswith("### ✗ FAILED: string_match (lower bound) is 0.64, the threshold is 0.75; ")

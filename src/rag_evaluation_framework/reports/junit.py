@@ -73,7 +73,8 @@ def _describe_check(check: Check) -> str:
     of = "" if check.dataset is None else f"{check.dataset}: "
     bound = "" if check.bound is None else f" {check.operator} {check.bound:g}"
     value = "" if check.value is None else f"{check.value:.6g}, "
-    return f"{of}{check.metric}{bound} ({check.held}): {value}{check.told}"
+    method = "" if check.method is None else f", {check.method}"
+    return f"{of}{check.metric}{bound} ({check.held}{method}): {value}{check.told}"
 
 
 @dataclass(frozen=True, slots=True)
