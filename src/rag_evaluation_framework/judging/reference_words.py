@@ -541,6 +541,10 @@ _ABOUT = re.compile(
 _NEAR, _ROUNDED, _LARGE = 0.05, 0.15, 100  # how far numbers may be apart and be the same, rounded
 _BRIEF = 12  # words of an answer whose number can only be the one that is asked for
 _DENIALS = frozenset((*NEGATIONS, *CHINESE_NEGATIONS))
+# "No later than 15 November" and "there is no doubt" deny nothing.
+_NO_DENIAL = re.compile(
+    r"\b(?:no|not) (?:later|earlier|sooner|more|less|fewer|longer) than\b|\bno doubt\b|\bnot only\b|不[过超晚迟早少]"
+)
 _QUALIFIED = re.compile(
     r"\b(?:but|unless|except|only|however|although|though|until|before|after|instead|rather|without)\b"
     r"|但|除|不过|只[有要能]|仅|之[前后]"
@@ -612,8 +616,11 @@ def _is_about(said: str, number: _Number, reference: str, question: str) -> bool
 
 def _differ_in_denial(said: str, reference: str) -> bool:
     """Tell whether one of a reference and the nearest claim denies something and the other does not."""
-    nearest = _nearest_claim(said, reference)
-    return mentions.is_denied(comparable(nearest)) != mentions.is_denied(comparable(reference))
+    return _is_denied(_nearest_claim(said, reference)) != _is_denied(reference)
+
+
+def _is_denied(claim: str) -> bool:
+    return mentions.is_denied(_NO_DENIAL.sub("", comparable(claim)))
 
 
 def _is_reverse(said: str, reference: str, question: str) -> bool:
