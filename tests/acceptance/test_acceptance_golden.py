@@ -32,7 +32,7 @@ def test_the_examples_golden_sets_are_scored_as_before(rag_eval: Commands, folde
         results | {"query_results": [row["query_id"] for row in results["query_results"]]},
         folder,
     )
-    rag_eval("golden", GOLDEN, *TARGET).ok().shows("facts", "names given", "0.81", "to decline")
+    rag_eval("golden", GOLDEN, *TARGET).ok().shows("facts", "entities named", "0.81", "refusals")
 
 
 def test_splits_thresholds_and_the_gate(rag_eval: Commands, folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -324,7 +323,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert {suite.get("failures") for suite in suites} == {suite.get("errors") for suite in suites} == {"0"}
     assert (project / "summary.md").read_text().startswith("### ✓ PASSED: 20 of 24 answers")
     annotations = [line for line in passed.err.splitlines() if line.startswith("::")]
-    assert {line.split()[0] for line in annotations} == {"::notice"}
+    assert {line.split()[0] for line in annotations} <= {"::notice"}
 
 
 def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Command, project: Path) -> None:

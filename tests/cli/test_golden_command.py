@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +11,6 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from chat_server import running_chat
@@ -71,7 +69,7 @@ def test_a_run_keeps_the_stories_and_shows_the_passages_without_them(
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:
     ended = golden("--target", ASSISTANT, "--out", "all.results.json")
     assert ended.code == 0, ended.err
-    for name in ("facts", "relations", "events", "conversations", "to decline"):
+    for name in ("facts", "relations", "events", "conversations", "refusals"):
         assert f"\n  {name} " in ended.out
     assert re.match(r"\d+ of 17 answers (is|are|were) ", ended.out)
     assert "no gate: " in ended.out
@@ -95,10 +93,11 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
     times = [run["total_evaluation_time_seconds"] for run in runs]
     assert performance["total_evaluation_time_seconds"] == pytest.approx(sum(times), abs=0.001)
-    # To answer: 4 facts, 3 relations, 2 stories, and 2 + 2 turns; it declines none of them.
-    low, high = results["golden"]["refusals"]["should_answer"]["confidence_interval"]
-    assert low == 0
-    assert 0.2 < high < 0.25  # Wilson: 3.84 / (13 + 3.84) = 0.228
+    # 3 questions to refuse, and a turn of a conversation that is not known to be refused.
+    refusals = results["golden"]["refusals"]
+    assert (refusals["correct"], refusals["wrong"]) == (3, 0)
+    states = results["summary"]["answers"]["states"]
+    assert refusals["missed"] == states.get("missed_refusal", 0)
 
 
 def test_what_the_judge_cost_in_each_split_stands_with_what_differs_from_run_to_run(
@@ -144,20 +143,14 @@ def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path)
     (run,) = project.glob("runs/*/results.json")
     assert [turn["value"] for turn in read_results(run)["query_results"][0]["turns"]] == [1.0, 0.0]
     assert "turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got " in (project / "j.xml").read_text()
-    text = golden(*options, "--markdown", "m.md").out
-    # Only the turns that are at fault are listed.
-    assert (
-        "  session_001  turn 2: 它爱吃什么？\n               expected  小萤爱吃海葡萄。\n               got  "
-    ) in text
-    asked = "  session_002  turn 3: And what will the price of her shares be next year?\n"
-    assert f"{asked}               expected  (to decline)" in text
-    assert "               why       should have declined\n" in text
-    assert "turn 1" not in text
-    assert "| turn 2: 它爱吃什么？ | 小萤爱吃海葡萄。 |" in (project / "m.md").read_text()
+    text = golden(*options).out
+    assert "turn 2: 它爱吃什么？\n               expected  小萤爱吃海葡萄。\n               got  " in text
+    asked = "turn 3: And what will the price of her shares be next year?\n"
+    assert f"{asked}               expected  (refusal)" in text
 
 
 @pytest.mark.parametrize("options", [(), ("--threshold", "turn_correctness>=0")])
-def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
+def test_show_lists_the_same_answers_with_and_without_a_gate(
     golden: Command, project: Path, to_the_end: Command, options: tuple[str, ...]
 ) -> None:
     reports = ("--junit", "j.xml", "--markdown", "m.md")
@@ -182,8 +175,8 @@ def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
     assert "turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got " in outputs[0]
 
 
-def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:
-    (project / "wrong.py").write_text("def answer(question):\n    return 'Nobody knows him.'\n")
+def test_golden_lists_one_case_and_counts_the_others(golden: Command, project: Path) -> None:
+    (project / "wrong.py").write_text("def answer(question):\n    return 'Sorry, I cannot answer that.'\n")
     text = golden("--target", "wrong:answer", "--split", "boundary", "--split", "facts").out
     assert re.match(r"\d of 7 answers (is|are|were) ", text)
     datasets = project / "golden" / "evaluation" / "datasets"
@@ -234,10 +227,9 @@ def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: P
     assert first["scores"]["turn_correctness"] is None
     assert first["notScored"]["turn_correctness"]["reason"] == "no answer in turn 2: http-400"
     assert ended.json["metrics"]["multiturn"]["turn_correctness"] is None
-    # One turn of each conversation was answered, and expected an answer.
-    assert ended.json["refusals"]["over_refusal_by_split"]["multiturn"]["answered"] == 2
+    assert ended.json["refusals"]["wrong"] == 0
     text = golden("--target", "broken:answer", "--split", "multiturn").out
-    assert "why       failed: http-400: turn 2 of 2: bad request" in text
+    assert "why       no answer: http-400: turn 2 of 2: bad request" in text
 
 
 def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> None:

@@ -35,6 +35,7 @@ from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results.evaluations import Row
@@ -52,7 +53,7 @@ def row(index: int, sample_id: str, value: float) -> Row:
     )
     score = Score.scored("token_f1", value, method="lexical")
     result = SampleResult(sample_id, Response(text="an answer"), (score,))
-    return Row(index, result, sample, passes=value >= 0.5)
+    return Row(index, result, sample, verdict=AnswerVerdict("correct" if value >= 0.5 else "wrong"))
 
 
 def evaluation(**changed: object) -> Evaluation:

@@ -83,15 +83,15 @@ def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
     assert "4 of 40 questions got no answer" in from_kept["screen"]
 
 
-@pytest.mark.parametrize(("said", "read"), [("", 0), ("not ", 30)])
+@pytest.mark.parametrize(
+    ("said", "read"), [("question.split()[-1][:-1] + ' balls'", 0), ("'Sorry, I cannot answer that.'", 30)]
+)
 def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     said: str, read: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples_at(tmp_path / "boxes.jsonl")
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "quiz.py").write_text(
-        f"def answer(question):\n    return '{said}' + question.split()[-1][:-1] + ' balls'\n"
-    )
+    (tmp_path / "quiz.py").write_text(f"def answer(question):\n    return {said}\n")
     datasets = "datasets: [{name: boxes, path: boxes.jsonl}]"
     wanted = "metrics: [exact_match]\n    thresholds: {exact_match: 0.5}\n    ciGate: false\n"
     (tmp_path / "agent.yaml").write_text(f"spec:\n  evaluation:\n    {datasets}\n    {wanted}")
@@ -158,7 +158,7 @@ def test_answers_that_decline_are_named_without_reading_the_run_again(
     whole, entries = journal.entry_from, list[bytes]()
     monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
     screen = made.render()
-    assert "1 does not know (r2): not counted in faithfulness" in screen
+    assert 'Excluded from faithfulness: 1 "don\'t know" (r2).' in screen
     assert not entries
     assert load(folder_of(made)).render() == screen  # type: ignore[union-attr]
 

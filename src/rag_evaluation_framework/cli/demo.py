@@ -133,10 +133,12 @@ class _Story:
                 break
 
     def say_faults(self, run: str) -> None:
-        """Show the answers that failed, with the words that nothing supports marked."""
-        from rag_evaluation_framework.reports.cases import sample_name, shortcomings, unsupported_words
+        """Show the answers that failed or were flagged, with the words that nothing supports marked."""
+        from rag_evaluation_framework.reports.cases import failed_answers, sample_name, unsupported_words
 
-        screen, rows = self._screen(), [row for _, row in shortcomings(self._run(run)).worst]
+        screen, cases = self._screen(), failed_answers(self._run(run)).cases
+        verdicts = ((row, row.verdict) for _, row in cases if row.verdict is not None)
+        rows = [row for row, verdict in verdicts if verdict.has_failed or verdict.is_flagged]
         hang = _INDENT + 4 + max(len(sample_name(row)) for row in rows)
         for row in rows:
             marks = unsupported_words(row)

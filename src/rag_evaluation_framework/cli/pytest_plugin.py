@@ -83,15 +83,15 @@ class Answer:
             return
         import pytest
 
+        from rag_evaluation_framework.reports.cases import show_case
         from rag_evaluation_framework.reports.screen import Screen
-        from rag_evaluation_framework.reports.worst_answers import show_answer
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")
         if not verdict.is_judged:
             pytest.skip(f"{verdict.name}: {verdict.why}")
         screen = Screen()
-        show_answer(screen, self.name, row)
+        show_case(screen, self.name, row, hang=len(self.name) + 4)
         pytest.fail(str(screen), pytrace=False)
 
 

@@ -1,11 +1,11 @@
-"""``rag-eval show``: the answers of a run, each with everything needed to put it right."""
+"""``rag-eval show``: the answers of a run, each with its verdict and what was retrieved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -14,12 +14,13 @@ from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.verdict import AnswerVerdict
     from rag_evaluation_framework.results.evaluations import Evaluation, Row
 
 EXAMPLES = """\b
 Examples:
-  rag-eval show            what is wrong in the latest run
-  rag-eval show 001 --failed --metric faithfulness
+  rag-eval show            inspect the wrong answers of the latest run
+  rag-eval show 001 --not-judged
   rag-eval show 001 --worst 5 --metric claim_recall
   rag-eval show 001 --sample 3 --sample q017
   rag-eval show --missed   questions of the latest sweep that nothing found
@@ -27,13 +28,17 @@ Examples:
 
 _SHOWN = 10
 _USUAL_WORST = 3
+_Holds: TypeAlias = Callable[["AnswerVerdict"], bool]
+_FAILED: tuple[str, _Holds] = ("wrong or partly correct", lambda verdict: verdict.has_failed)
+_NOT_JUDGED: tuple[str, _Holds] = ("not judged", lambda verdict: not verdict.is_judged)
+_FLAGGED: tuple[str, _Holds] = ("flagged", lambda verdict: verdict.is_flagged)
 
 
 @click.command("show", epilog=EXAMPLES)
 @click.argument("run", required=False)
-@click.option(
-    "--failed", is_flag=True, help="Show the answers that do not pass or, without a gate, are wrong."
-)
+@click.option("--failed", is_flag=True, help="Show the wrong and partly correct answers.")
+@click.option("--not-judged", is_flag=True, help="Show the answers that were not judged.")
+@click.option("--flagged", is_flag=True, help="Show the answers that may contain unsupported text.")
 @click.option("--missed", is_flag=True, help="Show the questions whose needed text was not retrieved.")
 @whole_number("--worst", help="Show the N answers with the lowest scores.")
 @click.option(
@@ -43,7 +48,7 @@ _USUAL_WORST = 3
     metavar="ID",
     help="Show this answer, by its id or the line of its file; may be repeated.",
 )
-@click.option("-m", "--metric", metavar="NAME", help="The metric that --worst goes by, or that was failed.")
+@click.option("-m", "--metric", metavar="NAME", help="The metric that --worst goes by.")
 @click.option(
     "--slice",
     "slice_by",
@@ -56,6 +61,8 @@ _USUAL_WORST = 3
 def command(
     run: str | None,
     failed: bool,
+    not_judged: bool,
+    flagged: bool,
     missed: bool,
     worst: int | None,
     samples: tuple[str, ...],
@@ -65,32 +72,47 @@ def command(
     runs_dir: Path,
     as_json: bool,
 ) -> None:
-    """Show answers of RUN: question, expected and given, why it is wrong, and what was retrieved in order.
+    """Show answers of RUN: question, expected answer, answer, verdict and the retrieved passages in order.
 
     RUN is the id of a run or any end of it, the path of its folder or a results file; without it, the latest.
-    Without an option, the answers that do not pass or are wrong are shown, else the worst.
+    Without an option, the wrong and partly correct answers are shown, else those that were not judged, else
+    those with the lowest scores.
     """
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
-    if sum([failed, missed, worst is not None, bool(samples)]) > 1:
-        raise UsageError("expected one of --failed, --missed, --worst and --sample, got several")
+    if sum([failed, not_judged, flagged, missed, worst is not None, bool(samples)]) > 1:
+        options = "--failed, --not-judged, --flagged, --missed, --worst and --sample"
+        raise UsageError(f"expected one of {options}, got several")
     evaluation = _evaluation(run, runs_dir)
     _check_metric(metric, evaluation)
     of_slice = _slice(slice_by)
+    words, holds = _NOT_JUDGED if not_judged else _FLAGGED if flagged else _FAILED
+    is_of_a_kind = failed or not_judged or flagged
+    title, rows = "", list[tuple[str, "Row"]]()
     if samples:
-        title, rows = "", _named(_best(evaluation), samples)
+        rows = _named(_best(evaluation), samples)
     elif evaluation.kind == "systems":
         title, rows = _missed_by_all(evaluation)
-    elif worst is not None:
-        title, rows = _worst(evaluation, worst, metric)
+    elif missed:
+        title, rows = "{0} lacked an expected passage", _missed(evaluation)
+    elif is_of_a_kind:
+        title, rows = f"{{1}} {words}", _of_a_kind(evaluation, holds, metric)
     else:
-        title, rows = _wrong(evaluation, metric, missed=missed, failed=failed, sliced=of_slice is not None)
+        kinds = (_FAILED, _NOT_JUDGED) if worst is None and metric is None else ()
+        for words, holds in kinds:
+            if rows := _of_a_kind(evaluation, holds):
+                title = f"{{1}} {words}"
+                break
+        else:
+            title, rows = _worst(evaluation, worst or _USUAL_WORST, metric)
     rows = [each for each in rows if of_slice is None or of_slice in set(_traits(each[1]))]
     if as_json:
         ids = {row.id for _, row in rows}
         print_json([each for each in evaluation_document(evaluation)["samples"] if each["id"] in ids])
         return
-    title = title.format(_counted(len(rows), evaluation), _counted(len(rows), evaluation, "is", "are"))
+    answers = sum(_count(row, holds) for _, row in rows)
+    counts = _counted(len(rows), evaluation), _counted(answers, evaluation, "is", "are")
+    title = title.format(*counts) if rows or missed else title.format("No question", "No answer is")
     _show(evaluation, title, rows, everything=everything)
 
 
@@ -109,37 +131,32 @@ def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
 def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:
     from rag_evaluation_framework.reports.screen import part_of
 
-    asked = evaluation.counts.total
+    asked = evaluation.answers.total if verbs else evaluation.counts.total
     if evaluation.kind == "systems":
         asked = next(iter(evaluation.parts.values())).counts.total
     return part_of(number, asked, "question" if evaluation.kind == "systems" else "answer", *verbs)
 
 
-def _wrong(
-    evaluation: Evaluation, metric: str | None, *, missed: bool, failed: bool, sliced: bool
-) -> tuple[str, list[tuple[str, Row]]]:
-    """Return the answers that do not pass or are wrong; of an evaluation where all are right, the worst."""
+def _missed(evaluation: Evaluation) -> list[tuple[str, Row]]:
+    """Return the rows for which an expected passage was not retrieved."""
     from rag_evaluation_framework.reports.cases import rows_of_runs
-    from rag_evaluation_framework.reports.verdict_lines import sentence
 
-    rows = list(rows_of_runs(evaluation))
-    if missed:
-        found = [each for each in rows if _is_missed(each[1])]
-        return "{0} lacked text that was needed and did not come", found
-    found = [each for each in rows if each[1].is_failing]
-    wrong = [each for each in rows if each[1].is_at_fault]
-    if metric is not None:
-        found = [each for each in found if any(miss.startswith(f"{metric} ") for miss in each[1].misses)]
-        return f"{{0}} failed by {metric}", found
-    if evaluation.is_gated and found:
-        return "{0} failed", found
-    if not evaluation.is_gated:
-        wrong = [each for each in rows if each[1].is_failing or each[1].is_at_fault]
-    if wrong or failed:
-        # What the run's own screen says of them, word for word; a slice has its own count.
-        said = sentence(evaluation)
-        return ("{1} wrong" if sliced else said.replace("{", "{{").replace("}", "}}")), wrong
-    return _worst(evaluation, _USUAL_WORST, metric)
+    return [each for each in rows_of_runs(evaluation) if _is_missed(each[1])]
+
+
+def _of_a_kind(evaluation: Evaluation, holds: _Holds, metric: str | None = None) -> list[tuple[str, Row]]:
+    """Return the rows with an answer of which this holds; by a ``metric``, the lowest scores first."""
+    from rag_evaluation_framework.reports.cases import rows_of_runs
+
+    rows = [each for each in rows_of_runs(evaluation) if _count(each[1], holds)]
+    if metric is None:
+        return rows
+    found = {row.id: place for place, row in enumerate(evaluation.worst(evaluation.counts.total, metric))}
+    return sorted((each for each in rows if each[1].id in found), key=lambda each: found[each[1].id])
+
+
+def _count(row: Row, holds: _Holds) -> int:
+    return 0 if row.verdict is None else sum(map(holds, row.verdict.answers))
 
 
 def _is_missed(row: Row) -> bool:
@@ -153,7 +170,7 @@ def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str
     by = metric or next((name for part in evaluation.runs for name in part.metrics), "")
     ids = [row.id for row in evaluation.worst(number, metric)]
     known = {row.id: (part, row) for part, row in rows_of_runs(evaluation) if row.id in ids}
-    return f"the worst by {by}", [known[each] for each in ids if each in known]
+    return f"the lowest {by}", [known[each] for each in ids if each in known]
 
 
 def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]]:

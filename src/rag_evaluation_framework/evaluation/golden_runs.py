@@ -47,11 +47,9 @@ from rag_evaluation_framework.evaluation.preflight import (
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
-from rag_evaluation_framework.records.responses import TURNS, History
+from rag_evaluation_framework.records.responses import History
 from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
 from rag_evaluation_framework.results.results_documents import results_document, significance_tests
@@ -362,16 +360,12 @@ def _by_turn(sample: Sample) -> Sequence[Sample]:
     return turns or [sample]
 
 
-# The splits of golden sets as one evaluation: refusals of all of them, and one results document.
-#
-# Refusals are counted answer by answer, the turns of a conversation one by one: what should have been
-# declined in any split, and what should have been answered in each.
+# The splits of golden sets as one evaluation with one results document.
 
 
 def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
-    """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
-    whole = replace(suite, refusals=_refusals(suite))
-    whole = replace(whole, document=golden_document(whole, folder=folder))
+    """Return the evaluation of a folder's splits; its results are written if complete."""
+    whole = replace(suite, document=golden_document(suite, folder=folder))
     if whole.outcome.completed and whole.folder is not None:
         try:
             whole.save(whole.folder / RESULTS_FILE)
@@ -400,7 +394,7 @@ def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
             for kind, values in golden.slices.items()
         },
         "missing_splits": list(golden.missing),
-        "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
+        "refusals": golden.answers.refusals,
         "gate": None if golden.verdict is None else golden.verdict.to_dict(),
         "warnings": list(golden.warnings),
     }
@@ -418,33 +412,6 @@ def pass_rate(golden: Evaluation) -> Figure:
         counts.unmeasured += rate.n_failed
         counts.undecided += rate.n_skipped
     return counts.rate()
-
-
-def _refusals(suite: Evaluation) -> RefusalTable:
-    should_refuse = Refusals()
-    by_split: dict[str, Refusals] = {}
-    methods: set[str] = set()
-    for part in suite.runs:
-        for row in part.rows:
-            for score in row.scores:
-                name = without_parameters(score.metric)
-                if name not in (REFUSAL_RECALL, OVER_REFUSAL) or not (counts := _declined(score)).total:
-                    continue
-                methods.add(score.method)
-                if name == REFUSAL_RECALL:
-                    should_refuse += counts
-                else:
-                    by_split[part.name] = by_split.get(part.name, Refusals()) + counts
-    return RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
-
-
-def _declined(score: Score) -> Refusals:
-    """Count the answers behind a score: the turns that have a value, else its own."""
-    turns = score.details.get(TURNS)
-    own = [] if score.value is None else [score.value]
-    values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
-    refused = sum(value == 1 for value in values)
-    return Refusals(refused, len(values) - refused)
 
 
 def _summed_up(golden: Evaluation, splits: Mapping[str, Evaluation], folder: Path) -> Evaluation:

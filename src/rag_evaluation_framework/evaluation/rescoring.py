@@ -374,7 +374,6 @@ def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evalua
         answers=AnswerCounts.together(part.answers for part in parts.values()),
         verdict=None,
         comparison=None,
-        refusals=None,
     )
 
 

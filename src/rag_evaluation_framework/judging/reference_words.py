@@ -543,7 +543,8 @@ _BRIEF = 12  # words of an answer whose number can only be the one that is asked
 _DENIALS = frozenset((*NEGATIONS, *CHINESE_NEGATIONS))
 # "No later than 15 November" and "there is no doubt" deny nothing.
 _NO_DENIAL = re.compile(
-    r"\b(?:no|not) (?:later|earlier|sooner|more|less|fewer|longer) than\b|\bno doubt\b|\bnot only\b|不[过超晚迟早少]"
+    r"\b(?:no|not) (?:later|earlier|sooner|more|less|fewer|longer) than\b|\bno doubt\b|\bnot only\b"
+    r"|不[过超晚迟早少]"
 )
 _QUALIFIED = re.compile(
     r"\b(?:but|unless|except|only|however|although|though|until|before|after|instead|rather|without)\b"

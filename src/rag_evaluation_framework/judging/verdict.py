@@ -86,6 +86,11 @@ _OF_FINDINGS: Mapping[str, State] = {
     "partly_matches": "partly_correct",
     "contradicts": "wrong",
 }
+_OF_BLAME: Mapping[str, State] = {
+    "invented": "unsupported",
+    "refused_wrongly": "wrong_refusal",
+    "answered_wrongly": "missed_refusal",
+}
 Flag = Literal["unsupported_text", "wrong_citation"]
 _FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
@@ -139,11 +144,6 @@ class AnswerVerdict:
         return self.grade != "not_judged"
 
     @property
-    def has_failed(self) -> bool:
-        """Return True if it is wrong or only partly correct."""
-        return self.is_wrong or self.is_partly_correct
-
-    @property
     def is_unanswered(self) -> bool:
         return self.state == "no_answer"
 
@@ -176,6 +176,21 @@ class AnswerVerdict:
         return not self.is_correct or self.is_flagged
 
     @property
+    def severity(self) -> int:
+        """The place of the state among all states, the worst first; a conversation has that of its worst."""
+        return _WORST_FIRST.index(self.state)
+
+    @property
+    def has_failed(self) -> bool:
+        """Return True if it is wrong or partly correct."""
+        return self.is_wrong or self.is_partly_correct
+
+    @property
+    def is_listed(self) -> bool:
+        """Return True if reports list it: it is wrong or partly correct, looks wrong or is flagged."""
+        return self.is_partly_correct or self.looks_wrong or self.is_flagged
+
+    @property
     def answers(self) -> tuple[AnswerVerdict, ...]:
         """The verdict of every single answer: one for each turn of a conversation, else this one."""
         return self.turns or (self,)
@@ -184,12 +199,18 @@ class AnswerVerdict:
     def name(self) -> str:
         """The state in words, with its leaning: ``not judged (looks wrong)``."""
         told = name_of_state(self.state)
-        return told if self.leaning is None else f"{told} (looks {name_of_state(self.leaning)})"
+        if self.leaning is None:
+            return told
+        return f"{told} (looks {name_of_state(_GRADES.get(self.leaning, 'wrong'))})"
 
     @property
     def failure_kind(self) -> str:
         """The cause of a failure where it is known, else the state."""
         return self.cause or self.state
+
+    def is_explained_by(self, blame: Blame) -> bool:
+        """Return True if blame says where this failure comes from, or what shows it."""
+        return blame.kind == self.cause or blame.kind in self.flags or _OF_BLAME.get(blame.kind) == self.state
 
     def with_cause(self, blame: Blame | None) -> AnswerVerdict:
         """Return it with what blame found out about where the answer, or each of its turns, went wrong."""
@@ -434,6 +455,10 @@ class AnswerCounts:
     left_out: int = 0
     """How many answers the judge budget left out."""
     flagged: int = 0
+    flags: Mapping[Flag, int] = field(default_factory=dict, hash=False)
+    """How many answers that are not known to be wrong have which flag."""
+    listed: int = 0
+    """How many answers are wrong, partly correct, look wrong or are flagged."""
     questions: int = 0
     conversations: int = 0
     unstable: tuple[str, ...] = ()
@@ -471,6 +496,26 @@ class AnswerCounts:
     def refusals_expected(self) -> int:
         """How many answers refuse as they should, or should and do not."""
         return self.missed_refusals + self.states.get("correct_refusal", 0)
+
+    @property
+    def failed(self) -> int:
+        """The number of answers that are wrong or partly correct."""
+        return self.wrong + self.partly_correct
+
+    @property
+    def failure_kinds(self) -> Mapping[str, int]:
+        """How the answers that are wrong or partly correct fail."""
+        return {**self.kinds, **({PARTLY_CORRECT: self.partly_correct} if self.partly_correct else {})}
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """How many refusals are correct, wrong and missed."""
+        names: dict[str, State] = {
+            "correct": "correct_refusal",
+            "wrong": "wrong_refusal",
+            "missed": "missed_refusal",
+        }
+        return {name: self.states.get(state, 0) for name, state in names.items()}
 
     @property
     def missed_refusals(self) -> int:
@@ -521,7 +566,7 @@ class AnswerCounts:
 
 _ADDED = (
     *("looks_wrong", "off_topic", "without_truth", "without_verdict", "left_out"),
-    *("flagged", "questions", "conversations"),
+    *("flagged", "listed", "questions", "conversations"),
 )
 _REPEAT = re.compile(r"~[0-9]+\Z")
 
@@ -539,6 +584,7 @@ class AnswerCounter:
         self._by: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
         self._more: Counter[str] = Counter()
+        self._flags: Counter[Flag] = Counter()
         self._grades: dict[str, Grade] = {}
         self._unstable: dict[str, None] = {}
 
@@ -558,6 +604,8 @@ class AnswerCounter:
             else:
                 self._more["looks_wrong"] += each.looks_wrong
             self._more["flagged"] += each.is_flagged
+            self._more["listed"] += each.is_listed
+            self._flags.update(each.flags if each.is_flagged else ())
             self._more["off_topic"] += each.is_off_topic
             self._more["without_truth"] += each.why == NOTHING_TO_JUDGE_BY
             self._more["without_verdict"] += each.why == NO_VERDICT
@@ -568,6 +616,7 @@ class AnswerCounter:
         self._states.update(counts.states)
         self._by.update(counts.by)
         self._kinds.update(counts.kinds)
+        self._flags.update(counts.flags)
         self._more.update({name: getattr(counts, name) for name in _ADDED})
         self._unstable |= dict.fromkeys(counts.unstable)
 
@@ -578,6 +627,7 @@ class AnswerCounter:
             states=dict(self._states),
             by=dict(self._by),
             kinds=dict(self._kinds.most_common()),
+            flags=dict(self._flags),
             unstable=tuple(self._unstable),
             **more,
         )

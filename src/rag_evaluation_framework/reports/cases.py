@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.verdict import CAUSES, AnswerCounts, AnswerVerdict, Flag, name_of_state
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
@@ -33,37 +34,41 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
-from rag_evaluation_framework.results.run_evaluations import (
-    KEPT,
-    SHORT_OF,
-    UNANSWERED,
-    UNSCORED,
-    shortcoming,
-    shortcomings_of,
-)
+from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 
 KINDS: Mapping[BlameKind, str] = {
-    "ok": "right",
+    "ok": "correct",
     "retrieval_missed": "retrieval miss",
     "cut_passage": "expected passage cut by a chunk edge",
     "not_used": "retrieved but not used",
-    "contradicted": "contradicts what was retrieved",
-    "invented": "invented",
-    "wrong_citation": "right, cites the wrong passage",
-    "refused_wrongly": "declined though it could answer",
-    "answered_wrongly": "should have declined",
+    "contradicted": "contradicts its sources",
+    "invented": "unsupported claim",
+    "wrong_citation": "wrong citation",
+    "refused_wrongly": "wrong refusal",
+    "answered_wrongly": "missed refusal",
     "unknown": "cause unknown",
 }
 """What became of an answer, in words."""
-
 _PLURALS = {
-    KINDS["retrieval_missed"]: "retrieval misses",
-    KINDS["cut_passage"]: "expected passages cut by a chunk edge",
+    "retrieval_missed": "retrieval misses",
+    "cut_passage": "expected passages cut by a chunk edge",
+    "wrong_citation": "wrong citations",
 }
-
-TO_DECLINE = "(to decline)"
+_FLAGS: Mapping[Flag, str] = {
+    "unsupported_text": "may contain unsupported text",
+    "wrong_citation": "wrong citation",
+}
+_DECIDERS = {
+    "person": "label",
+    "check": "check",
+    "metric": "metric",
+    "judge": "LLM judge",
+    "local_model": "local model",
+    "words": "word overlap",
+}
+TO_DECLINE = "(refusal)"
 _LONGEST_NAME = 24
 _QUOTED = 46
 _NAMED = 20
@@ -99,6 +104,7 @@ class Exchange:
     expected: str | None
     answer: str | None
     blame: Blame | None
+    verdict: AnswerVerdict | None = None
 
     @property
     def asked(self) -> str:
@@ -107,11 +113,13 @@ class Exchange:
 
 
 def exchanges(row: Row) -> list[Exchange]:
-    """Return what to show of a sample: of a conversation the turns at fault, if there are any."""
-    if not row.turns:
+    """Return what to show of a sample: of a conversation the turns that are not correct."""
+    turns = row.turns
+    if not turns:
         expected = TO_DECLINE if row.expects_refusal else row.expected
-        return [Exchange(None, row.question, expected, row.response.text, row.blame)]
-    at_fault = [turn for turn in row.turns if turn.is_at_fault]
+        return [Exchange(None, row.question, expected, row.response.text, row.blame, row.verdict)]
+    listed_ones = [turn for turn in turns if turn.verdict is not None and turn.verdict.is_listed]
+    open_ones = [turn for turn in turns if turn.verdict is not None and turn.verdict.deserves_attention]
     return [
         Exchange(
             turn.number,
@@ -119,41 +127,57 @@ def exchanges(row: Row) -> list[Exchange]:
             TO_DECLINE if turn.expects_refusal else turn.expected,
             turn.answer,
             turn.blame,
+            turn.verdict,
         )
-        for turn in at_fault or row.turns
+        for turn in listed_ones or open_ones or turns
     ]
 
 
 def expected_and_got(row: Row) -> str:
-    """Say in one line which bounds are missed, what was expected, what came, and why it is wrong."""
-    told = list(row.misses)
+    """Say in one line what was expected, what was answered, and why it is not correct."""
+    told = []
     for each in exchanges(row):
         turn = "" if each.turn is None else f"{one_line(each.asked)}: "
-        is_wrong = each.blame is not None and each.blame.is_fault
-        reason = f" ({why(row, each.blame)})" if is_wrong else ""
-        told.append(f"{turn}expected {each.expected}, got {each.answer}{reason}")
+        reason = why(row, each.blame, verdict=each.verdict)
+        said = "" if reason is None else f" ({reason})"
+        told.append(f"{turn}expected {each.expected}, got {each.answer}{said}")
     return "; ".join(told)
 
 
-# Why an answer is wrong.
+# Why an answer is not correct.
 
 
-def why(row: Row, blame: Blame | None = None, *, is_listed: bool = False) -> str | None:
-    """Say why an answer is wrong, or does not pass; ``None`` if neither is known.
+def why(
+    row: Row, blame: Blame | None = None, *, verdict: AnswerVerdict | None = None, is_listed: bool = False
+) -> str | None:
+    """Say why an answer, or that of a turn, is not correct or is flagged; ``None`` for any other.
 
     ``is_listed``: what was retrieved stands beside it, so that it need not be named.
     """
-    if row.response.failure is not None:
-        return f"failed: {row.error}"
-    blame = blame or row.blame
-    if blame is not None and blame.is_fault:
-        return _fault(row, blame, is_listed=is_listed)
-    if row.error is not None:
-        return f"not scored: {row.error}"
-    if row.misses:
-        right = "right, but " if blame is not None and blame.kind == "ok" else ""
-        return right + "; ".join(row.misses)
-    return None
+    verdict, blame = verdict or row.verdict, blame or row.blame
+    if verdict is None or not verdict.deserves_attention:
+        return None if row.response.failure is None else f"no answer: {row.error}"
+    if fault := _fault_of(row, verdict, blame, is_listed=is_listed):
+        return fault if verdict.is_wrong else f"{verdict.name}, {fault}"
+    if verdict.is_correct:
+        return f"{verdict.name}, but {', '.join(_FLAGS[flag] for flag in verdict.flags)}"
+    return _verdict_of(row, verdict, is_told_by=False)
+
+
+def _fault_of(row: Row, verdict: AnswerVerdict | None, blame: Blame | None, *, is_listed: bool) -> str | None:
+    """Say what blame found out about a failure; ``None`` if that is nothing beside the verdict."""
+    if verdict is None or blame is None or verdict.is_unanswered or not verdict.is_explained_by(blame):
+        return None
+    fault = _fault(row, blame, is_listed=is_listed)
+    return None if fault == KINDS[blame.kind] else fault
+
+
+def _verdict_of(row: Row, verdict: AnswerVerdict, *, is_told_by: bool = True) -> str:
+    """Return a verdict in words: the state, why, who decided, and what was flagged."""
+    reason = (row.response.failure is not None and verdict.is_unanswered and row.error) or verdict.why
+    decider = _DECIDERS.get(verdict.by or "") if is_told_by else None
+    told = f"{verdict.name}: {reason}" + (f" ({decider})" if decider else "")
+    return "; ".join([told, *(_FLAGS[flag] for flag in verdict.flags)])
 
 
 def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
@@ -243,14 +267,16 @@ def _quote(passage: str) -> str:
 
 
 def _invented(row: Row) -> str:
-    """Say how many statements nothing retrieved supports."""
+    """Say how many claims no retrieved passage supports."""
     for score in row.scores:
         claims = score.details.get("claims", ())
         doubtful = sum(claim["label"] != "supported" for claim in claims)
         if without_parameters(score.metric) in ("faithfulness", "hallucination") and doubtful:
             are = "is" if doubtful == 1 else "are"
-            return f"{doubtful} of {counted(len(claims), 'statement')} {are} not in what was retrieved"
-    return "not in what was retrieved"
+            return (
+                f"{doubtful} of {counted(len(claims), 'claim')} {are} not supported by the retrieved passages"
+            )
+    return "not supported by the retrieved passages"
 
 
 def retrieved_names(row: Row) -> list[str]:
@@ -331,68 +357,87 @@ def unsupported_words(row: Row) -> list[tuple[int, int]]:
 
 
 def kind_of(row: Row) -> str:
-    """Say in a word or two what is wrong with an answer that does not pass."""
-    return _kind_said(shortcoming(row))
+    """Return the kind of failure in words: the cause where it is known, else the state."""
+    return KINDS["unknown"] if row.verdict is None else _kind_name(row.verdict.failure_kind)
 
 
-def _kind_said(kind: str) -> str:
-    if kind.startswith(SHORT_OF):
-        return SHORT_OF + listed(kind.removeprefix(SHORT_OF).split(", "))
-    others = {UNANSWERED: "without an answer", UNSCORED: "not scored"}
-    return others.get(kind) or KINDS[kind]  # type: ignore[index]  # one of the kinds
+def _kind_name(kind: str, count: int = 1) -> str:
+    if kind not in CAUSES:
+        return name_of_state(kind, count)
+    return (count != 1 and _PLURALS.get(kind)) or KINDS[kind]  # type: ignore[index]  # one of its keys
 
 
 def kinds_said(kinds: Mapping[str, int]) -> str:
-    """Say how many are of which kind, the most frequent first: ``2 invented, 1 retrieval miss``."""
-    counts = Counter(kinds).most_common()
-    return ", ".join(counted(count, kind, _PLURALS.get(kind, kind)) for kind, count in counts)
+    """Say how many are of which kind, the most frequent first: ``2 wrong refusals, 1 retrieval miss``."""
+    return ", ".join(f"{n:,} {_kind_name(kind, n)}" for kind, n in Counter(kinds).most_common())
+
+
+def counts_sentence(counts: AnswerCounts) -> str:
+    """Say how many answers are correct, partly correct, wrong, not judged and flagged."""
+    to_questions = "" if counts.total == counts.questions else f" to {counted(counts.questions, 'question')}"
+    grades = {"partly correct": counts.partly_correct, "wrong": counts.wrong}
+    told = [f"{counts.correct:,} correct", *(f"{n:,} {name}" for name, n in grades.items() if n)]
+    if counts.not_judged:
+        look = "looks" if counts.looks_wrong == 1 else "look"
+        leaning = f" ({counts.looks_wrong:,} {look} wrong)" if counts.looks_wrong else ""
+        told.append(f"{counts.not_judged:,} not judged{leaning}")
+    flags = [f"{n:,} flagged: {_FLAGS[flag]}" for flag, n in counts.flags.items()]
+    return "; ".join([f"{counted(counts.total, 'answer')}{to_questions}: {', '.join(told)}", *flags])
+
+
+def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the counts of the answers by grade; of systems those of each."""
+    counts = {"": evaluation.answers}
+    if evaluation.parts_are == "systems":
+        counts = {f"{name}: ": part.answers for name, part in evaluation.named_runs.items()}
+    yield from (f"{one_line(name)}{each}" for name, each in counts.items() if each.total)
 
 
 @dataclass(frozen=True, slots=True)
-class FallingShort:
-    """The answers that do not pass, with their kinds and the worst of them by part; and those that are wrong
-    though no threshold says so.
+class FailedAnswers:
+    """The answers that are wrong or partly correct: how many of which kind, and the worst rows by part.
+
+    ``cases`` has after them those that look wrong or are flagged; ``listed`` counts the answers of all.
     """
 
     failing: int
     kinds: Mapping[str, int]
-    worst: tuple[tuple[str, Row], ...]
-    wrong: int
-    wrong_kinds: Mapping[str, int]
-    worst_wrong: tuple[tuple[str, Row], ...]
+    listed: int
+    cases: tuple[tuple[str, Row], ...]
+
+    @property
+    def worst(self) -> list[tuple[str, Row]]:
+        return [each for each in self.cases if each[1].has_failed]
 
 
-_FOUND: WeakKeyDictionary[Evaluation, FallingShort] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[Evaluation, FailedAnswers] = WeakKeyDictionary()
 
 
-def shortcomings(evaluation: Evaluation, *, everything: bool = False) -> FallingShort:
-    """Return what is wrong with the answers of an evaluation; its rows are read once for all reports.
+def failed_answers(evaluation: Evaluation, *, everything: bool = False) -> FailedAnswers:
+    """Return the answers of an evaluation that failed; its rows are read once for all reports.
 
-    The worst answers are a few, or with ``everything`` all of them.
+    The worst rows are a few, or with ``everything`` all of them.
     """
     if everything:
-        return _shortcomings(evaluation, evaluation.counts.total)
+        return _failed_answers(evaluation, evaluation.counts.total)
     found = _FOUND.get(evaluation)
     if found is None:
-        found = _FOUND[evaluation] = _shortcomings(evaluation, KEPT)
+        found = _FOUND[evaluation] = _failed_answers(evaluation, KEPT)
     return found
 
 
-def _shortcomings(evaluation: Evaluation, most: int) -> FallingShort:
-    runs = [(name, run, shortcomings_of(run, most)) for name, run in evaluation.named_runs.items()]
-    parts: list[Any] = []
-    for sort in (0, 1):
-        kinds: Counter[str] = Counter()
-        worst: list[tuple[float, str, Row]] = []
-        for name, run, found in runs:
-            kinds.update({_kind_said(kind): count for kind, count in found[sort].kinds.items()})
-            rows = _with_places(evaluation, run, [row for _, row in found[sort].worst])
-            worst += [
-                (standing, name, row) for (standing, _), row in zip(found[sort].worst, rows, strict=True)
-            ]
-        first = sorted(worst, key=lambda each: each[0])[:most]
-        parts += [kinds.total(), kinds, tuple([each[1:] for each in first])]
-    return FallingShort(*parts)
+shortcomings = failed_answers
+
+
+def _failed_answers(evaluation: Evaluation, most: int) -> FailedAnswers:
+    counts, worst = AnswerCounts.together(run.answers for run in evaluation.runs), []
+    for name, run in evaluation.named_runs.items() if counts.listed else ():
+        found = worst_rows(run, most)
+        rows = _with_places(evaluation, run, [row for _, row in found])
+        worst += [(order, name, row) for (order, _), row in zip(found, rows, strict=True)]
+    first = sorted(worst, key=lambda each: each[0][:-1])[:most]
+    cases = tuple([each[1:] for each in first])
+    return FailedAnswers(counts.failed, counts.failure_kinds, counts.listed, cases)
 
 
 def in_common(rows: Sequence[Row]) -> str | None:
@@ -419,14 +464,19 @@ def in_common(rows: Sequence[Row]) -> str | None:
 def show_cases(
     screen: Screen, cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int
 ) -> None:
-    """Add the first cases in full, the next by their question, the rest as a count."""
+    """Add the first cases in full, the next by their question, the rest of ``total`` answers as a count."""
     hang = 4 + max((len(name) for name, _ in cases[: full + asked]), default=0)
     hang = min(hang, 4 + _LONGEST_NAME)
     for name, row in cases[:full]:
         show_case(screen, name, row, hang=hang)
     for name, row in cases[full : full + asked]:
         show_question(screen, name, row.question, hang=hang)
-    show_more(screen, [name for name, _ in cases[full + asked :]], total - min(full + asked, len(cases)))
+    shown = sum(_count_listed(row) for _, row in cases[: full + asked])
+    show_more(screen, [name for name, _ in cases[full + asked :]], total - shown)
+
+
+def _count_listed(row: Row) -> int:
+    return 1 if row.verdict is None else sum(each.is_listed for each in row.verdict.answers)
 
 
 def show_more(screen: Screen, names: Sequence[str], more: int) -> None:
@@ -456,7 +506,7 @@ def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
             {"expected": each.expected, "got": each.answer},
             hang=hang,
             marks=unsupported_words(row) if is_single else (),
-            reason=why(row, each.blame),
+            reason=why(row, each.blame, verdict=each.verdict),
         )
 
 
@@ -501,9 +551,10 @@ def show_whole_case(
             if text is not None:
                 marks = unsupported_words(row) if label == "got" and each.turn is None else ()
                 screen.labelled(label, text, indent=2, hang=13, marks=marks, lines=12)
-        reason = why(row, each.blame, is_listed=True)
-        if reason is not None:
-            screen.labelled("why", reason, indent=2, hang=13)
+        if each.verdict is not None:
+            screen.labelled("verdict", _verdict_of(row, each.verdict), indent=2, hang=13)
+        if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
+            screen.labelled("why", fault, indent=2, hang=13)
     _show_needed(screen, row, documents)
     _show_retrieved(screen, row, documents)
     _show_steps(screen, row)
@@ -576,8 +627,9 @@ def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:
     for score in row.scores:
         bound = bounds.get(score.metric)
         if score.value is not None:
-            is_missed = bound is not None and not bound.is_met_by(score.value)
-            needs = f" (needs {bound.operator} {bound.bound:g})" if bound is not None and is_missed else ""
+            needs = ""
+            if bound is not None and not bound.is_met_by(score.value):
+                needs = f" (the gate requires a mean {bound.operator} {bound.bound:g})"
             value = measure(score.metric, score.value, bound=bound.bound if bound else None)
             yield f"{score.metric} {value}{needs}"
         elif score.status == "failed":

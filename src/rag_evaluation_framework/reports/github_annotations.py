@@ -6,14 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluation_framework.judging.verdict import GRADES
+from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got, failed_answers, kind_of
 from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.verdict_lines import explanation, sentence, verdict_of, worse_answers
-from rag_evaluation_framework.reports.worst_answers import (
-    answer_counts,
-    describe_answer,
-    verdict_name,
-    worst_answers,
-)
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.
@@ -38,7 +33,7 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
     elif verdict.word == "undecided":
         told = " ".join([f"{sentence(evaluation).rstrip('.')}.", *explanation(evaluation)])
         lines.append(annotation("warning", told, file=file, title="rag-eval undecided"))
-    lines += [annotation("notice", each, file=file, title="answers") for each in answer_counts(evaluation)]
+    lines += [annotation("notice", each, file=file, title="answers") for each in counts_sentences(evaluation)]
     if verdict.stopped is None:
         is_moved = moved is not None and bool(moved.worse) and verdict.word != "passed"
         lines += _worse(evaluation, level) if is_moved else _listed(evaluation, level)
@@ -55,17 +50,17 @@ def _worse(evaluation: Evaluation, level: str) -> Iterator[str]:
 
 
 def _listed(evaluation: Evaluation, level: str) -> Iterator[str]:
-    worst, more = worst_answers(evaluation, _LISTED)
-    for name, row in worst:
+    found = failed_answers(evaluation)
+    for name, row in found.cases[:_LISTED]:
         origin = None if row.sample is None else row.sample.origin
         yield annotation(
             level if row.verdict and row.verdict.has_failed else "notice",
-            f"{one_line(row.question)}: {describe_answer(row)}",
+            f"{one_line(row.question)}: {expected_and_got(row)}",
             file=str(evaluation.named_runs[name].head.configuration.get("dataset_path") or ""),
             line=origin.line if origin else None,
-            title=verdict_name(row),
+            title=kind_of(row),
         )
-    if more:
+    if (more := found.listed - _LISTED) > 0:
         yield annotation(level, f"{more:,} more in the run", file="", title="rag-eval")
 
 

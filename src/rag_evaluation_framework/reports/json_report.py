@@ -57,11 +57,11 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _golden(evaluation: Evaluation) -> dict[str, Any]:
-    refusals, blame = evaluation.refusals, evaluation.blame
+    blame = evaluation.blame
     return {
         "missingSplits": list(evaluation.missing),
         "notScored": {split: dict(reasons) for split, reasons in unscored(evaluation).items() if reasons},
-        "refusals": None if refusals is None else refusals.to_dict(),
+        "refusals": evaluation.answers.refusals,
         "blame": None if blame is None else blame.to_dict(),
         **({"reading": read} if (read := evaluation.head.configuration.get("reading")) else {}),
     }

@@ -21,11 +21,10 @@ from rag_evaluation_framework.judging.verdict import (
     name_of_state,
     original_sample_id,
 )
-from rag_evaluation_framework.reports.cases import sample_name
+from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
 from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.terminal import named_run_notes
 from rag_evaluation_framework.reports.verdict_lines import explanation, headline, verdict_of
-from rag_evaluation_framework.reports.worst_answers import describe_answer
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Check, Verdict
 from rag_evaluation_framework.startup import dataclass
@@ -107,7 +106,7 @@ class _Coverage:
 def _answer(suite: str, row: Row, gate: _Coverage) -> str:
     response, verdict = row.result.response, row.verdict
     kind, message = "", ""
-    details = describe_answer(row) if verdict is not None and verdict.deserves_attention else ""
+    details = expected_and_got(row) if verdict is not None and verdict.deserves_attention else ""
     is_worse = not gate.worse.isdisjoint((row.id, original_sample_id(row.id)))
     if verdict is None:
         kind, message = "skipped", "no answer: only retrieval was measured"

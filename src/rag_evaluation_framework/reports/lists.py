@@ -101,7 +101,7 @@ def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> N
         Column("dataset", flexible=True),
         Column("agent", flexible=True),
     ]
-    columns += [right("answers", leaves=COUNT), right("failed", leaves=COUNT)]
+    columns += [right("questions", leaves=COUNT), right("failed", leaves=COUNT)]
     columns += [right(header, leaves=COUNT) for header in left.values()]
     screen.table([*columns, Column("started", leaves=SIZE)], lines)
     for row in rows:
@@ -169,14 +169,14 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
             clock_time(each.when, today=today),
             each.dataset or NOTHING,
             each.target or NOTHING,
-            NOTHING if each.total is None else f"{each.passed:,} of {each.total:,}",
+            f"{each.answers['correct']:,} of {each.answers['total']:,}" if each.answers else NOTHING,
             *(figure(each.metrics.get(metric)) for metric in metrics),
             Styled(each.verdict or "", STYLES.get(each.verdict or "", "")),
         ]
         for each in found
     ]
     columns = [Column("run"), Column("when", leaves=COUNT), Column("dataset", flexible=True)]
-    columns += [Column("agent", flexible=True), right("right", leaves=COUNT)]
+    columns += [Column("agent", flexible=True), right("correct", leaves=COUNT)]
     # The metric that fewest have leaves first.
     figures = [right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)]
     screen.table([*columns, *figures, Column("gate")], rows)
@@ -337,7 +337,7 @@ _HELD = {
     "turns": "conversations",
     "reference": "expected answers",
     "references": "several expected answers",
-    "expectation.refusal": "questions to decline",
+    "expectation.refusal": "questions to refuse",
     "expectation.entities": "names to be given",
     "expectation.relation": "relations",
     "expectation.milestones": "steps of events",

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.cases import named_rows, unsupported_words
+from rag_evaluation_framework.reports.cases import (
+    counts_sentences,
+    exchanges,
+    failed_answers,
+    named_rows,
+    unsupported_words,
+    why,
+)
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -33,7 +40,6 @@ from rag_evaluation_framework.reports.verdict_lines import (
     verdict_of,
     worse_answers,
 )
-from rag_evaluation_framework.reports.worst_answers import answer_counts, listed_exchanges, worst_answers
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -57,7 +63,7 @@ def _evaluation(evaluation: Evaluation) -> str:
     parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
     if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
         parts.append("  \n".join(told))
-    parts += [escaped(f"Answers: {each}.") for each in answer_counts(evaluation)]
+    parts += [escaped(f"Answers: {each}.") for each in counts_sentences(evaluation)]
     parts += filter(None, _answers(evaluation))
     parts.append(_figures(evaluation))
     notes = [*not_scored_lines(evaluation), *evaluation.warnings]
@@ -120,11 +126,11 @@ def _answers(evaluation: Evaluation) -> Iterator[str]:
         yield _table(["", "question", "before", "now"], rows)
         yield _rest(len(moved.worse) - len(rows), moved)
     else:
-        worst, more = worst_answers(evaluation, _LISTED)
-        rows = [cells for name, row in named_rows(evaluation, worst) for cells in _case(name, row)]
-        if rows:
+        found = failed_answers(evaluation)
+        named = named_rows(evaluation, found.cases[:_LISTED])
+        if rows := [cells for name, row in named for cells in _case(name, row)]:
             yield _table(["", "question", "expected", "got", "why"], rows)
-            yield _rest(more, None)
+            yield _rest(found.listed - len(named), None)
 
 
 def _rest(more: int, moved: Regressions | None) -> str:
@@ -137,7 +143,8 @@ def _rest(more: int, moved: Regressions | None) -> str:
 
 def _case(name: str, row: Row) -> Iterator[list[str]]:
     """Yield a row for an answer, or one for each turn of a conversation that is not correct."""
-    for each, reason in listed_exchanges(row):
+    for each in exchanges(row):
+        reason = why(row, each.blame, verdict=each.verdict)
         got = escaped(row.error) if row.error and each.answer is None else _marked(row, each.answer)
         expected = escaped(each.expected) if each.expected else "–"
         yield [escaped(name), escaped(each.asked), expected, got, escaped(reason or "–")]

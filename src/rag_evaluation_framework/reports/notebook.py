@@ -53,12 +53,6 @@ from rag_evaluation_framework.reports.verdict_lines import (
     verdict_of,
     worse_answers,
 )
-from rag_evaluation_framework.reports.worst_answers import (
-    answer_counts,
-    listed_exchanges,
-    verdict_name,
-    worst_answers,
-)
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import CELLS
@@ -155,7 +149,7 @@ def _verdict_text(evaluation: Evaluation) -> str:
 def _evaluation_text(evaluation: Evaluation) -> str:
     screen = Screen()
     screen.say(one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
-    for line in islice(answer_counts(evaluation), 1):
+    for line in islice(cases.counts_sentences(evaluation), 1):
         screen.say(line, indent=2)
     found = _figures(evaluation)
     rows = []
@@ -208,10 +202,11 @@ def _add_rows(
 
 
 def _row_text(row: Row) -> str:
-    reasons = [reason for _, reason in listed_exchanges(row) if reason]
+    found = (cases.why(row, each.blame, verdict=each.verdict) for each in cases.exchanges(row))
+    reasons = list(filter(None, found))
     scores = ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
-        short_text("; ".join(reasons) or verdict_name(row), 98),
+        short_text("; ".join(reasons) or cases.kind_of(row), 98),
         "" if row.expected is None else f"expected {short_text(row.expected)}",
         f"got {short_text(row.response.text)}" if row.response.text is not None else "",
         short_text(scores, 98),
@@ -294,7 +289,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     doubts = [each for each in evaluation.warnings if "--allow-missing" not in each]
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
-        *_notes(list(answer_counts(evaluation))),
+        *_notes(list(cases.counts_sentences(evaluation))),
         *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *card_notes(evaluation), *doubts][:4]),
@@ -346,10 +341,12 @@ def _cases(evaluation: Evaluation) -> Iterator[Html]:
         yield from (_opening(each.name, each.question, "got worse", _moved_case(each)) for each in worse)
         more = len(moved.worse) - len(worse)
     else:
-        rows, more = worst_answers(evaluation, _CASES)
+        found = cases.failed_answers(evaluation)
+        rows = found.cases[:_CASES]
+        more = found.listed - len(rows)
         for name, row in cases.named_rows(evaluation, rows):
             case = _case(row, is_asked=len(row.question) < _ASKED)
-            yield _opening(name, row.question, verdict_name(row), case)
+            yield _opening(name, row.question, cases.kind_of(row), case)
     if more > 0:
         yield element("p", f"{more:,} more", class_="dim")
 
@@ -368,7 +365,8 @@ def _case(row: Row, *, is_asked: bool) -> Html:
     ``is_asked``: the question stands above it.
     """
     lines: list[Html] = []
-    for each, reason in islice(listed_exchanges(row), _CASES):
+    for each in cases.exchanges(row)[:_CASES]:
+        reason = cases.why(row, each.blame, verdict=each.verdict)
         if each.turn is not None or not is_asked:
             lines.append(labelled("asked", people_text(each.asked)))
         if each.expected is not None:

@@ -33,7 +33,11 @@ _TOOLS = {
 }
 """What the formats of other tools are called."""
 _CALLED = {"latency_ms": "latency (milliseconds)", "latency_s": "latency (seconds)"}
-_NOT_COUNTED = {"refused": "declined", "dont_know": "does not know", "asks_back": "asks back"}
+_NOT_COUNTED = {
+    "refused": ("refusal", "refusals"),
+    "dont_know": ('"don\'t know"', '"don\'t know"'),
+    "asks_back": ("question back", "questions back"),
+}
 
 
 def reading_of_run(evaluation: Evaluation) -> RowReading:
@@ -89,9 +93,9 @@ def _some(count: int | None, total: int) -> str:
 
 
 def not_counted(evaluation: Evaluation) -> Iterator[str]:
-    """Say which answers decline or do not know, and in which metrics they do not count."""
-    reasons = {NOT_ANSWERED[kind]: word for kind, word in _NOT_COUNTED.items()}
-    names: dict[str, list[str]] = defaultdict(list)
+    """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
+    reasons = {NOT_ANSWERED[kind]: words for kind, words in _NOT_COUNTED.items()}
+    names: dict[tuple[str, str], list[str]] = defaultdict(list)
     metrics: dict[str, None] = {}
     counts: Mapping[str, int] = {
         each.reason: each.count for figure in evaluation.metrics.values() for each in figure.reasons
@@ -103,12 +107,12 @@ def not_counted(evaluation: Evaluation) -> Iterator[str]:
         for reason, metric in found.items():
             names[reasons[str(reason)]].append(sample_name(row))
             metrics[metric] = None
-    said = [f"{len(each):,} {word} ({names_listed(each)})" for word, each in names.items()]
-    yield f"{listed(said)}: not counted in {listed(list(metrics))}"
+    said = [f"{counted(len(each), *words)} ({names_listed(each)})" for words, each in names.items()]
+    yield f"Excluded from {listed(list(metrics))}: {', '.join(said)}."
 
 
 def caution(evaluation: Evaluation) -> str | None:
     """Say what figures by words can show; ``None`` if there are none."""
     if any(each.n_scored and by(each.method) == "words" for each in evaluation.metrics.values()):
-        return "by words: catches additions, seldom a changed meaning; --judge-model sees more"
+        return "Scored by word overlap; most changes of meaning are missed. For those, use --judge-model."
     return None

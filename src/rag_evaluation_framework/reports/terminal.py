@@ -13,10 +13,9 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.reports.cases import (
-    kinds_said,
+    counts_sentence,
+    failed_answers,
     named_rows,
-    names_listed,
-    shortcomings,
     show_answers,
     show_cases,
     show_more,
@@ -81,14 +80,14 @@ KINDS_OF_GOLDEN = {
     "relations": "relations",
     "tracking": "events",
     "multiturn": "conversations",
-    "boundary": "to decline",
+    "boundary": "refusals",
 }
 _MAIN_FIGURES = {
-    "entity_coverage": "names given",
-    "relation_match": "relation told",
-    "milestone_recall": "steps told",
-    "turn_correctness": "turns right",
-    "refusal_recall": "declined",
+    "entity_coverage": "entities named",
+    "relation_match": "relation stated",
+    "milestone_recall": "events covered",
+    "turn_correctness": "correct turns",
+    "refusal_recall": "refusal recall",
 }
 _BAR_CELLS = 20
 _ALL_IN_FULL, _IN_FULL, _ASKED = 4, 3, 3
@@ -177,24 +176,16 @@ def _verdict(screen: Screen, evaluation: Evaluation) -> None:
 
 def _cases(screen: Screen, evaluation: Evaluation, *, everything: bool) -> None:
     word, moved = verdict_of(evaluation).word, evaluation.regressions
-    found = shortcomings(evaluation, everything=everything)
+    found = failed_answers(evaluation, everything=everything)
     every = evaluation.counts.total if everything else 0
     if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
         _worse_cases(screen, evaluation, moved, full=every or (1 if word == "undecided" else _IN_FULL))
-    elif word != "passed" and found.failing:
-        cases = named_rows(evaluation, found.worst)
-        full, asked = (_ALL_IN_FULL, 0) if found.failing <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
-        show_cases(screen, cases, full=every or full, asked=asked, total=found.failing)
-    if word == "passed" and found.failing:
-        names = names_listed([name for name, _ in named_rows(evaluation, found.worst)])
-        falls = part_of(found.failing, evaluation.counts.total, "answer", "falls", "fall")
-        only = next(iter(found.kinds)) if len(found.kinds) == 1 else ""
-        short = only if only.startswith("short of") else f"short: {kinds_said(found.kinds)}"
-        screen.say(f"{falls} {short} ({names})", indent=2, hang=4)
-    if word == "no gate" and found.wrong:
-        cases = named_rows(evaluation, found.worst_wrong)
-        full = 1 if evaluation.kind == "golden" else _IN_FULL
-        show_cases(screen, cases, full=every or full, asked=0, total=found.wrong)
+    elif found.listed:
+        cases = named_rows(evaluation, found.cases)
+        full, asked = (_ALL_IN_FULL, 0) if found.listed <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
+        if word == "passed" or (evaluation.kind == "golden" and word == "no gate"):
+            full, asked = 1, 0
+        show_cases(screen, cases, full=every or full, asked=asked, total=found.listed)
 
 
 def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, full: int) -> None:
@@ -222,7 +213,9 @@ def shown_figures(evaluation: Evaluation) -> list[Figure]:
 
 
 def _figures(screen: Screen, evaluation: Evaluation) -> None:
-    moved = evaluation.regressions
+    moved, counts = evaluation.regressions, evaluation.answers
+    if counts.total and (counts.correct < counts.total or counts.flagged or counts.conversations):
+        screen.say(counts_sentence(counts), indent=2, hang=4)
     if evaluation.kind == "systems":
         systems_screen(screen, evaluation)
     elif moved is not None and moved.metrics:
@@ -349,16 +342,14 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
     rows: list[list[Piece]] = []
     for name, part in evaluation.named_runs.items():
         main = next(iter(part.metrics.values()), None)
-        answers = part.blame.total if part.blame is not None else part.counts.total
-        correct = None if part.blame is None else next(s.count for s in part.blame.shares if s.kind == "ok")
         found, supported = part.metrics.get("span_recall"), part.metrics.get("faithfulness")
         check = None if main is None else check_of(evaluation, part, main.metric)
         bound = None if check is None else check.bound
         rows.append(
             [
                 KINDS_OF_GOLDEN.get(name, name),
-                f"{answers:,}",
-                NOTHING if correct is None else f"{correct:,}",
+                *(f"{each:,}" for each in (part.answers.total, part.answers.correct)),
+                *(f"{each:,}" for each in (part.answers.wrong, part.answers.not_judged)),
                 "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric),
                 NOTHING if main is None else figure(main.value, main.interval, bound=bound),
                 NOTHING if main is None else interval_text(main.interval, main.value),
@@ -371,8 +362,10 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
     screen.table(
         [
             "kind",
-            right("asked", leaves=COUNT),
-            right("right"),
+            right("answers", leaves=COUNT + 1),
+            right("correct"),
+            right("wrong"),
+            right("not judged", leaves=COUNT + 3),
             "main figure",
             right(""),
             interval_header(),
@@ -477,7 +470,7 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
 def _counted(each: Figure) -> str:
     told = [f"{each.answers} {'scored' if each.judged is None else 'judged, the others not drawn'}"]
     told += [
-        f"{reason.count:,} {'failed' if reason.status == 'failed' else 'do not apply'} "
+        f"{reason.count:,} {'failed' if reason.status == 'failed' else 'not applicable'} "
         f"({one_line(reason.reason, 120)})"
         for reason in each.reasons
     ]

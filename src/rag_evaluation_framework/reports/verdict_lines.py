@@ -422,7 +422,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what can be done now, a command or a sentence, and what for."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     run, runs_option = _named(evaluation)
-    answers, is_baseline = evaluation.answers, any(each.metric == BASELINE for each in verdict.checks)
+    is_baseline = any(each.metric == BASELINE for each in verdict.checks)
     if verdict.word == "undecided" and is_baseline:
         yield "if your agent answers the same each time, --max-regressions 0 fails here", ""
         if evaluation.head.repeats == 1:
@@ -443,8 +443,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     elif verdict.word == "incomplete":
         yield from _continued(evaluation)
     elif verdict.word in ("passed", "thresholds met") and moved is None:
-        if answers.wrong:
-            yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
+        yield from _inspecting(evaluation)
         if (command := _asking_again(evaluation)) is not None:
             yield f"{command} --baseline {run}{runs_option}", "compare the next version with this one"
     elif moved is not None and moved.word == "worse":
@@ -452,13 +451,13 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
             f"rag-eval compare {_short(moved.baseline, evaluation)} {run}{runs_option}",
             f"all {number_word(len(moved.worse))}, side by side",
         )
-    elif verdict.word in ("failed", "undecided") and answers.correct < answers.total:
-        yield f"rag-eval show {run} --failed{runs_option}", "inspect the answers and their retrieved passages"
+    elif verdict.word in ("failed", "undecided"):
+        yield from _inspecting(evaluation)
     elif verdict.word == "no gate" and holds_rows(evaluation):
         yield f"rag-eval show {run}{runs_option}", "show all answers with their retrieved passages"
         yield f"rag-eval report {run}{runs_option}", "write an HTML report"
-    elif verdict.word == "no gate" and (answers.wrong or answers.looks_wrong):
-        yield f"rag-eval show {run} --failed{runs_option}", "inspect the answers and their retrieved passages"
+    elif verdict.word == "no gate":
+        yield from _inspecting(evaluation)
 
 
 def _accepting(evaluation: Evaluation, verdict: Verdict) -> str | None:
@@ -471,6 +470,19 @@ def _accepting(evaluation: Evaluation, verdict: Verdict) -> str | None:
         return None
     share = f"{CORRECT}: {{min: {100 * answers.correct // answers.total}%}}, " if CORRECT in checks else ""
     return f"{share}{WRONG}: {{max: {answers.wrong}}}"
+
+
+def _inspecting(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield the command that shows the answers that failed, else those that were not judged."""
+    (run, runs_option), counts = _named(evaluation), evaluation.answers
+    if counts.failed:
+        grades = {"wrong": counts.wrong, "partly correct": counts.partly_correct}
+        kind = " or ".join(grade for grade, count in grades.items() if count)
+        purpose = f"inspect the {counted(counts.failed, f'{kind} answer')}"
+        yield f"rag-eval show {run} --failed{runs_option}", purpose
+    elif counts.not_judged:
+        purpose = f"inspect the {counted(counts.not_judged, 'unjudged answer')}"
+        yield f"rag-eval show {run} --not-judged{runs_option}", purpose
 
 
 def _named(evaluation: Evaluation) -> tuple[str, str]:

@@ -32,7 +32,7 @@ from rag_evaluation_framework.records.responses import TURNS, Response, expected
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable
+from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.kept_data import (
     DOCUMENTS_FILE,
@@ -75,6 +75,7 @@ class EvaluatedTurn:
     answer: str | None
     scores: Mapping[str, float] = field(default_factory=dict, hash=False)
     blame: Blame | None = None
+    verdict: AnswerVerdict | None = None
 
     @property
     def value(self) -> float | None:
@@ -102,7 +103,10 @@ class EvaluatedTurn:
 
 
 def evaluated_turns(
-    sample: Sample, result: SampleResult, blames: Mapping[int, Blame] | None = None
+    sample: Sample,
+    result: SampleResult,
+    blames: Mapping[int, Blame] | None = None,
+    verdict: AnswerVerdict | None = None,
 ) -> tuple[EvaluatedTurn, ...]:
     """Return the turns of a conversation with the outcome of each; none for a single question."""
     asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
@@ -116,6 +120,7 @@ def evaluated_turns(
     elif result.response.text is not None:
         answers = {len(asked): result.response.text}
     scores = _scores_by_turn(result)
+    verdicts = dict(zip(expected, () if verdict is None else verdict.turns, strict=False))
     found = []
     for number, question in enumerate(asked, start=1):
         turn = expected.get(number)
@@ -129,6 +134,7 @@ def evaluated_turns(
                 answer=answers.get(number),
                 scores=scores.get(number, {}),
                 blame=(blames or {}).get(number),
+                verdict=verdicts.get(number),
             )
         )
     return tuple(found)
@@ -191,7 +197,8 @@ class Row:
         """The turns of a conversation with the outcome of each; none of a single question."""
         if self.sample is None:
             return ()
-        return evaluated_turns(self.sample, self.result, None if self.blame is None else self.blame.turns)
+        blames = None if self.blame is None else self.blame.turns
+        return evaluated_turns(self.sample, self.result, blames, self.verdict)
 
     @property
     def expected(self) -> str | None:
@@ -206,6 +213,11 @@ class Row:
         if turns := self.turns:
             return turns[-1].expects_refusal
         return self.sample is not None and isinstance(self.sample.expectation, Refusal)
+
+    @property
+    def has_failed(self) -> bool:
+        """Return True if the answer is wrong or partly correct, or there is none to judge."""
+        return self.response.failure is not None if self.verdict is None else self.verdict.has_failed
 
     @property
     def is_failing(self) -> bool:
@@ -261,7 +273,6 @@ class Evaluation:
     comparison: Comparison | None = None
     verdict: Verdict | None = None
     blame: BlameSummary | None = None
-    refusals: RefusalTable | None = None
     performance: Performance = field(default_factory=Performance)
     warnings: tuple[str, ...] = ()
     target: str | None = None
@@ -381,9 +392,7 @@ class Evaluation:
 
     def failed(self) -> list[Row]:
         """Return the rows that are wrong or partly correct; of retrieval, those that miss a threshold."""
-        return [
-            row for row in self.rows if (row.is_failing if row.verdict is None else row.verdict.has_failed)
-        ]
+        return [row for row in self.rows if row.has_failed]
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
         """Return the n rows with the least favourable score of a metric, by default of the first there is."""

@@ -539,7 +539,6 @@ def keep_verdict(evaluation: Evaluation) -> None:
         "warnings": evaluation.warnings,
         "verdict": None if verdict is None else replace(verdict, regressions=None),
         "regressions": None if moved is None else _regression_fields(moved),
-        "refusals": evaluation.refusals,
         "parts": {
             name: {
                 "directions": {each.metric: each.higher_is_better for each in part.metrics.values()},

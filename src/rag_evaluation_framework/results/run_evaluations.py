@@ -1,4 +1,4 @@
-"""One run on the disk summed up, what falls short in it, and its figures kept beside it.
+"""One run on the disk summed up, its worst answers, and its figures kept beside it.
 
 The figures of a complete run are written into its folder. They hold while the journal, the list of samples,
 the blame and the results document are the files they were, and for the same thresholds and metrics; then
@@ -8,13 +8,13 @@ nothing has to be read again. The file may be deleted at any time.
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from heapq import nsmallest
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -152,7 +152,7 @@ class FinishedSamples:
     ) -> None:
         self.blames = FoundBlames(folder.path) if is_blamed else None
         self.totals, self.passes, self.answers = RunTotals(), PassCounter(bounds), AnswerCounter()
-        self.short = ShortcomingCounter(directions)
+        self.worst = WorstAnswers(directions)
         self.written: WrittenRows | None = None
         self.unscored: list[Row] = []
         self._folder, self._is_in_order, self._is_lacking = folder, True, False
@@ -183,7 +183,7 @@ class FinishedSamples:
         row = Row(entry.index, entry.result, sample, entry.timing, verdict=entry.verdict)
         row = _decided(row, blame, self.passes.bounds)
         self.answers.add(row.id, row.verdict)
-        self.short.add(row)
+        self.worst.add(row)
         if len(self.unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
             self.unscored.append(row)
         self.written = self.written or WrittenRows(self._folder.path)
@@ -211,63 +211,47 @@ def _row(
     return encode_unchecked(query_result(_decided(Row(0, result, sample, verdict=verdict), found, bounds)))
 
 
-# The answers of a run that fall short: those that do not pass, and those that are wrong though no threshold
-# says so; how many of which kind, and the worst of them.
+# The answers of a run that reports list, the worst of them first.
 
 KEPT = 30
 """How many of the worst are known by default."""
-UNANSWERED, UNSCORED, SHORT_OF = "unanswered", "unscored", "short of "
-"""The kinds besides those of blame; the last is followed by the metrics whose bounds are missed."""
+
+WorstRows: TypeAlias = tuple[tuple[tuple[int, float, int], Row], ...]
+"""Rows with what they are ordered by: how bad the state is, how good the scores are, and the place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortcomings:
-    """Answers of one sort: how many of which kind, and the worst first, each with its standing."""
-
-    kinds: Mapping[str, int]
-    worst: tuple[tuple[float, Row], ...]
-
-
-Found = tuple[Shortcomings, Shortcomings]
-"""Those that do not pass, and those that are wrong all the same."""
-
-
-class ShortcomingCounter:
-    """Takes the rows of a run one by one; ``directions`` says of which metrics more is better."""
+class WorstAnswers:
+    """Takes the rows of a run one by one and keeps the worst; ``directions`` says of which metrics more is
+    better.
+    """
 
     def __init__(self, directions: Mapping[str, bool], most: int = KEPT) -> None:
         self._directions, self._most = directions, most
-        self._kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-        self._worst: tuple[list[tuple[float, Row]], list[tuple[float, Row]]] = [], []
+        self._worst: list[tuple[tuple[int, float, int], Row]] = []
 
     def add(self, row: Row) -> None:
         """Take one more."""
-        is_failing = row.is_failing
-        if is_failing or row.is_at_fault:
-            kinds, worst = self._kinds[not is_failing], self._worst[not is_failing]
-            kinds[shortcoming(row)] += 1
-            worst.append((_standing(row, self._directions), row))
-            if len(worst) > 4 * self._most:
-                worst[:] = nsmallest(self._most, worst, key=_order)
+        verdict = row.verdict
+        if row.has_failed if verdict is None else any(each.is_listed for each in verdict.answers):
+            severity = 0 if verdict is None else verdict.severity
+            self._worst.append(((severity, _mean_share(row, self._directions), row.index), row))
+            if len(self._worst) > 4 * self._most:
+                self._worst[:] = nsmallest(self._most, self._worst, key=itemgetter(0))
 
-    def found(self) -> Found:
-        """Return what was found in all of them."""
-        failing, wrong = (
-            Shortcomings(kinds, tuple(nsmallest(self._most, worst, key=_order)))
-            for kinds, worst in zip(self._kinds, self._worst, strict=True)
-        )
-        return failing, wrong
+    def found(self) -> WorstRows:
+        """Return the worst of all of them."""
+        return tuple(nsmallest(self._most, self._worst, key=itemgetter(0)))
 
 
-def shortcomings_of(run: Evaluation, most: int = KEPT) -> Found:
-    """Return what falls short in one run; where it knows that already, its rows are not read again."""
-    known = getattr(run.read_rows, "shortcomings", None)
+def worst_rows(run: Evaluation, most: int = KEPT) -> WorstRows:
+    """Return the worst rows of one run; where it knows them already, its rows are not read."""
+    known = getattr(run.read_rows, "worst", None)
     if most <= KEPT and known is not None and (found := known()) is not None:
         return found  # type: ignore[no-any-return]
-    counter = ShortcomingCounter(directions_of(run), most)
+    worst = WorstAnswers(directions_of(run), most)
     for row in run.rows:
-        counter.add(row)
-    return counter.found()
+        worst.add(row)
+    return worst.found()
 
 
 def unscored_rows(run: Evaluation) -> Iterable[Row]:
@@ -281,26 +265,8 @@ def directions_of(run: Evaluation) -> dict[str, bool]:
     return {name: figure.higher_is_better for name, figure in run.metrics.items()}
 
 
-def shortcoming(row: Row) -> str:
-    """Return what is wrong with an answer that falls short: a kind of blame, or one of those above."""
-    if row.response.failure is not None:
-        return UNANSWERED
-    if row.blame is not None and row.blame.is_fault and row.blame.kind != "unknown":
-        return row.blame.kind
-    if row.error is not None:
-        return UNSCORED
-    missed = [miss.partition(" ")[0] for miss in row.misses]
-    return f"{SHORT_OF}{', '.join(missed)}" if missed else "unknown"
-
-
-def _order(placed: tuple[float, Row]) -> tuple[float, int]:
-    return placed[0], placed[1].index
-
-
-def _standing(row: Row, directions: Mapping[str, bool]) -> float:
-    """Return how good the scores of a sample are together; one without an answer comes first."""
-    if row.response.failure is not None:
-        return -1.0
+def _mean_share(row: Row, directions: Mapping[str, bool]) -> float:
+    """Return how good the scores of a sample are together."""
     shares = [
         score.value if directions.get(score.metric, True) else 1 - score.value
         for score in row.scores
@@ -310,7 +276,7 @@ def _standing(row: Row, directions: Mapping[str, bool]) -> float:
 
 
 class RunRows:
-    """Reads the rows of a run in the order of its dataset; what falls short is known once all were read."""
+    """Reads the rows of a run in the order of its dataset; the worst are known once all were read."""
 
     are_checked = True
     """What the journal, the samples and the blame hold was checked when it was written."""
@@ -319,12 +285,12 @@ class RunRows:
         self, folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
-        self._short: Found | None = None
+        self._worst: WorstRows | None = None
         self.directions: Mapping[str, bool] = {}
         self.written: WrittenRows | None = None
         """All rows as the results document has them, where they are written already."""
-        self.kept_short: tuple[_KeptShortcomings, _KeptShortcomings] | None = None
-        """What falls short, as the folder keeps it."""
+        self.kept_worst: list[tuple[int, float, int]] | None = None
+        """What the worst are ordered by, as the folder keeps it."""
         self.unscored: list[Row] | None = None
         """The first rows that lack a score, where they are known."""
         self.made_for: list[Any] = []
@@ -345,17 +311,17 @@ class RunRows:
         written = None if finished.written is None else finished.written.text.read()
         if written is None or (finished.blames is not None) != self._is_blamed:
             return False
-        self.written, self._short = finished.written, finished.short.found()
+        self.written, self._worst = finished.written, finished.worst.found()
         self.unscored = finished.unscored
         return True
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
-        counter = ShortcomingCounter(self.directions)
+        worst = WorstAnswers(self.directions)
         for row in self.with_verdicts():
-            counter.add(row)
+            worst.add(row)
             yield row
-        self._short = counter.found()
+        self._worst = worst.found()
 
     def with_verdicts(self) -> Iterator[Row]:
         """Yield the finished samples with their verdicts, and with what is known of causes."""
@@ -364,17 +330,12 @@ class RunRows:
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
             yield _decided(row, blame, self._bounds)
 
-    def shortcomings(self) -> Found | None:
-        """Return what falls short, where that is known."""
-        if self._short is None and self.kept_short is not None and self._samples is not None:
-            places = sorted(place for each in self.kept_short for _, place in each.worst)
-            rows = {row.index: row for row in self._at(places)}
-            failing, wrong = (
-                Shortcomings(each.kinds, tuple([(standing, rows[place]) for standing, place in each.worst]))
-                for each in self.kept_short
-            )
-            self._short = failing, wrong
-        return self._short
+    def worst(self) -> WorstRows | None:
+        """Return the worst rows, where they are known."""
+        if self._worst is None and self.kept_worst is not None and self._samples is not None:
+            rows = {row.index: row for row in self._at(sorted(order[-1] for order in self.kept_worst))}
+            self._worst = tuple((order, rows[order[-1]]) for order in self.kept_worst)
+        return self._worst
 
     def _at(self, places: Sequence[int]) -> Iterator[Row]:
         if not places:
@@ -409,14 +370,6 @@ _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptShortcomings:
-    """What falls short in one way, with the standings and places of the worst."""
-
-    kinds: dict[str, int]
-    worst: list[tuple[float, int]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptFigures:
     """What an evaluation holds but for its rows; numbers of samples are bytes in base 64."""
@@ -432,10 +385,10 @@ class _KeptFigures:
     blame: BlameSummary | None
     ids: tuple[str, ...]
     columns: dict[str, dict[str, str]]
-    short: tuple[_KeptShortcomings, _KeptShortcomings]
+    worst: list[tuple[int, float, int]]
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
-        rows.kept_short, rows.are_kept = self.short, True
+        rows.kept_worst, rows.are_kept = self.worst, True
         columns: dict[str, Any] = {
             kind: {name: np.frombuffer(base64.b64decode(each), _NUMBERS[kind]) for name, each in kept.items()}
             for kind, kept in self.columns.items()
@@ -494,7 +447,7 @@ def _keep_figures(evaluation: Evaluation) -> None:
     A disk that refuses them costs whoever looks at the run some time.
     """
     rows, folder = evaluation.read_rows, evaluation.folder
-    found = rows.shortcomings() if isinstance(rows, RunRows) else None
+    found = rows.worst() if isinstance(rows, RunRows) else None
     if not isinstance(rows, RunRows) or found is None or folder is None:
         return
     columns = evaluation.columns
@@ -516,14 +469,10 @@ def _keep_figures(evaluation: Evaluation) -> None:
             }
             for kind in _NUMBERS
         },
-        short=(_kept_shortcomings(found[0]), _kept_shortcomings(found[1])),
+        worst=[order for order, _ in found],
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything
         write_bytes_atomically(folder / FIGURES_FILE, msgspec.json.encode(kept))
-
-
-def _kept_shortcomings(found: Shortcomings) -> _KeptShortcomings:
-    return _KeptShortcomings(dict(found.kinds), [(standing, row.index) for standing, row in found.worst])
 
 
 def _read_figures(folder: RunFolder, made_for: Sequence[Any] | None = None) -> _KeptFigures | None:

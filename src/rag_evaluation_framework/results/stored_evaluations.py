@@ -103,8 +103,6 @@ class StoredResult:
     when: str | None = None
     dataset: str | None = None
     target: str | None = None
-    passed: int | None = None
-    total: int | None = None
     answers: Mapping[str, Any] = field(default_factory=dict, hash=False)
     metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
     verdict: str | None = None
@@ -142,8 +140,6 @@ def _stored_result(path: Path) -> StoredResult:
     except RagEvalError as error:
         return StoredResult(id=name, path=str(path), error=str(error))
     summary = document.get("summary") or {}
-    rate = summary.get("pass_rate") or {}
-    scored = rate.get("n_scored") or None  # none had anything to pass
     if is_run and "cells" in document:
         return _swept(name, path, document)
     return StoredResult(
@@ -152,8 +148,6 @@ def _stored_result(path: Path) -> StoredResult:
         when=document.get("timestamp"),
         dataset=document.get("dataset_id"),
         target=document.get("system_version") or document.get("target"),
-        passed=None if scored is None else round((rate.get("value") or 0) * scored),
-        total=scored,
         answers=summary.get("answers") or {},
         metrics={
             metric: written.get("value")

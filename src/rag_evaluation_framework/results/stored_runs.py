@@ -24,7 +24,6 @@ from rag_evaluation_framework.files.access import is_there, open_reading, plain_
 from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.breakdowns import RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import Gate
@@ -182,7 +181,6 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
     try:
         verdict = msgspec.convert(decided.get("verdict"), Verdict | None)
         moved = _regressions(decided.get("regressions"))
-        refusals = msgspec.convert(decided.get("refusals"), RefusalTable | None)
         left_out = msgspec.convert(decided.get("left_out", ()), tuple[Threshold, ...])
     except msgspec.ValidationError as error:
         raise invalid("", "what an evaluation decided", str(error)).located(
@@ -195,7 +193,6 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
         kind=decided.get("kind", "suite"),
         parts_are=decided.get("parts_are", "datasets"),
         verdict=replace(verdict, regressions=moved) if verdict is not None and is_whole else None,
-        refusals=refusals,
         regressions=moved,
         warnings=tuple(decided.get("warnings", ())),
         left_out=left_out,
