@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from chat_server import running_chat
