@@ -503,6 +503,11 @@ class AnswerCounts:
         return self.wrong + self.partly_correct
 
     @property
+    def failure_kinds(self) -> Mapping[str, int]:
+        """How the answers that are wrong or partly correct fail."""
+        return {**self.kinds, **({PARTLY_CORRECT: self.partly_correct} if self.partly_correct else {})}
+
+    @property
     def refusals(self) -> dict[str, int]:
         """How many refusals are correct, wrong and missed."""
         names: dict[str, State] = {

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, Flag
+from rag_evaluation_framework.judging.verdict import CAUSES, AnswerCounts, AnswerVerdict, Flag, name_of_state
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
@@ -51,6 +51,11 @@ KINDS: Mapping[BlameKind, str] = {
     "unknown": "cause unknown",
 }
 """What became of an answer, in words."""
+_PLURALS = {
+    "retrieval_missed": "retrieval misses",
+    "cut_passage": "expected passages cut by a chunk edge",
+    "wrong_citation": "wrong citations",
+}
 _FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
     "wrong_citation": "wrong citation",
@@ -354,6 +359,17 @@ def unsupported_words(row: Row) -> list[tuple[int, int]]:
 def kind_of(row: Row) -> str:
     """Return the kind of failure in words: the cause where it is known, else the state."""
     return KINDS["unknown"] if row.verdict is None else _kind_name(row.verdict.failure_kind)
+
+
+def _kind_name(kind: str, count: int = 1) -> str:
+    if kind not in CAUSES:
+        return name_of_state(kind, count)
+    return (count != 1 and _PLURALS.get(kind)) or KINDS[kind]  # type: ignore[index]  # one of its keys
+
+
+def kinds_said(kinds: Mapping[str, int]) -> str:
+    """Say how many are of which kind, the most frequent first: ``2 wrong refusals, 1 retrieval miss``."""
+    return ", ".join(f"{n:,} {_kind_name(kind, n)}" for kind, n in Counter(kinds).most_common())
 
 
 def counts_sentence(counts: AnswerCounts) -> str:
