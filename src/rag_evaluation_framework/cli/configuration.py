@@ -224,6 +224,7 @@ _BEFORE = {
     "minScored": ("min_scored",),
     "maxDrop": ("max_drop",),
     "maxRegressions": ("max_regressions",),
+    "askAgain": ("ask_again",),
     "onUndecided": ("on_undecided",),
     "confidence": ("confidence",),
     "maxErrors": ("max_errors",),

@@ -54,7 +54,15 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 Given = Mapping[str, Any]
 """The options of a command by name."""
 
-_DEMANDS = ("max_errors", "min_scored", "max_drop", "max_regressions", "on_undecided", "confidence")
+_DEMANDS = (
+    "max_errors",
+    "min_scored",
+    "max_drop",
+    "max_regressions",
+    "ask_again",
+    "on_undecided",
+    "confidence",
+)
 """The options that are fields of the gate; those not given are as the manifest has them."""
 
 
@@ -62,7 +70,7 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")
-    for option in ("max_drop", "max_regressions"):
+    for option in ("max_drop", "max_regressions", "ask_again"):
         if given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}

@@ -14,7 +14,16 @@ HELP_ALL = "rag_evaluation_framework.help_all"
 # Which options belong together, by the names of their parameters; others stand under "More".
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Gate": (
-        *("max_drop", "max_regressions", "on_undecided", "repeats", "max_errors", "confidence", "min_scored"),
+        *(
+            "max_drop",
+            "max_regressions",
+            "ask_again",
+            "on_undecided",
+            "repeats",
+            "max_errors",
+            "confidence",
+            "min_scored",
+        ),
         *("waive", "thresholds", "baseline", "save_baseline"),
     ),
     "Requests": (

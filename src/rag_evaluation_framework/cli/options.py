@@ -339,7 +339,14 @@ GATE: tuple[Option[Any], ...] = (
         help="Run, results file or branch to compare with; switches the gate on, which fails if worse.",
     ),
     whole_number(
-        "--max-regressions", least=0, help="Fail if more than N samples got worse, by chance or not."
+        "--max-regressions",
+        least=0,
+        help="Fail if more than N answers that were correct in the baseline became wrong.  [default: 0]",
+    ),
+    whole_number(
+        "--ask-again",
+        least=0,
+        help="How often to ask a question again that got worse than in the baseline, 0 to 5.  [default: 5]",
     ),
     click.option(
         "--max-drop",

@@ -191,6 +191,7 @@ _GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], An
     "minScored": ("min_scored", lambda reader, place: reader.share(*place)),
     "maxDrop": ("max_drop", lambda reader, place: reader.number(place)),
     "maxRegressions": ("max_regressions", lambda reader, place: reader.number(place, whole=True)),
+    "askAgain": ("ask_again", lambda reader, place: reader.number(place, whole=True)),
     "onUndecided": ("on_undecided", lambda reader, place: reader.choice(place, "pass", "fail")),
     "waive": ("waive", lambda reader, place: _waived(reader, place)),
     "confidence": ("confidence", lambda reader, place: reader.choice(place, "mean", "lower-bound")),

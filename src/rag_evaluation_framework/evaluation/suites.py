@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.evaluation.asking_again import AskingAgain
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
 from rag_evaluation_framework.evaluation.manifest import Manifest
@@ -25,6 +26,7 @@ from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Registry, Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
+from rag_evaluation_framework.judging.verdict import AnswerCounts
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
@@ -38,7 +40,13 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.results.baselines import Baseline, compared, compared_metrics, side_of
+from rag_evaluation_framework.results.baselines import (
+    Baseline,
+    compared,
+    compared_metrics,
+    side_of,
+    with_old_answers,
+)
 from rag_evaluation_framework.results.breakdowns import write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate, sample_bounds
@@ -50,6 +58,7 @@ from rag_evaluation_framework.results.kept_data import (
     needed_documents,
     read_judge_usage,
 )
+from rag_evaluation_framework.results.regressions import Side
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_evaluations import (
     FinishedSamples,
@@ -138,9 +147,19 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     if suite.baseline is not None and whole.outcome.completed:
-        found = _compared(suite, suite.baseline, parts)
+        sides = _sides(suite, suite.baseline, parts)
+        found = compared(suite.baseline, sides, head=whole.head, seed=suite.choice.seed)
+        if _is_worth_asking_again(suite, found):
+            again = AskingAgain(suite, parts)
+            found = again.settle(found)
+            if again.outcome is not None:
+                parts = {name: replace(part, outcome=again.outcome) for name, part in parts.items()}
+        found = with_old_answers(found, suite.baseline, sides)
         # Results have the tests that were made, so they are written again.
-        parts = {name: written(replace(part, regressions=found)) for name, part in parts.items()}
+        parts = {
+            name: written(replace(part, regressions=found, answers=_with_unstable(part, found)))
+            for name, part in parts.items()
+        }
         whole = replace(_whole(suite, parts), regressions=found)
     verdict = suite.gate.decide(whole)
     # What was met could be reached here, whatever was measured elsewhere.
@@ -149,13 +168,13 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     return replace(whole, verdict=verdict, warnings=kept)
 
 
-def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> Regressions:
-    """Compare all datasets with the baseline, as one family of tests."""
-    sides = [
+def _sides(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> list[Side]:
+    """Pair every dataset with the baseline's run of it."""
+    return [
         side_of(
             dataset.name,
             baseline.run_of(dataset.name),
-            lambda part=parts[dataset.name]: (row.result for row in part.rows),  # type: ignore[misc]
+            lambda part=parts[dataset.name]: part.rows,  # type: ignore[misc]
             dataset.selection(),
             scorers=dataset.scorers,
             thresholds=dataset.thresholds,
@@ -163,8 +182,17 @@ def _compared(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation])
         )
         for dataset in suite.plan.datasets
     ]
-    head = next(iter(parts.values())).head
-    return compared(baseline, sides, min_paired=suite.gate.min_scored, seed=suite.choice.seed, head=head)
+
+
+def _with_unstable(part: Evaluation, moved: Regressions) -> AnswerCounts:
+    return part.answers.with_unstable(sample for dataset, sample in moved.unstable if dataset == part.name)
+
+
+def _is_worth_asking_again(suite: Suite, moved: Regressions) -> bool:
+    """Tell whether more questions got worse than may, and the agent can be asked them again."""
+    is_live, gate = getattr(suite.target, "is_live", True), suite.gate
+    is_once = suite.choice.repeats == 1 and gate.ask_again > 0
+    return is_live and is_once and len(moved.worse) + len(moved.unconfirmed) > gate.max_regressions
 
 
 def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:

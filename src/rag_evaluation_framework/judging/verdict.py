@@ -59,6 +59,7 @@ _GRADES: Mapping[State, Grade] = {
     "partly_correct": "partly_correct",
     "not_judged": "not_judged",
 }
+_RANKS: Mapping[Grade, float] = {"correct": 1.0, "partly_correct": 0.5, "wrong": 0.0}
 _WORST_FIRST: tuple[State, ...] = (
     "no_answer",
     "missed_refusal",
@@ -126,6 +127,11 @@ class AnswerVerdict:
     @property
     def grade(self) -> Grade:
         return _GRADES.get(self.state, "wrong")
+
+    @property
+    def rank(self) -> float | None:
+        """How good the grade is, from 0 for wrong to 1; ``None`` if the answer was not judged."""
+        return _RANKS.get(self.grade)
 
     @property
     def is_correct(self) -> bool:
@@ -240,6 +246,10 @@ class AnswerVerdict:
         found = {name: getattr(self, name) for name in ("state", "by", "why", "leaning", "cause", "rule")}
         turns = {"turns": [each.to_dict() for each in self.turns]} if self.turns else {}
         return {**found, "flags": list(self.flags), **turns}
+
+
+UNSTABLE = AnswerVerdict("not_judged", None, "not correct every time it was asked")
+"""Stands for an asking of a question that is correct only at times."""
 
 
 def name_of_state(state: str, count: int = 1) -> str:
@@ -546,6 +556,10 @@ class AnswerCounts:
             "unstable": list(self.unstable),
             "rule": RULE,
         }
+
+    def with_unstable(self, names: Iterable[str]) -> AnswerCounts:
+        """Return the counts with further questions that are unstable."""
+        return replace(self, unstable=tuple(dict.fromkeys((*self.unstable, *names))))
 
     @classmethod
     def of(cls, rows: Iterable[Any]) -> AnswerCounts:

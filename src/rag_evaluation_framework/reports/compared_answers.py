@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.reports.cases import KINDS, names_listed
+from rag_evaluation_framework.reports.messages.verdict_sentences import different_samples
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BOLD,
@@ -55,34 +57,31 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
         return "Not comparable answer by answer: the runs share too few questions"
     word = _word(metrics, found)
     if word == "not evaluated":
-        return "Nothing can be claimed: the runs have no scored answer in common"
-    moved = "" if found is None or found.other_questions is not None else _moved(found)
+        return "Not comparable: the runs share no scored questions"
+    if found is not None and found.is_tested:
+        return f"{word.capitalize()}: {_moved(found)}"
     shown = [each for each in metrics if each.verdict == word]
     fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
-    if word in ("worse", "better"):
-        by_answers = found is not None and found.finding == word
-        told = "" if by_answers else listed([_metric_moved(each) for each in shown[:3]])
-        return f"{word.capitalize()}: {'; '.join(filter(None, [told, moved]))}"
-    if word == "no worse":
-        is_moved = any(each.difference for each in metrics) or (found is not None and found.better)
-        steady = f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
-        return f"{'No worse' if is_moved else 'The same'}: {moved or steady}"
-    if found is None or not (found.worse or found.better):
-        told = listed([_metric_moved(each) for each in fell[:3]])
-        return f"Undecided: {'; '.join(filter(None, [told, moved]))}, which can still be chance"
-    more = len(found.worse) - len(found.better)
-    leaning = "" if not more else f", leaning {'worse' if more > 0 else 'better'}"
-    return f"Undecided{leaning}: {moved}, which can still be chance"
+    told = listed([_metric_moved(each) for each in (shown or fell)[:3]])
+    steady = told or f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
+    unjudged = "" if found is None or found.other_questions else ", no answer was judged"
+    return f"{word.capitalize()}{unjudged}: {steady}"
 
 
 def _shares_sentence(shares: SampleShares) -> str:
-    """Say how the share of answers that pass differs over different questions."""
-    (good, answers), (good_before, before) = shares.now, shares.before
-    low, high = (f"{100 * end:+.0f}".replace("-", "−") for end in (shares.interval.low, shares.interval.high))
-    told = (
-        f"{good / answers:.0%} of {counted(answers, 'answer')} pass, {good_before / before:.0%} of {before:,}"
-    )
-    return f"{shares.finding.capitalize()}: {told} before ({low} to {high} points)"
+    """Say how the share of correct, or of flagged, answers differs over different questions."""
+    (good, total), (good_before, before) = shares.now, shares.before
+    low, high = (round(100 * end) for end in (shares.interval.low, shares.interval.high))
+    return different_samples(
+        word=shares.finding.capitalize(),
+        share=good / total,
+        total=total,
+        share_before=good_before / before,
+        before=before,
+        low=low,
+        high=high,
+        what="flagged" if shares.are_flagged else name_of_state(CORRECT),
+    ).removesuffix(".")
 
 
 def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> str:
@@ -94,12 +93,7 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
 
 def _moved(changes: AnswerChanges) -> str:
     worse, better = len(changes.worse), len(changes.better)
-    by_metric = "" if changes.is_tested else f" by {changes.decided_by}"
-    if not worse and not better:
-        return f"none of {counted(changes.paired, 'answer')} got worse or better{by_metric}"
-    if not worse:
-        return f"{counted(better, 'answer')} got better and none got worse{by_metric}"
-    return f"{counted(worse, 'answer')} got worse and {_count(better)} got better{by_metric}"
+    return f"{counted(worse, 'answer') if worse else 'no answer'} got worse, {_count(better)} got better"
 
 
 def _metric_moved(each: MetricComparison) -> str:
@@ -139,16 +133,14 @@ def sorts_sentence(changes: AnswerChanges) -> str:
         return f"different questions: {counted(now, 'answer')} now, {before:,} before"
     same = [f"{changes.same:,} the same"]
     if changes.is_tested:
-        same = [f"{_count(changes.right)} right in both", f"{_count(changes.wrong)} wrong in both"]
+        same = [f"{_count(changes.correct)} correct in both", f"{_count(changes.wrong)} wrong in both"]
     rest = [f"{_count(len(changes.worse))} worse", f"{_count(len(changes.better))} better"]
     if changes.new or changes.gone:
         rest += [f"{_count(len(changes.new))} new", f"{_count(len(changes.gone))} gone"]
-    else:
-        rest.append("none new or gone")
     if changes.unpaired:
-        rest.append(f"{len(changes.unpaired):,} cannot be compared")
+        rest.append(f"{len(changes.unpaired):,} judged in one run alone")
     if changes.untold:
-        rest.append(f"{changes.untold:,} not decided in either")
+        rest.append(f"{changes.untold:,} not judged in either")
     return ", ".join([*same, *rest])
 
 
@@ -168,7 +160,7 @@ def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
     if changes.left_out:
         yield f"left out by --sample-size, --tag or --dataset: {names_of(changes.left_out)}"
     if changes.unpaired:
-        yield f"cannot be compared, decided in one run alone: {names_of(changes.unpaired)}"
+        yield f"judged in one run alone: {names_of(changes.unpaired)}"
     for metric, answers in changes.unscored.items():
         reasons = list(dict.fromkeys(each.reason for each in answers if each.reason))
         why = f" ({one_line('; '.join(reasons[:2]), 200)})" if reasons else ""
@@ -263,9 +255,9 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
             space = " " * (hang - 10 - cells(name))
             screen.say(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
             if place < full and each.before is None and each.now is None:
-                scores = each.scores.get(changes.decided_by, (None, None))
+                metric, scores = next(iter(each.scores.items()), ("", (None, None)))
                 before, now = map(figure, scores)
-                screen.say(f"{changes.decided_by}  {before} → {now}", indent=hang)
+                screen.say(f"{metric}  {before} → {now}", indent=hang)
             elif place < full:
                 for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
                     label = shortened(names[name], 18)
@@ -364,16 +356,9 @@ def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str])
     ]
     for changes in comparison.answers:
         if changes.is_tested:
-            needed = changes.would_show
-            beside = f"with {_count(len(changes.better))} better, of {counted(changes.paired, 'answer')}"
-            enough = "no number that got worse could show it"
-            if needed is not None:
-                enough = f"{needed:,} that got worse would have shown it"
-            level = comparison.metrics[0].alpha if comparison.metrics else changes.level
             notes.append(
                 f"answers of {names[changes.contender]}: p {probability_text(changes.p_value)} "
-                f"(exact, mid-p, both ways); a change is shown up to {changes.level:g}, of metrics up to "
-                f"{level:g}; {beside} {enough}"
+                f"(exact, mid-p, both ways); significant up to {changes.level:g}"
             )
     for note in notes:
         screen.say(Styled(note, DIM), indent=2)

@@ -60,7 +60,6 @@ from rag_evaluation_framework.reports.system_tables import claimed, ranking_scre
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     card_notes,
-    chance,
     explanation,
     holds_rows,
     sentence,
@@ -220,8 +219,6 @@ def _figures(screen: Screen, evaluation: Evaluation) -> None:
         systems_screen(screen, evaluation)
     elif moved is not None and moved.metrics:
         _moved_table(screen, evaluation, moved)
-        if line := chance(moved):
-            screen.say(line, indent=2)
     elif evaluation.kind == "golden":
         _golden_table(screen, evaluation)
     else:

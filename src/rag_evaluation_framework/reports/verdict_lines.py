@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import ceil, comb, floor
+from math import ceil, floor
 from pathlib import Path
 from shlex import join, quote
 from typing import Literal, TypeAlias
@@ -18,7 +18,13 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
-from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
+from rag_evaluation_framework.judging.verdict import (
+    CORRECT,
+    PARTLY_CORRECT,
+    WRONG,
+    AnswerCounts,
+    original_sample_id,
+)
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
@@ -31,8 +37,8 @@ from rag_evaluation_framework.reports.messages.verdict_sentences import (
     flagged_answers,
     incomplete,
     judge_failed,
-    may_be_chance,
     mean_missed,
+    no_longer_confirmed,
     no_problems,
     none_got_worse,
     nothing_to_judge_by,
@@ -48,9 +54,7 @@ from rag_evaluation_framework.reports.messages.verdict_sentences import (
 )
 from rag_evaluation_framework.reports.screen import measure, number_word, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import asked_id
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
-from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
 from rag_evaluation_framework.results.verdicts import (
     BASELINE,
@@ -61,7 +65,6 @@ from rag_evaluation_framework.results.verdicts import (
     format_bound,
 )
 from rag_evaluation_framework.startup import dataclass
-from rag_evaluation_framework.statistics.paired import flips_p_value
 
 MARKS = {
     "passed": "✓",
@@ -138,8 +141,11 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if verdict.n_errors > verdict.max_errors:
         yield _agent_failed(evaluation)
     if moved is not None and moved.word == "worse":
-        worse = became_wrong(worse=len(moved.worse), baseline=_called(moved))
-        yield worse if moved.worse and moved.answers_passed is None else f"{_moved(moved)}."
+        if moved.worse and answers.total:
+            count, is_confirmed = len(moved.worse), moved.was_asked_again
+            yield became_wrong(worse=count, baseline=_called(moved), is_confirmed=is_confirmed)
+        else:
+            yield f"{_moved(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
     if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
         yield _wrong(answers)
@@ -182,10 +188,8 @@ def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
         yield off_topic(count=answers.off_topic, total=answers.total)
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        n_worse, n_better = len(moved.worse), len(moved.better)
-        worse = may_be_chance(worse=n_worse, better=n_better, baseline=_called(moved))
-        is_counted = n_worse and moved.answers_passed is None
-        yield worse if is_counted else f"{_moved(moved)}: too few to rule out chance."
+        count = len(moved.worse) + len(moved.unconfirmed)
+        yield no_longer_confirmed(count=count, baseline=_called(moved)) if count else f"{_moved(moved)}."
     if any(check.is_of_grade for check in opened):
         yield too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
 
@@ -196,8 +200,8 @@ def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     covering = limits.get(WRONG) or limits.get(CORRECT)
     if answers.wrong and covering is not None:
         yield wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
-    if moved is not None and not moved.worse and moved.answers_passed is None:
-        better, unstable = len(moved.better), len(answers.unstable)
+    if moved is not None and not moved.worse:
+        better, unstable = len(moved.better), len(moved.unstable)
         yield none_got_worse(baseline=_called(moved), better=better, unstable=unstable)
     elif moved is not None:
         yield f"{_moved(moved)}, compared with {_called(moved)}."
@@ -322,11 +326,6 @@ def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
 def _moved(moved: Regressions) -> str:
     """Say how many answers got worse and better; without any, which metric fell."""
     worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
-    if moved.answers_passed is not None:
-        passed_before, before, passed_now, now = moved.answers_passed
-        of_now = counted(now, "answer passes", "answers pass")
-        several = f"{passed_now:,} of {of_now}, {passed_before:,} of {before:,} did before"
-        return f"{several}; {worse or 'none':} of {counted(moved.paired, 'question')} got worse"
     if worse and moved.word == "worse":
         return f"{worse:,} of {paired} got worse and {better or 'none':} got better"
     if worse:
@@ -355,15 +354,10 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         named = names_listed([each.name for each in worse_answers(evaluation, _NAMED)])
         told = _moved(moved).replace(" got worse", f" got worse ({named})" if named else " got worse", 1)
         yield f"Compared with {one_line(moved.baseline)}: {told}."
-        least, likely = sizes_needed()
-        if moved.reason is not None and moved.paired < least:
-            yield f"At least {least} are needed, and about {likely} to notice one answer in four."
     if verdict.word == "undecided":
         yield f"UNDECIDED exits with {verdict.exit_code}" + (
             "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
         )
-        if moved is not None and moved.would_fail is not None:
-            yield f"With {counted(moved.paired, 'answer')}, {moved.would_fail:,} would have failed it."
     yield from _excused(verdict)
     yield from _not_compared(moved)
 
@@ -380,13 +374,17 @@ def _excused(verdict: Verdict) -> Iterator[str]:
 
 
 def _not_compared(moved: Regressions | None) -> Iterator[str]:
-    if moved is not None and moved.unpaired:
-        names = names_listed([sample_id for _, sample_id in moved.unpaired])
-        yield f"{counted(len(moved.unpaired), 'answer')} cannot be compared, scored in one run alone: {names}"
     if moved is None:
         return
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
         yield f"{moved.new:,} new, {moved.gone:,} gone since"
+    if moved.unstable:
+        names = names_listed([name for _, name in moved.unstable])
+        yield f"Unstable, correct only at times: {names}."
+    if moved.unconfirmed and moved.word != "undecided":
+        yield f"No longer confirmed: {names_listed([name for _, name in moved.unconfirmed])}."
+    if moved.was_asked_again:
+        yield f"Asked again: {counted(moved.asked_again, 'answer')}."
     if moved.edited:
         yield f"edited since, and compared all the same: {names_listed([name for _, name in moved.edited])}"
     if moved.left_out:
@@ -395,27 +393,6 @@ def _not_compared(moved: Regressions | None) -> Iterator[str]:
         yield f"{left_out} left out by --sample-size, --tag or --dataset: {names}"
     if moved.notice is not None:
         yield moved.notice
-
-
-def sizes_needed() -> tuple[int, int]:
-    """Return how many answers can show a drop at all, and how many show one of four times in five."""
-    least = next(n for n in range(1, 100) if flips_p_value(n, 0) <= FLIPS_LEVEL)
-
-    def misses(n: int) -> float:
-        return sum(comb(n, k) * 0.25**k * 0.75 ** (n - k) for k in range(least))
-
-    likely = next(n for n in range(least, 1000) if misses(n) <= 0.2)
-    return least, 5 * round(likely / 5)
-
-
-def chance(moved: Regressions) -> str | None:
-    """Say how often chance alone would make so many answers worse; ``None`` if they are not shown to be."""
-    if moved.word != "worse" or not moved.worse or moved.p_value > FLIPS_LEVEL:
-        return None
-    often = (
-        "less than once" if moved.p_value < 0.01 else f"about {counted(round(100 * moved.p_value), 'time')}"
-    )
-    return f"By chance alone this would happen {often.replace('1 time', 'once')} in a hundred times."
 
 
 def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
@@ -568,7 +545,7 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
         ids = {sample_id for dataset, sample_id in wanted if dataset == part.name}
         several = len(evaluation.parts) > 1
         for row in part.rows if ids else ():
-            asked = asked_id(row.id) if part.head.repeats > 1 else row.id
+            asked = original_sample_id(row.id) if part.head.repeats > 1 else row.id
             # Of several answers one that does not pass is shown.
             if asked in ids and ((part.name, asked) not in found or row.passes is False):
                 called = sample_name(row, by_line=part.kind != "golden")

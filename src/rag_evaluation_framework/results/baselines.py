@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,24 +18,25 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.judging.verdict import UNSTABLE, decide_result, original_sample_id
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.comparison import metric_sections
 from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import asked_id, sample_passes
-from rag_evaluation_framework.results.kept_data import kept_samples
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder
+from rag_evaluation_framework.results.kept_data import kept_samples, read_unstable
 from rag_evaluation_framework.results.pairing import AskedRow, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import Side, Standing, regressions
 from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in, streamed
+from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.normalisation import plain
 
 SAVED = "baseline_"
 """What the names of results that were saved as a baseline begin with."""
@@ -59,27 +59,32 @@ class ScoredBy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BaselineRun:
-    """One dataset's run as it was: what it was asked and answered, and how that was scored."""
+    """One dataset's run as it was: what it was asked and answered, and how that was decided and scored.
+
+    ``unstable`` are the questions whose answers were not correct every time they were asked.
+    """
 
     head: RunHead
-    results: Callable[[], Iterator[SampleResult]]
-    asked: Callable[[], Iterable[AskedRow]] = tuple
+    rows: Callable[[], Iterable[Row]]
+    is_whole: bool = True
+    """Whether its samples are known as a whole; a results file has the texts alone."""
+    unstable: frozenset[str] = frozenset()
 
-    def rows(self) -> Iterator[AskedRow]:
+    def asked(self) -> Iterator[AskedRow]:
         """Yield what pairing needs of each sample; of those that are not known, the id."""
-        known = iter(self.asked())
-        found = next(known, None)
-        if found is None:
-            known = (AskedRow(result.sample_id) for result in self.results())
-        for row in chain(() if found is None else (found,), known):
-            yield replace(row, id=_named(row.id, self.head.repeats))
+        for row in self.rows():
+            name = _named(row.id, self.head.repeats)
+            if row.sample is None:
+                yield AskedRow(name)
+            else:
+                yield AskedRow.of(row.sample, is_whole=self.is_whole, id=name)
 
     def check_scored_by(self, scorers: Iterable[ScoredBy]) -> None:
         """Raise :class:`UsageError` if the baseline was not scored by one of these, or in another way."""
         name = self.head.run_id
         methods: dict[str, set[str]] = {}
-        for result in self.results():
-            for score in result.scores:
+        for row in self.rows():
+            for score in row.scores:
                 methods.setdefault(score.metric, set()).add(score.method)
         for scorer in scorers:
             then = methods.get(scorer.name)
@@ -107,33 +112,32 @@ class Baseline:
         return self.runs[dataset]
 
 
-def compared(
-    baseline: Baseline,
-    sides: Sequence[Side],
-    *,
-    min_paired: float,
-    seed: int = 0,
-    head: RunHead | None = None,
-) -> Regressions:
-    """Compare all datasets of a run with the baseline; what got worse has its old answers.
+def compared(baseline: Baseline, sides: Sequence[Side], *, head: RunHead, seed: int = 0) -> Regressions:
+    """Compare all datasets of a run with the baseline.
 
     ``head`` is that of the run, which says whether it was narrowed to some datasets.
     """
-    found = regressions(baseline.name, sides, min_paired=min_paired, seed=seed)
-    wanted, names = set(found.worse[:_SHOWN_ANSWERS]), {side.dataset: side.pairing for side in sides}
-    answers = {
-        (dataset, name): result.response.text or ""
-        for dataset in {dataset for dataset, _ in wanted}
-        for result in baseline.runs[dataset].results()
-        if (dataset, name := names[dataset].names_before.get(result.sample_id, result.sample_id)) in wanted
-    }
+    found = regressions(baseline.name, sides, seed=seed)
+    names = {side.dataset for side in sides}
     left_out = [
         (dataset, row.label or row.id)
         for dataset, run in baseline.runs.items()
-        if head is not None and dataset not in names and is_left_out(head, dataset)
-        for row in run.rows()
+        if dataset not in names and is_left_out(head, dataset)
+        for row in run.asked()
     ]
-    return replace(found, answers=answers, left_out=(*found.left_out, *left_out))
+    return replace(found, left_out=(*found.left_out, *left_out))
+
+
+def with_old_answers(moved: Regressions, baseline: Baseline, sides: Sequence[Side]) -> Regressions:
+    """Return regressions with what the first questions that got worse were answered in the baseline."""
+    wanted, pairings = set(moved.worse[:_SHOWN_ANSWERS]), {side.dataset: side.pairing for side in sides}
+    answers = {
+        (dataset, name): row.response.text or ""
+        for dataset in {dataset for dataset, _ in wanted}
+        for row in baseline.runs[dataset].rows()
+        if (dataset, name := pairings[dataset].names_before.get(row.id, row.id)) in wanted
+    }
+    return replace(moved, answers=answers)
 
 
 def compared_metrics(
@@ -150,88 +154,90 @@ def compared_metrics(
 def side_of(
     dataset: str,
     before: BaselineRun,
-    after: Callable[[], Iterator[SampleResult]],
+    after: Callable[[], Iterable[Row]],
     samples: Iterable[Sample],
     *,
     scorers: Sequence[ScoredBy],
     thresholds: Sequence[Threshold],
     head: RunHead,
 ) -> Side:
-    """Pair a run of a dataset with the baseline's, sample by sample, both held to today's thresholds."""
+    """Pair a run of a dataset with the baseline's; answers to edited samples are decided again."""
     used, bounds = compared_metrics(scorers, thresholds)
     metrics = {scorer.name: scorer.higher_is_better for scorer in used}
     asked = (AskedRow.of(sample, id=_named(sample.id, head.repeats)) for sample in samples)
-    pairing = pair_rows(before.rows(), asked)
+    pairing = pair_rows(before.asked(), asked)
     old, new = pairing.names_before, pairing.names_after
     left_out = [old[each] for each in pairing.gone] if is_left_out(head, dataset) else []
     left_out += pairing.new if is_left_out(before.head, dataset) else ()
+    edited = frozenset(pairing.edited)
+    today = {} if not edited else {new.get(_named(row.id, head.repeats)): row.sample for row in after()}
+
+    def decide_again(row: Row) -> Row:
+        name = old.get(_named(row.id, before.head.repeats))
+        sample = today.get(name) if name in edited else None
+        return row if sample is None else replace(row, verdict=decide_result(sample, row.result))
+
     return Side(
         dataset=dataset,
-        before=_standings(before.results(), bounds, metrics, old, before.head.repeats),
-        after=_standings(after(), bounds, metrics, new, head.repeats),
+        before=_standings(map(decide_again, before.rows()), metrics, old, before),
+        after=_standings(after(), metrics, new, head),
         metrics=metrics,
         thresholds=bounds,
         pairing=pairing,
         left_out=frozenset(left_out),
-        drawn=(_drawn(before.results(), old), _drawn(after(), new)),
+        drawn=(_drawn(before.rows(), old), _drawn(after(), new)),
     )
 
 
 def _named(sample_id: str, repeats: int) -> str:
-    return asked_id(sample_id) if repeats > 1 else sample_id
+    return original_sample_id(sample_id) if repeats > 1 else sample_id
 
 
-def _drawn(results: Iterable[SampleResult], names: Mapping[str, str]) -> dict[str, DrawsById]:
+def _drawn(rows: Iterable[Row], names: Mapping[str, str]) -> dict[str, DrawsById]:
     return {
         metric: {names.get(name, name): draw for name, draw in draws.items()}
-        for metric, draws in draws_by_id(results, is_higher_better).items()
+        for metric, draws in draws_by_id((row.result for row in rows), is_higher_better).items()
     }
 
 
 def _standings(
-    results: Iterable[SampleResult],
-    bounds: Sequence[Threshold],
-    metrics: Iterable[str],
-    names: Mapping[str, str],
-    repeats: int,
+    rows: Iterable[Row], metrics: Iterable[str], names: Mapping[str, str], run: BaselineRun | RunHead
 ) -> dict[str, Standing]:
     several: dict[str, list[Standing]] = {}
     wanted = frozenset(metrics)
-    for result in results:
-        name = _named(result.sample_id, repeats)
-        several.setdefault(names.get(name, name), []).append(standing_of(result, bounds, wanted))
-    return {
-        name: standings[0] if len(standings) == 1 else standing_together(standings)
-        for name, standings in several.items()
-    }
+    repeats, unstable = (
+        (run.head.repeats, run.unstable) if isinstance(run, BaselineRun) else (run.repeats, None)
+    )
+    for row in rows:
+        name = _named(row.id, repeats)
+        standing = standing_of(row, wanted, is_unstable=name in (unstable or ()))
+        several.setdefault(names.get(name, name), []).append(standing)
+    return {name: standing_together(standings) for name, standings in several.items()}
 
 
-def standing_of(result: SampleResult, bounds: Sequence[Threshold], metrics: Container[str]) -> Standing:
-    """Return how one answer stands by these bounds and metrics."""
+def standing_of(row: Row, metrics: Container[str], *, is_unstable: bool = False) -> Standing:
+    """Return how one answer stands; an unstable one was not correct at least once."""
+    verdicts = () if row.verdict is None else (row.verdict, *((UNSTABLE,) if is_unstable else ()))
     return Standing(
-        result.response.failure is None,
-        sample_passes(result, bounds),
-        {
-            each.metric: each.value
-            for each in result.scores
-            if each.metric in metrics and each.value is not None
-        },
-        undrawn=frozenset(each.metric for each in result.scores if each.is_undrawn),
+        verdicts,
+        (plain(row.response.text or ""),),
+        {each.metric: each.value for each in row.scores if each.metric in metrics and each.value is not None},
+        frozenset(each.metric for each in row.scores if each.is_undrawn),
     )
 
 
 def standing_together(standings: Sequence[Standing]) -> Standing:
-    """Return how a sample stands that was asked several times: it passes if more than half of them do."""
-    decided = [each.passes for each in standings if each.passes is not None]
+    """Return how a question stands that was asked several times; its scores are the means."""
+    if len(standings) == 1:
+        return standings[0]
     names = {name for each in standings for name in each.values}
     return Standing(
-        2 * sum(each.answered for each in standings) > len(standings),
-        2 * sum(decided) > len(decided) if decided else None,
+        tuple(verdict for each in standings for verdict in each.verdicts),
+        tuple(sorted(text for each in standings for text in each.texts)),
         {
             name: exact_mean([each.values[name] for each in standings if name in each.values])
             for name in names
         },
-        (sum(decided), len(decided)),
     )
 
 
@@ -272,11 +278,10 @@ def _of_group(group: RunGroup) -> Baseline:
 
 
 def _of_folder(folder: RunFolder) -> BaselineRun:
-    kept = kept_samples(folder.path)
     return BaselineRun(
         head=folder.head,
-        results=folder.results,
-        asked=lambda: () if kept is None else map(AskedRow.of, streamed(kept)),
+        rows=lambda: rows_of_folder(folder, kept_samples(folder.path)),
+        unstable=read_unstable(folder.path),
     )
 
 
@@ -288,11 +293,7 @@ def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
     elif part.folder is not None and (part.folder / "head.json").is_file():
         yield _of_folder(RunFolder.open(part.folder))
     else:
-        yield BaselineRun(
-            head=part.head,
-            results=lambda: (row.result for row in part.rows),
-            asked=lambda: (AskedRow.of(row.sample) for row in part.rows if row.sample is not None),
-        )
+        yield BaselineRun(head=part.head, rows=lambda: part.rows, unstable=frozenset(part.answers.unstable))
 
 
 def _of_file(path: Path) -> Baseline:
@@ -303,20 +304,20 @@ def _of_file(path: Path) -> Baseline:
 def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
     """Yield the runs in a results document: one, or one for each of its splits."""
     head, rows = rows_of_document(document)
+    unstable = ((document.get("summary") or {}).get("answers") or {}).get("unstable", ())
     by_split: dict[str | None, list[Row]] = {}
     for row in rows:
         by_split.setdefault(row.split, []).append(row)
     for split, members in by_split.items():
-        named = [(row.id.removeprefix("" if split is None else f"{split}/"), row) for row in members]
-        results = [replace(row.result, sample_id=name) for name, row in named]
-        asked = [
-            AskedRow(name) if row.sample is None else AskedRow.of(row.sample, is_whole=False, id=name)
-            for name, row in named
+        prefix = "" if split is None else f"{split}/"
+        named = [
+            replace(row, result=replace(row.result, sample_id=row.id.removeprefix(prefix))) for row in members
         ]
         yield BaselineRun(
             head=head if split is None else replace(head, dataset_id=split),
-            results=lambda results=results: iter(results),  # type: ignore[misc]
-            asked=lambda asked=asked: asked,  # type: ignore[misc]
+            rows=lambda named=named: named,  # type: ignore[misc]
+            is_whole=False,
+            unstable=frozenset(each.removeprefix(prefix) for each in unstable),
         )
 
 
@@ -362,7 +363,14 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
 # What is kept of an evaluation for later ones to be compared with.
 
 _TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split")
-_OF_A_QUERY = (*_TEXTS, "meets_thresholds", "individual_metrics", "unscored_metrics", "metric_details")
+_OF_A_QUERY = (
+    *_TEXTS,
+    "expects_refusal",
+    "verdict",
+    "individual_metrics",
+    "unscored_metrics",
+    "metric_details",
+)
 
 
 def baseline_path(name: str) -> Path:
@@ -402,7 +410,8 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
                 for metric, figure in document.get(section, {}).items()
                 if isinstance(figure, Mapping)
             }
-        whole.pop("summary", None)
+        unstable = [f"{part.name}/{each}" for part in parts for each in part.answers.unstable]
+        whole["summary"] = {"answers": {"unstable": unstable}}
         for part, document in zip(parts, documents, strict=True):
             for query in document["query_results"]:
                 query.update(query_id=f"{part.name}/{query['query_id']}", split=part.name)

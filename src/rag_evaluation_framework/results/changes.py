@@ -1,21 +1,20 @@
 """Evaluations beside each other: every metric tested, every answer sorted, and what the changed ones share.
 
-Answers pair as ``pairing`` says. Where thresholds decide what is right, all tests are one family at 5 %,
-looked at both ways: answers that passed and now fail against the reverse have 4 % of it (exact, mid-p), and
-all metrics share the other 1 % by Holm's method; if the answers of every contender are shown to have changed,
-their share passes on to the metrics. Where no threshold can be missed the metrics have all of it. Runs that
-asked different questions are two samples: the share of good answers has Newcombe's interval, each metric
-Welch's test.
+Answers pair as ``pairing`` says. Answers that were correct and are wrong are held against the reverse (exact,
+mid-p, looked at both ways); the metrics are one family of tests below it, by Holm's method. Runs that asked
+different questions are two samples: the share of correct answers, or of flagged ones where nothing was
+judged, has Newcombe's interval, each metric Welch's test.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.judging.verdict import AnswerCounter, original_sample_id
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
@@ -27,38 +26,23 @@ from rag_evaluation_framework.results.comparison import (
     compare_scored,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
-from rag_evaluation_framework.results.gate import asked_id, sample_bounds
 from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
-from rag_evaluation_framework.results.regressions import (
-    FLIPS_LEVEL,
-    LEVEL,
-    METRICS_LEVEL,
-    Flip,
-    Flips,
-    Side,
-    Standing,
-    flips_of,
-)
+from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
 from rag_evaluation_framework.results.verdicts import (
-    THRESHOLDS,
     AnswerChanges,
     ChangedAnswer,
     SampleShares,
     SharedTrait,
     SliceChanges,
-    Threshold,
     Trait,
-    written_thresholds,
 )
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import newcombe_interval
-from rag_evaluation_framework.statistics.paired import flips_p_value, holm, smallest_detectable_difference
+from rag_evaluation_framework.statistics.paired import holm
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Key = tuple[str, str]
 """A sample: its dataset and its id."""
-IsGood: TypeAlias = Callable[[Row], bool | None]
-"""Tells whether an answer is good; ``None`` where nothing decides it."""
 
 
 def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
@@ -74,32 +58,22 @@ def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
     return named
 
 
-def passes(row: Row) -> bool | None:
-    """Tell whether an answer counts as good where the runs asked different questions."""
-    return row.passes
-
-
 def compare_evaluations(
-    systems: Mapping[str, Evaluation],
-    *,
-    answers: bool = True,
-    metrics: Sequence[str] = (),
-    is_good: IsGood = passes,
-    **wish: Any,
+    systems: Mapping[str, Evaluation], *, answers: bool = True, metrics: Sequence[str] = (), **wish: Any
 ) -> Comparison:
     """Compare evaluations with the first of them, by name.
 
     Without ``answers`` they are compared on metrics alone, over the same samples. ``metrics`` are those to
-    compare, by default all; ``is_good`` decides over answers to different questions; ``wish`` is that of
+    compare, by default all; ``wish`` is that of
     :func:`~rag_evaluation_framework.results.comparison.compare_scored`.
     """
     scored = [_scored(name, each, metrics) for name, each in systems.items()]
     if not answers:
         return compare_scored(scored, **wish)
     (baseline, first), *others = systems.items()
-    sides = [(name, SideBySide(first, each, is_good)) for name, each in others]
+    sides = [(name, SideBySide(first, each)) for name, each in others]
     comparison = compare_scored(scored, names=[side.names for _, side in sides], **wish)
-    return as_one_family(comparison, [_changes(baseline, name, side) for name, side in sides])
+    return _with_answers(comparison, [_changes(baseline, name, side) for name, side in sides])
 
 
 def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredRun:
@@ -136,28 +110,11 @@ def _add_draws(found: ScoredMetric, part: Evaluation, metric: str, prefix: str) 
     found.draws = {**(known or {}), **numbered}
 
 
-def as_one_family(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
-    """Correct the tests of the answers over the contenders, and give the metrics what is left of 5 %."""
-    tested = [each for each in changes if each.is_tested]
-    adjusted = iter(holm([each.p_value for each in tested]))
-    corrected = tuple(replace(each, p_value=next(adjusted)) if each.is_tested else each for each in changes)
-    if not tested:
-        return replace(comparison, answers=corrected)
-    all_shown = all(each.p_value <= FLIPS_LEVEL for each in corrected if each.is_tested)
-    level = LEVEL if all_shown else METRICS_LEVEL
-    metrics = tuple(
-        replace(each, alpha=level, smallest_detectable=_detectable(each.smallest_detectable, each.n, level))
-        for each in comparison.metrics
-    )
-    return replace(comparison, answers=corrected, metrics=metrics)
-
-
-def _detectable(at_5_percent: float | None, n: int, level: float) -> float | None:
-    """Return what could have been shown at another level."""
-    if at_5_percent is None:
-        return None
-    now, then = (smallest_detectable_difference(1.0, n, alpha=each) for each in (level, LEVEL))
-    return at_5_percent * now / then
+def _with_answers(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
+    """Add the answers, whose tests are corrected over the contenders."""
+    adjusted = iter(holm([each.p_value for each in changes if each.is_tested]))
+    corrected = (replace(each, p_value=next(adjusted)) if each.is_tested else each for each in changes)
+    return replace(comparison, answers=tuple(corrected))
 
 
 # The answers of two runs, side by side.
@@ -188,7 +145,7 @@ class _Answers:
     asked: dict[Key, AskedRow] = field(default_factory=dict)
     names: dict[Key, Key] = field(default_factory=dict)
     scored_as: dict[str, Key] = field(default_factory=dict)
-    good: Counter[bool] = field(default_factory=Counter)
+    counts: AnswerCounter = field(default_factory=AnswerCounter)
 
     def rows(self) -> Iterator[tuple[Key, str, Row]]:
         """Yield each row with its dataset and id, and the name of its part."""
@@ -197,18 +154,15 @@ class _Answers:
                 name = row.id.removeprefix(f"{row.split}/")
                 key = (
                     row.split or self.called or part.name,
-                    asked_id(name) if part.head.repeats > 1 else name,
+                    original_sample_id(name) if part.head.repeats > 1 else name,
                 )
                 yield key, part_name, row
 
-    def read(
-        self, bounds: Mapping[str, Sequence[Threshold]], metrics: Mapping[str, bool], is_good: IsGood
-    ) -> _Answers:
+    def read(self, metrics: Mapping[str, bool]) -> _Answers:
         """Read each answer once."""
         several = len(self.evaluation.parts) > 1
         for key, part_name, row in self.rows():
-            standing = standing_of(row.result, bounds.get(key[0], ()), metrics)
-            self.several.setdefault(key, []).append(standing)
+            self.several.setdefault(key, []).append(standing_of(row, metrics))
             self.traits[key] = self.traits.get(key, frozenset()) | frozenset(_traits(row))
             self.scored_as[f"{part_name}/{row.id}" if several else row.id] = key
             if key not in self.asked:
@@ -217,8 +171,7 @@ class _Answers:
                 self.asked[key] = (
                     AskedRow(key[1]) if sample is None else AskedRow.of(sample, is_whole=is_whole, id=key[1])
                 )
-            if (good := is_good(row)) is not None:
-                self.good[good] += 1
+            self.counts.add(row.id, row.verdict)
         return self
 
     def of_datasets(self) -> dict[str, list[AskedRow]]:
@@ -237,8 +190,7 @@ class _Answers:
             several.setdefault(names[key], []).extend(standings)
             traits[names[key]] = traits.get(names[key], frozenset()) | self.traits[key]
         self.traits = traits
-        for key, standings in several.items():
-            self.standings[key] = standings[0] if len(standings) == 1 else standing_together(standings)
+        self.standings = {key: standing_together(standings) for key, standings in several.items()}
 
     @property
     def names_of_scored(self) -> dict[str, str]:
@@ -255,7 +207,7 @@ class _Answers:
         found: dict[Key, tuple[str, Row]] = {}
         for key, _, row in self.rows() if wanted else ():
             name = self.names[key]
-            is_first = name not in found or (row.passes is False and found[name][1].passes)
+            is_first = name not in found or (row.has_failed and not found[name][1].has_failed)
             if name in wanted and is_first:
                 found[name] = key[1], row
         return found
@@ -264,17 +216,11 @@ class _Answers:
 class SideBySide:
     """Two evaluations whose answers pair, or that asked different questions."""
 
-    def __init__(self, before: Evaluation, after: Evaluation, is_good: IsGood = passes) -> None:
+    def __init__(self, before: Evaluation, after: Evaluation) -> None:
         is_single = len(before.runs) == len(after.runs) == 1
         called = after.runs[0].name if is_single else None
         self.metrics = _metrics(before, after)
-        demanded = {
-            part.name: part.thresholds or written_thresholds(part.head.configuration) for part in after.runs
-        }
-        self.bounds = {name: sample_bounds(each, self.metrics) for name, each in demanded.items()}
-        self.old, self.new = (
-            _Answers(each, called).read(self.bounds, self.metrics, is_good) for each in (before, after)
-        )
+        self.old, self.new = (_Answers(each, called).read(self.metrics) for each in (before, after))
         then, now = self.old.of_datasets(), self.new.of_datasets()
         self.pairings = {
             dataset: pair_rows(then.get(dataset, ()), now.get(dataset, ()))
@@ -320,7 +266,6 @@ class SideBySide:
                     before=self.old.of(dataset),
                     after=self.new.of(dataset),
                     metrics=self.metrics,
-                    thresholds=self.bounds.get(dataset, ()),
                     pairing=pairing,
                     left_out=frozenset(left_out),
                 )
@@ -329,11 +274,14 @@ class SideBySide:
 
     @property
     def shares(self) -> SampleShares | None:
-        """How many answers of each run are good, where that is known of both."""
-        before, now = ((each.good[True], each.good.total()) for each in (self.old, self.new))
-        if not (before[1] and now[1]):
+        """How many answers of each run are correct; flagged, where nothing was judged."""
+        counts = [each.counts.counts() for each in (self.old, self.new)]
+        if not all(each.total for each in counts):
             return None
-        return SampleShares(before=before, now=now, interval=newcombe_interval(*now, *before))
+        is_judged = all(each.judged for each in counts)
+        before, now = ((each.correct if is_judged else each.flagged, each.total) for each in counts)
+        interval = newcombe_interval(*now, *before)
+        return SampleShares(before=before, now=now, interval=interval, are_flagged=not is_judged)
 
 
 def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
@@ -343,8 +291,8 @@ def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
         yield from (("needed", name) for name, grade in row.sample.relevant_documents.items() if grade > 0)
         yield from (("needed", span.file) for span in row.sample.relevant_spans)
         yield from ((SLICES[kind], value) for kind, value in groups_of(row.sample) if kind in SLICES)
-    if row.blame is not None and row.blame.is_fault:
-        yield "why", row.blame.kind
+    if row.verdict is not None and row.verdict.has_failed:
+        yield "why", row.verdict.failure_kind
 
 
 _NAMED: tuple[Flip, ...] = ("worse", "better", "unpaired", "new", "gone", "left out")
@@ -352,13 +300,10 @@ _NAMED: tuple[Flip, ...] = ("worse", "better", "unpaired", "new", "gone", "left 
 
 def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
     sides, metrics, old, new = both.sides(), both.metrics, both.old, both.new
-    decides = any(side.decides for side in sides)
-    decided_by = THRESHOLDS if decides else next(iter(metrics), THRESHOLDS)
     if both.are_other:
         return AnswerChanges(
             baseline=baseline,
             contender=contender,
-            decided_by=decided_by,
             other_questions=(len(old.scored_as), len(new.scored_as)),
             shares=both.shares,
         )
@@ -370,11 +315,10 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
     rows = old.chosen(wanted), new.chosen(wanted)
     described = {key: _described(key, old, new, *(each.get(key) for each in rows)) for key in wanted}
     told = {kind: tuple(described[key] for key in keys) for kind, keys in moved.items()}
-    same = [key for key in flips.of("same") if new.standings[key].passes is not None]
+    same = Counter(new.standings[key].rank for key in flips.of("same"))
     return AnswerChanges(
         baseline=baseline,
         contender=contender,
-        decided_by=decided_by,
         worse=told["worse"],
         better=told["better"],
         new=told["new"],
@@ -383,8 +327,9 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
         unpaired=told["unpaired"],
         edited=tuple(described[key] for key in edited),
         notice=next((each.notice for each in both.pairings.values() if each.notice), None),
-        right=sum(new.standings[key].passes is True for key in same) if decides else 0,
-        wrong=sum(new.standings[key].passes is False for key in same) if decides else 0,
+        correct=same[1.0],
+        wrong=same[0.0],
+        is_tested=flips.is_judged,
         same=len(flips.of("same")),
         untold=len(flips.of("nothing")),
         unscored={
@@ -396,8 +341,6 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
             if keys
         },
         p_value=2 * min(flips.p_worse, 1 - flips.p_worse),
-        level=FLIPS_LEVEL,
-        would_show=_would_show(flips),
         traits=tuple(_shared(flips, old, new)),
         slices=_slices(flips, old, new, metrics),
     )
@@ -433,7 +376,7 @@ def _described(
 ) -> ChangedAnswer:
     id_, row = next(each for each in (of_after, of_before) if each is not None)
     before, after = (None if each is None else each[1] for each in (of_before, of_after))
-    sample, blame = row.sample, None if after is None else after.blame
+    sample, verdict = row.sample, None if after is None else after.verdict
     values = [run.standings[key].values if key in run.standings else {} for run in (old, new)]
     return ChangedAnswer(
         dataset=key[0],
@@ -443,7 +386,7 @@ def _described(
         expected=row.expected,
         before=None if before is None else before.response.text or before.error,
         now=None if after is None else after.response.text or after.error,
-        why=blame.kind if blame is not None and blame.is_fault else None,
+        why=verdict.failure_kind if verdict is not None and verdict.has_failed else None,
         scores={
             metric: (values[0].get(metric), values[1].get(metric))
             for metric in dict.fromkeys([*values[0], *values[1]])
@@ -461,13 +404,6 @@ def _reason(metric: str, before: tuple[str, Row] | None, after: tuple[str, Row] 
             why = "" if score is None or score.reason is None else f": {score.reason}"
             return f"not scored {when}{why}"
     return None
-
-
-def _would_show(flips: Flips) -> int | None:
-    """Return how many that got worse would have been enough; ``None`` where no number would."""
-    better = len(flips.of("better"))
-    numbers = range(better + 1, flips.paired - better + 1)
-    return next((n for n in numbers if 2 * flips_p_value(n, better) <= FLIPS_LEVEL), None)
 
 
 # What the answers that moved one way have in common, and how groups of answers moved.

@@ -167,22 +167,19 @@ class Comparison:
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """What may be claimed of the contenders: *no worse* only where nothing fell at all."""
-        if not self.metrics and not any(each.is_tested or each.shares for each in self.answers):
+        """What may be claimed of the contenders: by their answers, or by metrics where none was judged."""
+        by_answers = [each for each in self.answers if each.is_tested or each.shares]
+        if not self.metrics and not by_answers:
             return "not evaluated"
-        by_shares = {each.contender for each in self.answers if each.shares is not None}
-        metrics = [each for each in self.metrics if each.contender not in by_shares]
-        found = {each.verdict for each in metrics} | {each.finding for each in self.answers}
-        if "worse" in found:
-            return "worse"
-        if "better" in found:
-            return "better"
-        fell = any(each.worse for each in self.answers if each.is_tested) or any(
-            each.difference < 0 if each.higher_is_better else each.difference > 0 for each in metrics
-        )
-        if "undecided" in found and by_shares:
-            return "undecided"
-        return "undecided" if fell else "no worse"
+        found: set[str] = {each.finding for each in by_answers}
+        if not by_answers:
+            found = {each.verdict for each in self.metrics}
+            fell = (
+                each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
+            )
+            found |= {"undecided"} if any(fell) else set()
+        order: tuple[ComparisonVerdict, ...] = ("worse", "better", "undecided")
+        return next((word for word in order if word in found), "no worse")
 
     def significance_tests(self) -> dict[str, dict[str, Any]]:
         """Return the tests by metric as results files store them; of several contenders by both."""

@@ -6,20 +6,26 @@ failed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
-from rag_evaluation_framework.judging.verdict import CORRECT, NOT_JUDGED, WRONG, AnswerCounts
+from rag_evaluation_framework.judging.verdict import (
+    CORRECT,
+    NOT_JUDGED,
+    WRONG,
+    AnswerCounts,
+    original_sample_id,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
 from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.movements import MOST_ASKINGS
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import (
@@ -49,8 +55,8 @@ class Gate:
 
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
     be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than
-    ``max_regressions`` samples that got worse fail, and so does a drop that may be ``max_drop`` or more; what
-    is undecided fails, unless ``on_undecided`` is ``pass``. A threshold that was not evaluated, or
+    ``max_regressions`` answers that became wrong fail, and so does a drop that may be ``max_drop`` or more;
+    questions that got worse are asked again up to ``ask_again`` times. What is undecided fails, unless ``on_undecided`` is ``pass``. A threshold that was not evaluated, or
     ``baseline``, may be ``waived`` by name.
     """
 
@@ -58,7 +64,8 @@ class Gate:
     min_scored: float = 0.9
     max_errors: int = 0
     max_drop: float | None = None
-    max_regressions: int | None = None
+    max_regressions: int = 0
+    ask_again: int = MOST_ASKINGS
     on_undecided: Literal["pass", "fail"] = "fail"
     waive: frozenset[str] = frozenset()
     confidence: Confidence = "mean"
@@ -67,12 +74,13 @@ class Gate:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        count, drop, regressions = "a whole number of at least 0", self.max_drop, self.max_regressions
+        count, drop = "a whole number of at least 0", self.max_drop
         for name, is_right, expected in (
             ("min_scored", _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
             ("max_errors", _is_count(self.max_errors), count),
             ("max_drop", drop is None or _is_number(drop, 0), "a number of at least 0"),
-            ("max_regressions", regressions is None or _is_count(regressions), count),
+            ("max_regressions", _is_count(self.max_regressions), count),
+            ("ask_again", self.ask_again in range(MOST_ASKINGS + 1), f"a number from 0 to {MOST_ASKINGS}"),
             ("on_undecided", self.on_undecided in ("pass", "fail"), "pass or fail"),
             ("confidence", self.confidence in ("mean", "lower-bound"), "mean or lower-bound"),
             ("waive", not isinstance(self.waive, str), "a set of names"),
@@ -103,7 +111,7 @@ class Gate:
         checks = [self._waived(check) for check in checks]
         is_covered = moved is not None or any(each.metric in (CORRECT, WRONG) for each in checks)
         broken = [*_broken_rules(parts, self.max_errors)]
-        broken += [] if moved is None else [*_against_baseline(moved, self.max_regressions, self.max_drop)]
+        broken += [] if moved is None else [*_too_large_drops(moved, self.max_drop)]
         return Verdict(
             enabled=self.enabled,
             checks=tuple(checks),
@@ -292,35 +300,34 @@ def _check(threshold: Threshold, **found: Any) -> Check:
     return Check(**asked, **found)
 
 
-def _baseline_check(moved: Regressions, max_regressions: int | None) -> Check:
-    is_allowed = max_regressions is not None and 0 < len(moved.worse) <= max_regressions
-    counts = f"{len(moved.worse):,} worse, {len(moved.better):,} better of {moved.paired:,}"
+def _baseline_check(moved: Regressions, max_regressions: int) -> Check:
+    n_worse, n_lost = len(moved.worse), len(moved.worse) + len(moved.unconfirmed)
+    status: CheckStatus = moved.word
+    if moved.word in ("worse", "undecided"):
+        status = (
+            "worse" if n_worse > max_regressions else "undecided" if n_lost > max_regressions else "no worse"
+        )
+    counts = f"{n_worse:,} worse, {len(moved.better):,} better of {moved.paired:,}"
     why = "" if moved.reason is None else f": {moved.reason}"
-    told = f"{counts}, compared with {moved.baseline}{why}"
     return Check(
         dataset=None,
         metric=BASELINE,
-        status="no worse" if is_allowed and moved.word == "undecided" else moved.word,
-        held="samples",
-        reason=OTHER_QUESTIONS if moved.reason == OTHER_QUESTIONS else told,
+        status=status,
+        held="questions",
+        reason=moved.reason or f"{counts}, compared with {moved.baseline}{why}",
     )
 
 
-def _against_baseline(
-    moved: Regressions, max_regressions: int | None, max_drop: float | None
-) -> Iterator[str]:
-    if max_regressions is not None and len(moved.worse) > max_regressions:
-        got_worse = counted(len(moved.worse), "sample")
-        yield f"{got_worse} got worse, at most {max_regressions:,} allowed"
+def _too_large_drops(moved: Regressions, max_drop: float | None) -> Iterator[str]:
     if max_drop is None or moved.reason == OTHER_QUESTIONS:
         return
-    drops = {"the share of passing samples": moved.drop}
+    drops = {"the share of correct answers": moved.drop}
     drops |= {f"{each.dataset}: {each.metric}": each.drop for each in moved.metrics}
     for name, drop in drops.items():
         if drop is None:
             yield f"{name}: nothing to tell the drop by, which must lie below {max_drop:g}"
         elif drop >= max_drop:
-            told = f"{name} may have dropped by {drop:.4g} (95 %, one-sided)"
+            told = f"{name} may have dropped by {drop:.4g} (95%, one-sided)"
             yield f"{told}, which must lie below {max_drop:g}"
 
 
@@ -495,13 +502,6 @@ def _lacks_a_score(counted: Iterable[tuple[Score, Threshold]]) -> bool:
 
 # A run summed up, with the share of its samples that pass.
 
-_REPEAT = re.compile(r"~[0-9]+\Z")
-
-
-def asked_id(sample_id: str) -> str:
-    """Return the id of the sample that was asked again under this one."""
-    return _REPEAT.sub("", sample_id)
-
 
 def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
     """Return a run that asked each sample several times with figures over samples, not over answers.
@@ -512,9 +512,9 @@ def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
     figures: dict[str, Figure] = {}
     for name in columns.values:
         figure, scored = evaluation.metrics[name], columns.scored(name)
-        samples: dict[str, list[float]] = {asked_id(each): [] for each in columns.ids}
+        samples: dict[str, list[float]] = {original_sample_id(each): [] for each in columns.ids}
         for sample_id, value in scored.items():
-            samples[asked_id(sample_id)].append(value)
+            samples[original_sample_id(sample_id)].append(value)
         means = [exact_mean(values) for values in samples.values() if 2 * len(values) > repeats]
         n_failed = min(len(samples) - len(means), -(-figure.n_failed // repeats))
         figures[name] = replace(
@@ -528,7 +528,7 @@ def averaged(evaluation: Evaluation, bounds: Sequence[Threshold]) -> Evaluation:
     decided: dict[str, list[bool]] = {}
     for row in evaluation.rows:
         passed = sample_passes(row.result, bounds)
-        decided.setdefault(asked_id(row.id), []).extend(() if passed is None else (passed,))
+        decided.setdefault(original_sample_id(row.id), []).extend(() if passed is None else (passed,))
     passes = PassCounter()
     for answers in decided.values():
         is_passed = 2 * sum(answers) > len(answers) if answers else None

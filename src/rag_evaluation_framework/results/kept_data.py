@@ -376,6 +376,24 @@ def counted_in(folder: Path) -> Counted:
     return Counted()
 
 
+# Which questions turned out to be unstable when they were asked again.
+
+UNSTABLE_FILE = "unstable.json"
+
+
+def read_unstable(folder: Path) -> frozenset[str]:
+    """Return the ids of the questions of a run whose answers are correct only at times."""
+    with suppress(StorageError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_bytes(folder / UNSTABLE_FILE), type=frozenset[str])
+    return frozenset()
+
+
+def keep_unstable(folder: Path, names: Iterable[str]) -> None:
+    """Keep which questions of a run are unstable."""
+    with suppress(StorageError):  # what was measured is reported all the same
+        write_bytes_atomically(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
+
+
 # What the judge of a run has cost so far.
 
 

@@ -1,21 +1,20 @@
-"""Has it got worse since the baseline? Samples paired, one family of tests at 5 %, looked at one way.
+"""How the questions of a run moved since a baseline, by the verdicts on their answers.
 
-Samples that passed and now fail are held against those that did the reverse, pooled over all datasets, at 4 %
-(exact, mid-p). All gated metrics of all datasets share the other 1 % by Holm's method; if the flips are
-significant, their share passes on to the metrics. A metric that is only looked at is in no family, so adding
-one makes nothing more lenient. What was not shown is *undecided*; where no outcome could have been
-significant, it is *not evaluated*.
+A question *became wrong* or is *no longer confirmed* if its answer was correct before. The exact test of
+answers that moved between correct and wrong, and the tests of the gated metrics, are figures beside that;
+where nothing was answered, because only retrieval was measured, the metrics decide.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, get_args
 
-from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.metrics.declaration import known_metric
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
+from rag_evaluation_framework.results.movements import Movement as AnswerMovement
+from rag_evaluation_framework.results.movements import movement_between
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS, Pairing, are_other_questions
 from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
 from rag_evaluation_framework.startup import dataclass
@@ -31,35 +30,38 @@ from rag_evaluation_framework.statistics.partly_judged import Judging, mean_diff
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
 FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
+NOTHING_JUDGED = "no answer was judged in either run"
+NOTHING_IN_COMMON = "the two runs have no question in common"
 
 Flip = Literal["worse", "better", "same", "new", "gone", "left out", "unpaired", "nothing"]
-"""How one sample moved; ``nothing``: neither run tells whether it passes."""
+"""How one sample moved; ``unpaired``: only one run judges its answer; ``nothing``: neither does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one sample stands in a run: whether it was answered, whether it passes, its scores by metric.
+    """How one question stands in a run: the verdicts on its answers, their texts, and its scores by metric.
 
-    ``answers`` says of one that was asked several times how many answers pass, and of how many that is known.
-    ``undrawn`` are the metrics by which it was not drawn to be judged.
+    There is no verdict where only retrieval was measured. ``undrawn`` are the metrics by which it was not
+    drawn to be judged.
     """
 
-    answered: bool
-    passes: bool | None
+    verdicts: tuple[AnswerVerdict, ...]
+    texts: tuple[str, ...]
     values: Mapping[str, float]
-    answers: tuple[int, int] | None = None
     undrawn: frozenset[str] = frozenset()
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """How many of its answers pass, and of how many that is known."""
-        return self.answers or (int(self.passes is True), int(self.passes is not None))
+    def rank(self) -> float | None:
+        """The mean rank of the grades; ``None`` where an answer was not judged."""
+        ranks = [each.rank for each in self.verdicts]
+        known = [rank for rank in ranks if rank is not None]
+        return exact_mean(known) if known and len(known) == len(ranks) else None
 
     @property
-    def share(self) -> float | None:
-        """Which share of its answers passes, of those of which it is known."""
-        passed, known = self.counts
-        return passed / known if known else None
+    def counts(self) -> tuple[int, int]:
+        """How many of its answers are correct, and how many are correct or wrong."""
+        correct = sum(each.is_correct for each in self.verdicts)
+        return correct, correct + sum(each.is_wrong for each in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,43 +89,33 @@ class Side:
         declared = {threshold.metric for threshold in self.thresholds}
         return [metric for metric in self.metrics if metric in declared]
 
-    @property
-    def decides(self) -> bool:
-        """Whether thresholds decide how a sample moved; else its first metric does."""
-        return any(can_be_missed(each) for each in self.thresholds if each.metric in self.metrics)
-
-    def answers(self) -> list[tuple[int, int, int, int]]:
-        """Return of each sample in both runs how many answers passed before, of how many; and now."""
-        both = ((before, self.after.get(sample_id)) for sample_id, before in self.before.items())
-        return [(*before.counts, *after.counts) for before, after in both if after is not None]
+    def standings(self) -> Iterator[tuple[str, Standing, Standing]]:
+        """Yield the samples of both runs: how each stands before and now."""
+        for name, before in self.before.items():
+            if (after := self.after.get(name)) is not None:
+                yield name, before, after
 
     def movements(self) -> Iterator[tuple[str, Flip]]:
         """Yield for each sample of either run how it moved."""
-        decides = self.decides
         primary = next(iter(self.metrics), "")
-        for sample_id, before in self.before.items():
-            after = self.after.get(sample_id)
+        for name, before in self.before.items():
+            after = self.after.get(name)
             if after is None:
-                yield sample_id, "left out" if sample_id in self.left_out else "gone"
-            elif decides and None in (before.passes, after.passes) and (before.undrawn or after.undrawn):
-                yield sample_id, "nothing"
-            elif decides and sample_id in self.pairing.groups:
-                yield sample_id, _passing(before.share, after.share)
-            elif decides:
-                yield sample_id, _passing(before.passes, after.passes)
+                yield name, "left out" if name in self.left_out else "gone"
+            elif before.verdicts and after.verdicts:
+                yield name, _flip(before, after)
             else:
-                yield sample_id, self._by(primary, before, after)
-        for sample_id in self.after:
-            if sample_id not in self.before:
-                yield sample_id, "left out" if sample_id in self.left_out else "new"
+                yield name, self._by(primary, before, after)
+        for name in self.after:
+            if name not in self.before:
+                yield name, "left out" if name in self.left_out else "new"
 
     def pairs(self, metric: str) -> list[tuple[float, float]]:
         """Return a metric's values of the samples that have one in both runs: before, now."""
         return [
             (before.values[metric], after.values[metric])
-            for sample_id, before in self.before.items()
-            if metric in before.values and (after := self.after.get(sample_id)) is not None
-            if metric in after.values
+            for _, before, after in self.standings()
+            if metric in before.values and metric in after.values
         ]
 
     def judgings(self, metric: str) -> tuple[Judging, Judging] | None:
@@ -139,29 +131,18 @@ class Side:
         return paired_judgings(before, after, first_draws=first, second_draws=second)
 
     def _by(self, primary: str, before: Standing, after: Standing) -> Flip:
-        """Tell how a sample moved by its first metric; an answer that is missing is worse than any."""
-        if not before.answered or not after.answered:
-            return _moved(after.answered - before.answered)
-        if primary in before.undrawn | after.undrawn:
-            return "nothing"
+        """Tell how a sample without an answer moved by its first metric."""
         if primary not in before.values or primary not in after.values:
             return "nothing" if primary not in before.values and primary not in after.values else "unpaired"
         change = after.values[primary] - before.values[primary]
         return _moved(change if self.metrics[primary] else -change)
 
 
-def can_be_missed(threshold: Threshold) -> bool:
-    """Tell whether a sample can miss a threshold: one at the end of the metric's scale cannot be."""
-    known = known_metric(threshold.metric)
-    if known is None or not known.is_share:
-        return True
-    return threshold.bound > 0.0 if threshold.operator == ">=" else threshold.bound < 1.0
-
-
-def _passing(before: float | None, after: float | None) -> Flip:
-    if before is None or after is None:
-        return "nothing" if before is after else "unpaired"
-    return _moved(after - before)
+def _flip(before: Standing, after: Standing) -> Flip:
+    ranks = before.rank, after.rank
+    if None in ranks:
+        return "nothing" if ranks == (None, None) else "unpaired"
+    return "same" if before.texts == after.texts else _moved(ranks[1] - ranks[0])  # type: ignore[operator]
 
 
 def _moved(change: float) -> Flip:
@@ -170,14 +151,16 @@ def _moved(change: float) -> Flip:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """How the samples of both runs moved, as ``(dataset, id)`` by kind; ``p_worse`` looks at the worse alone.
+    """How the samples of both runs moved, as ``(dataset, id)`` by kind.
 
-    Looking both ways, p is twice the smaller of ``p_worse`` and its complement, since it is a mid-p.
+    ``p_worse`` is that of answers that moved between correct and wrong, and looks at the worse alone.
+    Looking both ways, p is twice the smaller of it and its complement, since it is a mid-p.
     """
 
     by_kind: Mapping[Flip, tuple[tuple[str, str], ...]]
     p_worse: float
-    repeated: _Repeated
+    is_judged: bool
+    """Whether the answers were judged, in either run."""
 
     def of(self, kind: Flip) -> tuple[tuple[str, str], ...]:
         return self.by_kind.get(kind, ())
@@ -191,117 +174,69 @@ def flips_of(sides: Sequence[Side]) -> Flips:
     """Tell how each sample of both runs moved, all datasets together."""
     by_kind: dict[Flip, list[tuple[str, str]]] = {}
     for side in sides:
-        for sample_id, movement in side.movements():
-            by_kind.setdefault(movement, []).append((side.dataset, sample_id))
-    found = {kind: tuple(samples) for kind, samples in by_kind.items()}
-    repeated = _Repeated(sides)
-    flipped = (len(found.get("worse", ())), len(found.get("better", ())))
-    return Flips(found, repeated.p_value if repeated else flips_p_value(*flipped), repeated)
-
-
-def regressions(
-    baseline: str, sides: Sequence[Side], *, min_paired: float = 0.0, seed: int = 0
-) -> Regressions:
-    """Compare each dataset of a run with the baseline's run of it, all as one family.
-
-    Of the samples in both runs a share of at least ``min_paired`` must be comparable, else those that are
-    not decide nothing: it is not evaluated, unless what is there is worse. Nor is a baseline that asked other
-    questions.
-    """
-    flips = flips_of(sides)
-    if are_other_questions(side.pairing for side in sides):
-        return Regressions(
-            baseline=baseline,
-            word="not evaluated",
-            reason=OTHER_QUESTIONS,
-            new=len(flips.of("new")),
-            gone=len(flips.of("gone")),
-        )
-    worse, better, unpaired = flips.of("worse"), flips.of("better"), flips.of("unpaired")
-    paired, repeated = flips.paired, flips.repeated
-    fell = repeated.fell if repeated else bool(worse)
-    flipped = fell and flips.p_worse <= FLIPS_LEVEL
-    improved = (repeated.rose if repeated else bool(better)) and 1.0 - flips.p_worse <= FLIPS_LEVEL
-    levels = tuple(LEVEL if shown else METRICS_LEVEL for shown in (flipped, improved))
-    metrics = _gated_metrics(sides, levels, seed)
-    findings = {each.finding for each in metrics}
-    reason = None
-    word: Movement
-    if flipped or "worse" in findings:
-        word = "worse"
-    elif not paired or paired < min_paired * (paired + len(unpaired)):
-        word, reason = "not evaluated", _unpaired(paired, len(unpaired))
-    elif not worse and not fell and not any(_fell(each, sides) for each in metrics):
-        word = "better" if improved or "better" in findings else "no worse"
-    elif not (repeated.would_fail if repeated else _can_show(sides, paired)):
-        word = "not evaluated"
-        reason = f"{counted(paired, 'answer')} cannot show a drop, whatever they say"
+        for name, movement in side.movements():
+            by_kind.setdefault(movement, []).append((side.dataset, name))
+    both = [(before, after) for side in sides for _, before, after in side.standings()]
+    changed = [(before, after) for before, after in both if before.texts != after.texts]
+    answers = [(*before.counts, *after.counts) for before, after in changed]
+    if any(before > 1 or now > 1 for _, before, _, now in answers):
+        p_worse = repeated_flips_p_value(answers)
     else:
-        word = "better" if improved else "undecided"
-    numbers = range(1, paired - len(better) + 1)
-    enough = (n for n in numbers if flips_p_value(n, len(better)) <= FLIPS_LEVEL)
+        worse = sum(each[:2] == (1, 1) and each[2:] == (0, 1) for each in answers)
+        better = sum(each[:2] == (0, 1) and each[2:] == (1, 1) for each in answers)
+        p_worse = flips_p_value(worse, better)
+    is_judged = any(each.is_judged for pair in both for one in pair for each in one.verdicts)
+    return Flips({kind: tuple(samples) for kind, samples in by_kind.items()}, p_worse, is_judged)
+
+
+def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regressions:
+    """Compare each dataset of a run with the baseline's run of it; all tests of metrics are one family."""
+    flips = flips_of(sides)
+    asked: dict[str, Any] = {"new": len(flips.of("new")), "gone": len(flips.of("gone"))}
+    if are_other_questions(side.pairing for side in sides):
+        return Regressions(baseline=baseline, word="not evaluated", reason=OTHER_QUESTIONS, **asked)
+    moved: dict[AnswerMovement, list[tuple[str, str]]] = {each: [] for each in get_args(AnswerMovement)}
+    for side in sides:
+        for name, before, after in side.standings():
+            is_same_text = before.texts == after.texts
+            movement = movement_between(before.verdicts, after.verdicts, is_same_text=is_same_text)
+            moved[movement].append((side.dataset, name))
+    metrics = _gated_metrics(sides, (METRICS_LEVEL, METRICS_LEVEL), seed)
+    has_answers = any(each.verdicts for side in sides for each in side.after.values())
+    worse, word, reason = moved["became wrong"], "no worse", None
+    if not has_answers:
+        findings = {each.finding for each in metrics}
+        word = next((each for each in ("worse", "undecided", "better") if each in findings), word)
+        worse = list(flips.of("worse")) if word == "worse" else []
+    elif not any(True for side in sides for _ in side.standings()):
+        word, reason = "not evaluated", NOTHING_IN_COMMON
+    elif not flips.is_judged:
+        word, reason = "not evaluated", NOTHING_JUDGED
+    better, paired = moved["became correct"], flips.paired
     return Regressions(
         baseline=baseline,
-        word=word,
-        worse=worse,
-        better=better,
-        unpaired=unpaired,
-        new=len(flips.of("new")),
-        gone=len(flips.of("gone")),
+        word=word,  # type: ignore[arg-type]  # one of the words it may be
+        worse=tuple(worse),
+        unconfirmed=tuple(moved["no longer confirmed"]),
+        unstable=tuple(moved["unstable"]),
+        partly=tuple(moved["became partly correct"]),
+        better=tuple(better),
+        **asked,
         edited=_labelled(sides, [(side.dataset, name) for side in sides for name in side.pairing.edited]),
         left_out=_labelled(sides, flips.of("left out")),
         notice=next((side.pairing.notice for side in sides if side.pairing.notice), None),
         paired=paired,
         p_value=flips.p_worse,
-        would_fail=repeated.would_fail if repeated else next(enough, None),
         metrics=metrics,
         drop=largest_drop(len(worse), len(better), paired) if paired else None,
         reason=reason,
-        answers_passed=repeated.passed if repeated else None,
-    )
+    ).settled()
 
 
 def _labelled(sides: Sequence[Side], samples: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return samples as people are told of them."""
     labels = {side.dataset: side.pairing.labels for side in sides}
     return tuple((dataset, labels[dataset].get(name, name)) for dataset, name in samples)
-
-
-class _Repeated:
-    """Samples that were asked several times in either run: how often they pass, before and now.
-
-    Answers are exchanged within each sample, which tells the noise of the agent from a change of it. It is
-    false where each was asked once, or where no threshold decides whether a sample passes.
-    """
-
-    def __init__(self, sides: Sequence[Side]) -> None:
-        answers = [each for side in sides if side.decides for each in side.answers()]
-        self._is_used = any(before > 1 or now > 1 for _, before, _, now in answers)
-        if not self._is_used:
-            return
-        before, asked_before, now, asked = (sum(column) for column in zip(*answers, strict=True))
-        self.passed = (before, asked_before, now, asked)
-        # What is expected of now if each sample passes as often as before, all its answers together.
-        expected = sum(
-            each[3] * (each[0] + each[2]) / (each[1] + each[3]) for each in answers if each[1] + each[3]
-        )
-        self.fell, self.rose = now < expected - 1e-9, now > expected + 1e-9
-        self.p_value = repeated_flips_p_value(answers)
-        # How many samples all of whose answers turned would have failed.
-        turned = [(each[1], each[1], 0, each[3]) for each in answers]
-        numbers = range(1, len(turned) + 1)
-        shown = (n for n in numbers if repeated_flips_p_value(turned[:n]) <= FLIPS_LEVEL)
-        self.would_fail = next(shown, None)
-
-    def __bool__(self) -> bool:
-        return self._is_used
-
-
-def _unpaired(paired: int, unpaired: int) -> str:
-    if not paired + unpaired:
-        return "the two runs have no sample in common that counts"
-    of_all = counted(paired + unpaired, "answer")
-    return f"only {paired:,} of {of_all} can be compared: the others count in one of the two runs alone"
 
 
 def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) -> tuple[GatedMetric, ...]:
@@ -388,17 +323,3 @@ def _largest_fall(falls: list[float]) -> float:
     if spread == 0.0:
         return mean + largest_drop(0, 0, n)
     return mean + t_quantile(0.95, n - 1) * spread / math.sqrt(n)
-
-
-def _fell(each: GatedMetric, sides: Sequence[Side]) -> bool:
-    side = next(side for side in sides if side.dataset == each.dataset)
-    change = each.difference or 0.0
-    return change < 0 if side.metrics[each.metric] else change > 0
-
-
-def _can_show(sides: Sequence[Side], paired: int) -> bool:
-    """Tell whether any outcome could have been significant with so many samples."""
-    if flips_p_value(paired, 0) <= FLIPS_LEVEL:
-        return True
-    sizes = [len(side.pairs(metric)) for side in sides for metric in side.gated]
-    return any(len(sizes) * 0.5**size <= METRICS_LEVEL for size in sizes)

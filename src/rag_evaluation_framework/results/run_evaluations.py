@@ -45,7 +45,7 @@ from rag_evaluation_framework.results.gate import (
     with_pass_rate,
 )
 from rag_evaluation_framework.results.journal import JournalEntry, read_entries
-from rag_evaluation_framework.results.kept_data import samples_at
+from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
 from rag_evaluation_framework.results.results_documents import WrittenRows, query_result
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples
 from rag_evaluation_framework.results.summaries import (
@@ -106,7 +106,8 @@ def evaluation_of_run(
         **more,
     )
     rows.directions = directions_of(evaluation)
-    evaluation = with_pass_rate(evaluation, passes)
+    answers = evaluation.answers.with_unstable(read_unstable(folder.path))
+    evaluation = replace(with_pass_rate(evaluation, passes), answers=answers)
     return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
 
 

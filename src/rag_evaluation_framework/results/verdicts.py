@@ -13,7 +13,7 @@ from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.verdict import CORRECT, GRADES
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
-from rag_evaluation_framework.startup import asdict, dataclass, field
+from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.text.display import short_repr
 
@@ -266,7 +266,7 @@ class GatedMetric:
         return {**asdict(self), "difference": self.difference}
 
 
-_NAMED_SAMPLES = ("worse", "better", "unpaired", "edited", "left_out")
+_NAMED_SAMPLES = ("worse", "unconfirmed", "unstable", "partly", "better", "edited", "left_out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,9 +276,13 @@ class Regressions:
     baseline: str
     word: Movement
     worse: tuple[tuple[str, str], ...] = ()
+    """Questions whose answers were correct and became wrong, also when they were asked again."""
+    unconfirmed: tuple[tuple[str, str], ...] = ()
+    """Questions whose answers were correct and are not judged now, or were not wrong every time."""
+    unstable: tuple[tuple[str, str], ...] = ()
+    """Questions whose answers were correct, and are at times now."""
+    partly: tuple[tuple[str, str], ...] = ()
     better: tuple[tuple[str, str], ...] = ()
-    unpaired: tuple[tuple[str, str], ...] = ()
-    """Samples of both runs of which only one tells whether they pass, such as an answer that now declines."""
     new: int = 0
     gone: int = 0
     edited: tuple[tuple[str, str], ...] = ()
@@ -289,31 +293,36 @@ class Regressions:
     """Why samples are paired by question although the data has ids."""
     paired: int = 0
     p_value: float = 1.0
-    """Of the flips alone: how likely so many for the worse are by chance."""
-    would_fail: int | None = None
-    """How many samples that got worse would have failed the gate; ``None`` if no number could."""
+    """Of answers that moved between correct and wrong: how likely so many for the worse are by chance."""
     metrics: tuple[GatedMetric, ...] = ()
     drop: float | None = None
-    """The upper end of a one-sided 95 % interval of the drop in the share of passing samples."""
+    """The upper end of a one-sided 95% interval of the drop in the share of correct answers."""
     reason: str | None = None
     """Why it is not evaluated, where it is not."""
-    answers_passed: tuple[int, int, int, int] | None = None
-    """Where samples were asked several times: answers that passed before, of how many; and now."""
+    asked_again: int = 0
+    """How many answers it took to ask again what seemed to get worse."""
+    was_asked_again: bool = False
     answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What the first samples that got worse were answered in the baseline."""
 
     __repr__ = short_repr
 
+    def settled(self) -> Regressions:
+        """Return it with the word that its questions come to, where they were evaluated."""
+        if self.word == "not evaluated" or not (self.worse or self.unconfirmed or self.better):
+            return self
+        word: Movement = "worse" if self.worse else "undecided" if self.unconfirmed else "better"
+        return replace(self, word=word)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; samples as ``dataset/id``."""
         named = {name: ["/".join(each) for each in getattr(self, name)] for name in _NAMED_SAMPLES}
-        counts = {name: getattr(self, name) for name in ("new", "gone", "paired", "p_value", "would_fail")}
+        counts = {name: getattr(self, name) for name in ("new", "gone", "paired", "p_value", "asked_again")}
         return {
             "baseline": self.baseline,
             "verdict": self.word,
             **named,
             **counts,
-            "answers_passed": self.answers_passed,
             "largest_drop": self.drop,
             "reason": self.reason,
             "notice": self.notice,
@@ -409,8 +418,6 @@ def _row_of(check: Check) -> dict[str, Any]:
 
 # What became of each answer between two runs, looked at both ways.
 
-THRESHOLDS = "thresholds"
-"""What decides which answers are right, where any can be missed."""
 Trait = Literal["document", "needed", "why", "tag", "category", "difficulty", "query_type"]
 """What answers may share: what they are answered from and need, how they fail, what they are about."""
 
@@ -462,7 +469,9 @@ class SliceChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleShares:
-    """How many answers are good, of how many, where two runs asked different questions.
+    """How many answers are correct, of how many, where two runs asked different questions.
+
+    Where nothing was judged they are those that were flagged.
 
     ``interval`` is that of the difference of the two shares, now less before.
     """
@@ -470,45 +479,44 @@ class SampleShares:
     before: tuple[int, int]
     now: tuple[int, int]
     interval: Interval
+    are_flagged: bool = False
 
     @property
     def finding(self) -> Movement:
         """What may be claimed: that the share moved only where the interval leaves out 0."""
-        if self.interval.high < 0:
-            return "worse"
-        return "better" if self.interval.low > 0 else "undecided"
+        if self.interval.low <= 0 <= self.interval.high:
+            return "undecided"
+        return "worse" if (self.interval.high < 0) != self.are_flagged else "better"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChanges:
     """The answers of one run beside those of another, in sorts that add up to all.
 
-    ``decided_by`` is what makes an answer right: ``thresholds`` or, where none can be missed, the metric that
-    it moves with; then nothing is right or wrong, and only metrics are tested. ``p_value`` looks both ways,
-    corrected over the contenders; at ``level`` it shows a change.
+    ``p_value`` is that of the answers that moved between correct and wrong, looked at both ways and corrected
+    over the contenders; at ``level`` it shows a change. Where no answer was judged only metrics are tested.
     """
 
     baseline: str
     contender: str
-    decided_by: str
     worse: tuple[ChangedAnswer, ...] = ()
     better: tuple[ChangedAnswer, ...] = ()
-    right: int = 0
+    correct: int = 0
     wrong: int = 0
     same: int = 0
-    """Answers that moved neither way; where thresholds decide, those right and those wrong in both runs."""
+    """Answers that moved neither way, and those of them that are correct and wrong in both runs."""
     untold: int = 0
-    """Answers of which neither run tells whether they are right."""
+    """Answers that neither run judges."""
     new: tuple[ChangedAnswer, ...] = ()
     gone: tuple[ChangedAnswer, ...] = ()
     unpaired: tuple[ChangedAnswer, ...] = ()
-    """Answers of both runs of which only one tells whether they are right."""
+    """Answers that only one of the runs judges."""
     unscored: Mapping[str, tuple[ChangedAnswer, ...]] = field(default_factory=dict, hash=False)
     """By metric the answers of both runs that only one of them scores."""
     p_value: float = 1.0
     level: float = 0.05
-    would_show: int | None = None
-    """How many that got worse would have shown it, beside those that got better; ``None`` if none would."""
+    is_tested: bool = False
+    """Whether the answers themselves are tested, and not only their metrics."""
     traits: tuple[SharedTrait, ...] = ()
     slices: Mapping[str, Mapping[str, SliceChanges]] = field(default_factory=dict, hash=False)
     edited: tuple[ChangedAnswer, ...] = ()
@@ -527,11 +535,6 @@ class AnswerChanges:
     @property
     def paired(self) -> int:
         return len(self.worse) + len(self.better) + self.same
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether the answers themselves are tested, and not only their metrics."""
-        return self.decided_by == THRESHOLDS and self.paired > 0
 
     @property
     def finding(self) -> Movement:

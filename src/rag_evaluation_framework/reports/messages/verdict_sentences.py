@@ -115,11 +115,6 @@ def none_got_worse(*, baseline: str, better: int, unstable: int = 0) -> str:
     return f"no answer got worse than in {baseline}{more}."
 
 
-def may_be_chance(*, worse: int, better: int, baseline: str) -> str:
-    answers = counted(worse, "answer")
-    return f"{answers} got worse than in {baseline} and {better:,} better: too few to rule out chance."
-
-
 def no_longer_confirmed(*, count: int, baseline: str) -> str:
     answers = counted(count, "answer that was", "answers that were")
     return f"{answers} correct in {baseline} could not be judged this time."
