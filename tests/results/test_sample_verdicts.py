@@ -13,7 +13,6 @@ from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.gate import (
     PassCounter,
-    asked_id,
     averaged,
     missed_bounds,
     sample_bounds,

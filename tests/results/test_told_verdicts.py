@@ -14,16 +14,9 @@ from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.safety import _expects_a_refusal
 from rag_evaluation_framework.metrics.spans import SpanColumns, count_characters
 from rag_evaluation_framework.results.baselines import latest_of_branch
-from rag_evaluation_framework.results.regressions import _largest_fall, can_be_missed
+from rag_evaluation_framework.results.regressions import _largest_fall
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs, no_such_run
-from rag_evaluation_framework.results.verdicts import (
-    AnswerChanges,
-    ChangedAnswer,
-    Check,
-    GatedMetric,
-    Operator,
-    read_thresholds,
-)
+from rag_evaluation_framework.results.verdicts import Check, GatedMetric, read_thresholds
 from rag_evaluation_framework.statistics.paired import largest_drop
 
 
@@ -55,40 +48,6 @@ def test_a_gated_metric_says_how_far_it_moved(
     before: float | None, now: float | None, difference: float | None
 ) -> None:
     assert GatedMetric(dataset="d", metric="m", before=before, now=now).to_dict()["difference"] == difference
-
-
-@pytest.mark.parametrize(
-    ("worse", "better", "p_value", "finding"),
-    [
-        (3, 1, 0.01, "worse"),
-        (1, 3, 0.01, "better"),
-        (2, 2, 0.01, "undecided"),
-        (1, 3, 0.2, "undecided"),
-        (0, 3, 0.2, "no worse"),
-        (3, 1, 0.05, "worse"),  # at the level
-        (1, 0, 0.01, "worse"),
-        (0, 0, 1.0, "not evaluated"),
-    ],
-)
-def test_what_may_be_claimed_of_changed_answers(
-    worse: int, better: int, p_value: float, finding: str
-) -> None:
-    some = [ChangedAnswer(dataset="d", id=str(n), question="q") for n in range(3)]
-    changes = AnswerChanges(
-        baseline="a",
-        contender="b",
-        decided_by="thresholds",
-        worse=tuple(some[:worse]),
-        better=tuple(some[:better]),
-        p_value=p_value,
-    )
-    assert changes.finding == finding
-    assert changes.is_tested == bool(worse or better)
-    by_metric = replace(changes, decided_by="token_f1", same=4)
-    assert not by_metric.is_tested
-    assert by_metric.finding == ("undecided" if worse else "no worse")
-    written = by_metric.to_dict()
-    assert (written["paired"], written["verdict"]) == (worse + better + 4, by_metric.finding)
 
 
 def test_runs_that_are_not_there_are_asked_for_where_they_are_kept(tmp_path: Path) -> None:
@@ -134,23 +93,6 @@ def test_a_reference_that_may_be_a_refusal_decides_nothing() -> None:
     assert _expects_a_refusal(should_decline=False, may_decline=False) is None
     assert _expects_a_refusal(should_decline=True, may_decline=False) == "the sample expects a refusal"
     assert "sounds like a refusal" in str(_expects_a_refusal(should_decline=False, may_decline=True))
-
-
-@pytest.mark.parametrize(
-    ("metric", "operator", "bound", "can"),
-    [
-        ("token_f1", ">=", 0.0, False),
-        ("token_f1", ">=", 0.1, True),
-        ("token_f1", "<=", 1.0, False),
-        ("token_f1", "<=", 0.9, True),
-        ("latency", ">=", 0.0, True),
-        ("a_metric_of_nobody", "<=", 1.0, True),
-    ],
-)
-def test_a_threshold_at_the_end_of_the_scale_cannot_be_missed(
-    metric: str, operator: Operator, bound: float, can: bool
-) -> None:
-    assert can_be_missed(Threshold(metric, operator, bound)) is can
 
 
 def test_the_upper_end_of_a_mean_fall_is_that_of_students_t() -> None:

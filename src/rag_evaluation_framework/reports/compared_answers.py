@@ -354,12 +354,12 @@ def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str])
         "p is corrected by Holm's method over everything that is tested; effect is Cohen's d of the "
         "differences; visible from is the difference that so many answers show four times in five."
     ]
-    for changes in comparison.answers:
-        if changes.is_tested:
-            notes.append(
-                f"answers of {names[changes.contender]}: p {probability_text(changes.p_value)} "
-                f"(exact, mid-p, both ways); significant up to {changes.level:g}"
-            )
+    notes += [
+        f"answers of {names[changes.contender]}: p {probability_text(changes.p_value)} "
+        f"(exact, mid-p, both ways); significant up to {changes.level:g}"
+        for changes in comparison.answers
+        if changes.is_tested
+    ]
     for note in notes:
         screen.say(Styled(note, DIM), indent=2)
 

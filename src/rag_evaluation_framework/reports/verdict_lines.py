@@ -292,8 +292,11 @@ def _limit_line(check: Check) -> str:
     return f"{found}, the gate {_demand(check)}{share}: {check.status}{warning}"
 
 
+_RUN_DAY = re.compile(r"eval_run_\d{8}_(?=\d)")
+
+
 def _called(moved: Regressions) -> str:
-    return one_line(moved.baseline, 24)
+    return one_line(_RUN_DAY.sub("", moved.baseline), 24)
 
 
 def holds_rows(evaluation: Evaluation) -> bool:

@@ -205,12 +205,10 @@ def _standings(
 ) -> dict[str, Standing]:
     several: dict[str, list[Standing]] = {}
     wanted = frozenset(metrics)
-    repeats, unstable = (
-        (run.head.repeats, run.unstable) if isinstance(run, BaselineRun) else (run.repeats, None)
-    )
+    head, unstable = (run.head, run.unstable) if isinstance(run, BaselineRun) else (run, frozenset[str]())
     for row in rows:
-        name = _named(row.id, repeats)
-        standing = standing_of(row, wanted, is_unstable=name in (unstable or ()))
+        name = _named(row.id, head.repeats)
+        standing = standing_of(row, wanted, is_unstable=name in unstable)
         several.setdefault(names.get(name, name), []).append(standing)
     return {name: standing_together(standings) for name, standings in several.items()}
 

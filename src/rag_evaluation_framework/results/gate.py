@@ -56,8 +56,9 @@ class Gate:
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
     be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than
     ``max_regressions`` answers that became wrong fail, and so does a drop that may be ``max_drop`` or more;
-    questions that got worse are asked again up to ``ask_again`` times. What is undecided fails, unless ``on_undecided`` is ``pass``. A threshold that was not evaluated, or
-    ``baseline``, may be ``waived`` by name.
+    questions that got worse are asked again up to ``ask_again`` times. What is undecided fails, unless
+    ``on_undecided`` is ``pass``. A threshold that was not evaluated, or ``baseline``, may be ``waived`` by
+    name.
     """
 
     thresholds: tuple[Threshold, ...] = ()
