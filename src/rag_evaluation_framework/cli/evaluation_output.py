@@ -50,6 +50,7 @@ from rag_evaluation_framework.reports.json_report import evaluation_document, pl
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.pairing import is_left_out
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
@@ -222,8 +223,8 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         keep_results(evaluation, given["runs_dir"])
         _write_results(evaluation, suite, given["out"])
-        if given["save_baseline"] is not None and evaluation.outcome.completed:
-            save_baseline(evaluation, given["save_baseline"])
+        if given["save_baseline"] is not None:
+            _save_baseline(evaluation, given["save_baseline"], force=given["force"])
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))
@@ -233,6 +234,34 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
         click.echo(mask(lines), err=True)
+
+
+def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
+    """Save a complete run that asked every question and in which no answer became wrong."""
+    moved, narrowed = evaluation.regressions, any(is_left_out(run.head, run.name) for run in evaluation.runs)
+    worse = 0 if moved is None else len(moved.worse)
+    if moved is None and not force and baseline_path(name).is_file():
+        worse = _count_worse(evaluation, name)
+    reasons = {
+        "the run is not complete": not evaluation.outcome.completed,
+        "the run did not ask every question": narrowed,
+        f"{counted(worse, 'answer')} became wrong": worse > 0,
+    }
+    against = [reason for reason, holds in reasons.items() if holds]
+    if not against or (force and evaluation.outcome.completed):
+        save_baseline(evaluation, name)
+    else:
+        said = f"baseline {name} was not saved: {' and '.join(against)}. Save it anyway with --force."
+        click.echo(said, err=True)
+
+
+def _count_worse(evaluation: Evaluation, name: str) -> int:
+    """Return how many answers became wrong since the saved baseline of this name."""
+    from rag_evaluation_framework.results.changes import compare_evaluations
+    from rag_evaluation_framework.results.storage import evaluation_of_document, readable_results
+
+    before = evaluation_of_document(readable_results(baseline_path(name)))
+    return len(compare_evaluations({name: before, "now": evaluation}).answers[0].worse)
 
 
 def keep_results(evaluation: Evaluation, runs: Path) -> None:

@@ -24,7 +24,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
             "confidence",
             "min_scored",
         ),
-        *("waive", "thresholds", "baseline", "save_baseline"),
+        *("waive", "thresholds", "baseline", "save_baseline", "force"),
     ),
     "Requests": (
         *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),

@@ -363,8 +363,9 @@ GATE: tuple[Option[Any], ...] = (
         "--save-baseline",
         metavar="NAME",
         help="Save this run in data/evaluation/results, so that later runs can be compared with it by "
-        "--baseline NAME.",
+        "--baseline NAME; not if an answer became wrong.",
     ),
+    click.option("--force", is_flag=True, help="Save the baseline although answers became wrong."),
 )
 OUTPUT: tuple[Option[Any], ...] = (
     click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
