@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from math import ceil, floor
 from pathlib import Path
@@ -362,7 +362,7 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
             "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
         )
     yield from _excused(verdict)
-    yield from _not_compared(moved)
+    yield from _not_compared(evaluation, moved)
 
 
 def _excused(verdict: Verdict) -> Iterator[str]:
@@ -376,16 +376,22 @@ def _excused(verdict: Verdict) -> Iterator[str]:
         yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"
 
 
-def _not_compared(moved: Regressions | None) -> Iterator[str]:
+def _names_of(evaluation: Evaluation, samples: Iterable[tuple[str, str]]) -> str:
+    """List samples by what people call them."""
+    wanted = set(samples)
+    rows = ((part.name, row) for part in evaluation.runs for row in part.rows)
+    return names_listed([sample_name(row) for name, row in rows if (name, row.id) in wanted])
+
+
+def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator[str]:
     if moved is None:
         return
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
         yield f"{moved.new:,} new, {moved.gone:,} gone since"
     if moved.unstable:
-        names = names_listed([name for _, name in moved.unstable])
-        yield f"Unstable, correct only at times: {names}."
+        yield f"Unstable, correct only at times: {_names_of(evaluation, moved.unstable)}."
     if moved.unconfirmed and moved.word != "undecided":
-        yield f"No longer confirmed: {names_listed([name for _, name in moved.unconfirmed])}."
+        yield f"No longer confirmed: {_names_of(evaluation, moved.unconfirmed)}."
     if moved.was_asked_again:
         yield f"Asked again: {counted(moved.asked_again, 'answer')}."
     if moved.edited:

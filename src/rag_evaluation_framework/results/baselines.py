@@ -296,7 +296,9 @@ def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
 
 def _of_file(path: Path) -> Baseline:
     runs = list(_of_document(readable_results(path)))
-    return Baseline(name=path.name, runs={run.head.dataset_id: run for run in runs})
+    is_saved = path.name.startswith(SAVED)
+    name = path.name.removeprefix(SAVED).removesuffix(".results.json") if is_saved else path.name
+    return Baseline(name=name, runs={run.head.dataset_id: run for run in runs})
 
 
 def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
