@@ -224,7 +224,7 @@ def _figures(screen: Screen, evaluation: Evaluation) -> None:
     else:
         _figures_table(screen, evaluation)
     of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
-    for line in (*not_scored_lines(evaluation), *of_rows):
+    for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
         if line is not None:
             screen.say(line, indent=2, hang=4)
     for warning in evaluation.warnings:
@@ -381,6 +381,14 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
             value = measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
             screen.say(f"{of}{check.metric} {value}, needs {needs}: ", status, indent=2, hang=4)
+
+
+def refusals_said(evaluation: Evaluation) -> str | None:
+    """Say how many refusals of golden sets are correct, wrong and missed; ``None`` where there are none."""
+    refusals = evaluation.answers.refusals
+    if evaluation.kind != "golden" or not any(refusals.values()):
+        return None
+    return f"Refusals: {', '.join(f'{count:,} {name}' for name, count in refusals.items())}."
 
 
 # Why samples have no score for a metric.
