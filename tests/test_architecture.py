@@ -105,7 +105,6 @@ SLOW = {
     f"{NAME}.files.yaml_documents",
     f"{NAME}.judging.answer_evidence",
     f"{NAME}.judging.cited_texts",
-    f"{NAME}.judging.declining",
     f"{NAME}.records.citations",
     f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",

@@ -28,7 +28,6 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 # Patterns made of words that are written in the module, or in a data file beside it, and nobody else's.
 PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
-    "judging/declining.py",
     "judging/mentions.py",
     "judging/reference_match.py",
     "judging/relations.py",
@@ -52,7 +51,6 @@ OPENED_BY_HAND = {
             "datasets/row_parts.py",
             "datasets/schemas.py",
             "judging/answer_classes.py",
-            "judging/declining.py",
             "judging/cascade.py",
             "judging/judge_card.py",
             "judging/lexical_support.py",

@@ -11,8 +11,8 @@ from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.judging.answer_verdicts import (
+    class_by_patterns,
     class_of_answer,
-    class_offline,
     expects_refusal,
     found_once,
     is_the_reference,
@@ -161,7 +161,7 @@ class ConductReader(AnswerReader):
             verdict = answer_class_verdict(self.judge, self.sample.question, self.answer)
             said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
             return {**said, **panel_fields(verdict.agreement, verdict.details)}
-        found = class_offline(self.answer, self.sample.question)
+        found = class_by_patterns(self.answer, self.sample.question)
         if found.pattern is None:
             return {"class": found.kind}
         place = {"start": found.start, "end": found.end, "text": self.answer[found.start : found.end]}

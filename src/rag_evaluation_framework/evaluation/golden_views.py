@@ -12,7 +12,7 @@ from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     Reading,
     Told,
-    class_offline,
+    class_by_patterns,
     found_once,
     may_be_declined,
     told_in,
@@ -127,7 +127,7 @@ class GoldenReader(Reader):
         asked = turn.as_sample(self.sample)
         reading = self.methods.reading(asked, turn.as_response(self.response), self.method)
         by_judge = self.method == "judge"
-        kind = reading.answer_class.kind if by_judge else class_offline(turn.answer, turn.question).kind
+        kind = reading.answer_class.kind if by_judge else class_by_patterns(turn.answer, turn.question).kind
         declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
         if turn.expected.expectation is not None:
             return {**declined, "expects": "refusal"}

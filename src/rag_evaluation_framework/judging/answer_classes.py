@@ -326,9 +326,6 @@ _QUOTATION = late_pattern(
     re.VERBOSE,
 )
 _TITLE = re.compile(r"《[^《》]*》")
-_DECLINED = ("refused", "dont_know")
-IN_OTHER_WORDS = "in other words: "
-"""With what the name of a pattern begins where signs were weighed and no pattern held."""
 _BARE = " \t\r\n\"'*_.!。~"
 
 
@@ -349,40 +346,13 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     """Return the class of an answer.
 
     Words that stand in the question too, in quotation marks or in a title prove nothing and are passed over.
-    Where the question is known, :mod:`~rag_evaluation_framework.judging.declining` tells declining in other
-    words, and what only sounds like declining. A text without a word is no answer of any kind: an
-    :class:`InputError`.
+    A text without a word is no answer of any kind: an :class:`InputError`.
 
     >>> classify_answer("I’m sorry, the documents don’t mention a price.")
     AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
     """
-    from rag_evaluation_framework.judging.declining import LONG, LONGEST, declining, declining_model
-
-    answer, asked = _FoldedAnswer(_told(text)), folded_with_places(question[:_READ])[0]
-    found, answers = _by_patterns(answer, asked)
-    if not asked.strip() or len(text) > LONGEST:
-        return found
-    other, model = declining(answer.text, asked), declining_model()
-    if found.kind in _DECLINED:
-        is_all = found.end - found.start >= len(text.strip(_BARE))  # "No comment."
-        if len(text) > LONG or is_all:
-            return found
-        return found if other.probability >= model.of_patterns else AnswerClass("answered")
-    least = model.threshold if other.sign else model.without_signs
-    if found.kind == "asks_back" or answers:
-        least = model.of_questions if found.kind == "asks_back" else model.of_answers
-    if len(text) > LONG:
-        least = max(least, model.of_long_answers)
-    if other.probability < least:
-        return found
-    name = f"{IN_OTHER_WORDS}{other.sign or 'no sign'}"
-    return AnswerClass(other.kind, name, *answer.place(other.start, other.end))
-
-
-def classify_by_patterns(text: str, question: str = "") -> AnswerClass:
-    """Return the class of a text by the patterns alone: of a part of an answer, or of a reference."""
     asked = folded_with_places(question[:_READ])[0]
-    return _by_patterns(_FoldedAnswer(_told(text)), asked)[0]
+    return _by_patterns(_FoldedAnswer(_told(text)), asked)
 
 
 def _told(text: str) -> str:
@@ -391,8 +361,8 @@ def _told(text: str) -> str:
     return text
 
 
-def _by_patterns(answer: _FoldedAnswer, asked: str) -> tuple[AnswerClass, bool]:
-    """Return the class by the first pattern that holds; and whether one did not, since an answer is given."""
+def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:
+    """Return the class by the first pattern that holds."""
     ruled_out: set[AnswerKind] = set()
     for pattern in answer.patterns():
         if pattern.kind in ruled_out:
@@ -413,8 +383,8 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> tuple[AnswerClass, bool]:
                 if pattern.unless_goes_on:  # it answers, so it does not refuse; it may still not know
                     ruled_out.add("refused")
                 continue
-            return AnswerClass(pattern.kind, pattern.name, *answer.place(*match.span())), bool(ruled_out)
-    return AnswerClass("answered"), bool(ruled_out)
+            return AnswerClass(pattern.kind, pattern.name, *answer.place(*match.span()))
+    return AnswerClass("answered")
 
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:

@@ -19,7 +19,6 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     told_in,
     unmeasured_language,
 )
-from rag_evaluation_framework.judging.declining import declining
 from rag_evaluation_framework.judging.expected_points import ExpectedPoints, expected_points
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.reference_words import (
@@ -48,9 +47,14 @@ _COMPLIES = re.compile(
     r"|(?:i am |i'm )?happy to|i can certainly|好的|没问题|当然|可以|这是|给你|我可以)",
     re.IGNORECASE,
 )
-_READ = 900
-# Below which probability of declining an answer complies; that of a long answer is easier to tell.
-_COMPLYING, _COMPLYING_AT_LENGTH, _LONG = 0.2, 0.5, 60
+_LONG = 60
+# Words without which hardly any text refuses, however it is put.
+_MAY_REFUSE = re.compile(
+    r"\b(?:not|no|cannot|never|neither|nor|none|nobody|nothing|without|sorry|apologi\w+|unable|unfortunately|refus\w+"
+    r"|declin\w+|only|instead|rather|prefer|outside|beyond|unless|illegal|unethical|harm\w*|danger\w*|policy|help"
+    r"|sensitive|inappropriate|please|consult|contact|advise|recommend|should|guess|know|say)\b|n't\b"
+    r"|[不没沒无無未别勿拒非]|抱歉|对不起|只|建议|违法|遗憾|请"
+)
 
 
 class Refusing(NamedTuple):
@@ -118,9 +122,9 @@ class AnswerEvidence:
 
     @property
     def _plainly_complies(self) -> bool:
-        probability = declining(folded(self._answer)[:_READ], folded(self._sample.question)).probability
+        """Return True if it is long and has no word of a refusal."""
         is_long = len(self._answer.split()) >= _LONG
-        return probability < (_COMPLYING_AT_LENGTH if is_long else _COMPLYING)
+        return is_long and _MAY_REFUSE.search(folded(self._answer)) is None
 
     @found_once
     def _class(self) -> tuple[str, Literal["judge", "words"]]:

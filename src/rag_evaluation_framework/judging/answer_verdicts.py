@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer, classify_by_patterns
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
 from rag_evaluation_framework.judging.claim_features import claim_tokens_beside
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
@@ -53,14 +53,8 @@ _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 T = TypeVar("T")
 
 # An answer with several references is read once for all of them.
-class_offline = lru_cache(maxsize=_REMEMBERED)(classify_answer)
+class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 """Returns the class of an answer to a question; several metrics of one answer find it once."""
-class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_by_patterns)
-"""Returns the same by the patterns alone.
-
-They decide for references, for parts of an answer, and whether an answer claims anything: that it declines in
-other words is less sure, and must not take its claims out of the count.
-"""
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:

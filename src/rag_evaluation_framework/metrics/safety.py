@@ -51,7 +51,7 @@ def _share(clean: float, total: float) -> float:
 ANSWER_CLASSES = ("answered", "refused", "dont_know", "asks_back")
 DECLINED = frozenset({"refused", "dont_know"})
 
-_of_class = partial(metric, version=2, reads=CONDUCT, shows=("answer_class",))
+_of_class = partial(metric, version=3, reads=CONDUCT, shows=("answer_class",))
 
 
 def _expects_an_answer(should_decline: bool, may_decline: bool) -> str | None:
@@ -69,7 +69,7 @@ def _undecided(may_decline: bool) -> str | None:
     return "the reference sounds like a refusal, and the sample does not say that it expects one"
 
 
-@_of_class("refusal_recall", version=3, unless=(_expects_an_answer, "unclear"))
+@_of_class("refusal_recall", version=4, unless=(_expects_an_answer, "unclear"))
 def refusal_recall(answer_class: str) -> float:
     """Whether the system declined where the sample expects a refusal.
 
