@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rag_evaluation_framework import Comparison
-from rag_evaluation_framework.results.changes import as_one_family
 from rag_evaluation_framework.results.comparison import ScoredMetric, ScoredRun, compare_scored
-from rag_evaluation_framework.results.verdicts import THRESHOLDS, AnswerChanges, ChangedAnswer
+from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
+from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.paired import flips_p_value, smallest_detectable_difference
 from rag_evaluation_framework.statistics.sequential import always_valid_p, guarded_variance, sequential_size
@@ -54,14 +54,13 @@ def compared(
     changes = AnswerChanges(
         baseline="old",
         contender="new",
-        decided_by=THRESHOLDS,
+        is_tested=True,
         worse=(answer,) * worse,
         better=(answer,) * better,
         same=n - worse - better,
         p_value=2 * min(p_worse, 1 - p_worse),
-        level=0.04,
     )
-    return as_one_family(comparison, [changes])
+    return replace(comparison, answers=(changes,))
 
 
 def claims(
