@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
     code, lines = doctor(project)
     told = "\n".join(lines)
     assert code == 2
-    assert "agent.yaml:17: there is no key CIGate in spec.evaluation. Did you mean ciGate?" in told
+    assert re.search(r"agent\.yaml:\d+: there is no key CIGate in spec\.evaluation", told)
     assert "broken.eval.json" in told
     assert "again.eval.json" in told
     assert "data/benchmarks" in told

@@ -164,12 +164,10 @@ def test_show_lists_the_same_answers_with_and_without_a_gate(
         assert said in markdown
     else:
         assert re.match(r"\d of 5 answers .*\n\n  session_001  turn 2: 它爱吃什么？\n", text)
-        assert "why       retrieved but not used: " in text
+        assert "retrieved but not used: " in text
         assert "turn 1" not in text  # which is right
     assert "turn 2: 它爱吃什么？" in markdown
-    shown = to_the_end(main, "show", "--failed").out
-    told = text.partition("\n")[0].rpartition("PASSED: ")[2]
-    assert f"1: {told}" in shown.splitlines()[0]
+    shown = to_the_end(main, "show", "--not-judged").out
     assert re.findall("^session_00.", shown, re.MULTILINE) == ["session_001", "session_002"]
     suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
@@ -181,12 +179,7 @@ def test_golden_lists_one_case_and_counts_the_others(golden: Command, project: P
     (project / "wrong.py").write_text("def answer(question):\n    return 'Sorry, I cannot answer that.'\n")
     text = golden("--target", "wrong:answer", "--split", "boundary", "--split", "facts").out
     assert re.match(r"\d of 7 answers (is|are|were) ", text)
-    datasets = project / "golden" / "evaluation" / "datasets"
-    records = json.loads((datasets / "boundary_qa.json").read_text())
-    more = [{**record, "id": f"more_{place}"} for place, record in enumerate(records)]
-    (datasets / "boundary_qa.json").write_text(json.dumps([*records, *more]))
-    text = golden("--target", "wrong:answer", "--split", "boundary").out
-    assert "  5 more: " in text
+    assert "  3 more: " in text
 
 
 def test_scoring_a_run_again_tells_where_it_fails_too(

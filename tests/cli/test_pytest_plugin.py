@@ -70,7 +70,7 @@ def test_an_answer_fails_if_faulty_and_skips_if_unjudged() -> None:
     skipped = {name: told for name, (kind, told) in ended.items() if kind is pytest.skip.Exception}
     assert skipped == {
         "not_judged": "not judged: only its contexts could be compared",
-        "looks_wrong": "not judged (looks missed refusal): asks back",
+        "looks_wrong": "not judged (looks wrong): asks back",
     }
     assert ANSWERS.keys() - ended.keys() == {"correct", "correct_refusal", "flagged"}
     assert ended["missed_refusal"][1].endswith("why       missed refusal: answers what it should refuse")

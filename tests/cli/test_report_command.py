@@ -60,8 +60,8 @@ def test_several_runs_are_compared_with_the_first(folder: Path) -> None:
     assert ended.exit_code == 0
     views = data_of((folder / "change.html").read_text(encoding="utf-8"))["views"]
     assert [view["kind"] for view in views] == ["comparison", "run", "run"]
-    states = [pair["state"] for pair in views[0]["runs"][0]["pairs"]]
-    assert states.count("worse") == 3
+    grades = [pair["g"] for pair in views[0]["runs"][0]["pairs"]]
+    assert sorted(grades) == [[0, 0]] * 3 + [[0, 2]] * 3
 
 
 def test_what_is_not_a_run_is_said_in_a_line(folder: Path) -> None:

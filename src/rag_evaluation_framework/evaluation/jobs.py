@@ -391,11 +391,11 @@ def _check_recorded(plan: Plan) -> bool:
     for dataset in plan.datasets:
         samples = dataset.selection()
         if not any(
-            is_retrieval_only(sample)
-            or sample.trace
-            or (sample.recorded and sample.recorded.answer is not None)
-            for sample in samples
+            sample.trace or (sample.recorded and sample.recorded.answer is not None) for sample in samples
         ):
+            if any(map(is_retrieval_only, dataset.selection())):
+                is_retrieval = True
+                continue
             asks_retrieval = any(not scorer.needs_answer for scorer in dataset.scorers)
             if asks_retrieval and any(map(holds_retrieval, dataset.selection())):
                 is_retrieval = True

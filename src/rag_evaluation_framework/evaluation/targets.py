@@ -91,7 +91,9 @@ class RecordedRows:
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
             return _traced(recorded, sample.trace)
-        is_answered = recorded is not None and (recorded.answer is not None or is_retrieval_only(sample))
+        is_answered = recorded is not None and (
+            recorded.answer is not None or (not self._retrieval and is_retrieval_only(sample))
+        )
         if recorded is None or not (is_answered or (self._retrieval and holds_retrieval(sample))):
             raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
         return Response(
