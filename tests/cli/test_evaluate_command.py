@@ -169,34 +169,6 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
     assert "leave out --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "2").err
 
 
-def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Command, project: Path) -> None:
-    texts = ("Boat 0 leaves at nine.", "Boat 1 leaves at noon.")
-    write_lines(
-        project / "evals" / "rag.jsonl",
-        (
-            {"input": f"When does boat {n} leave?", "expected": text, "context": [text]}
-            for n, text in enumerate(texts)
-        ),
-    )
-    (project / "agent.yaml").write_text(
-        "spec: {evaluation: {datasets: [{name: rag, path: evals/rag.jsonl, metrics: [faithfulness]}],"
-        " thresholds: {faithfulness: 0.5}}}\n"
-    )
-    target = write_function(project, "nine", "return 'Boat 0 leaves at nine.'")
-    ended = evaluate("--target", target, "--json", "--out", "all.results.json")
-    assert ended.code == 0, ended.err
-    (run,) = (project / "runs").iterdir()
-    for path in (run / "results.json", project / "all.results.json"):
-        results = read_results(path)
-        assert schema_issues("results", results) == []
-        rate = results["summary"]["pass_rate"]
-        assert (rate["value"], rate["n_scored"], rate["method"]) == (1 / 2, 2, "thresholds")
-        assert [query["meets_thresholds"] for query in results["query_results"]] == [True, False]
-        assert [query["blame"]["kind"] for query in results["query_results"]] == ["ok", "unknown"]
-        counts = {share["kind"]: share["count"] for share in results["blame"]["shares"] if share["count"]}
-        assert counts == {"ok": 1, "unknown": 1}
-
-
 def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
     evaluate: Command, project: Path
 ) -> None:

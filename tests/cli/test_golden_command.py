@@ -227,20 +227,6 @@ def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: P
     assert "why       no answer: http-400: turn 2 of 2: bad request" in text
 
 
-def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> None:
-    told = golden("--target", ASSISTANT, "--json", "--out", "all.json", "--markdown", "m.md").json
-    counts = {share["kind"]: share["count"] for share in told["blame"]["shares"] if share["count"]}
-    # Right: 3 facts, 2 relations, 3 turns, 3 refusals. Not retrieved: two of the three scenes of a story.
-    assert counts == {"ok": 11, "retrieval_missed": 1, "not_used": 4, "answered_wrongly": 1}
-    kept = read_results(project / "all.json")
-    assert kept["blame"] == told["blame"]
-    assert [query["blame"]["kind"] for query in kept["query_results"]] == [
-        sample["blame"]["kind"] for sample in told["samples"]
-    ]
-    markdown = (project / "m.md").read_text()
-    assert re.match(r"### Evaluation: \d+ of 17 answers (is|are|were) ", markdown)
-
-
 def test_blame_goes_with_the_metric_of_the_split(golden: Command, project: Path) -> None:
     (project / "sure.py").write_text(
         "ANSWERS = {'沈栖和陆远舟是什么关系？': '沈栖和陆远舟是好朋友。'}\n"
