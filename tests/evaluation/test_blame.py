@@ -485,18 +485,6 @@ def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> N
     assert untold.answers == (untold,)
 
 
-def test_an_answer_that_lacks_what_is_expected_failed_even_where_the_cause_is_unknown() -> None:
-    questions = {"What is the capital of France?": "Paris", "What is the capital of Spain?": "Madrid"}
-    rows = [{"input": question, "expected": answer} for question, answer in questions.items()]
-    metrics = ["answer_correctness", "faithfulness"]
-    result = evaluate(
-        rows, target=lambda question: "Madrid.", metrics=metrics, options=Options(allow_missing=True)
-    )
-    (wrong,) = result.failed()
-    assert (wrong.question, wrong.blame and wrong.blame.kind) == ("What is the capital of France?", "unknown")
-    assert "why       wrong, cause unknown: the system did not report what it retrieved" in str(result)
-
-
 def test_what_breaks_while_a_cause_is_sought_costs_the_cause_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_evaluation_framework.evaluation.blame.readings_of", lambda _: 1 / 0)
     row = {"question": "Is it?", "answer": SHIP, "contexts": [SHIP], "reference": SHIP}

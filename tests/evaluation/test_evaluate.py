@@ -99,7 +99,7 @@ def test_a_gate_of_bounds_decides(data: Path) -> None:
     failed = evaluate(data, target=says_yes, metrics=["string_match"], gate={"string_match": 0.6})
     assert passed.verdict is not None
     assert failed.verdict is not None
-    assert (passed.verdict.word, passed.verdict.exit_code) == ("passed", 0)
+    assert (passed.verdict.word, passed.verdict.exit_code) == ("thresholds met", 0)  # "no" is expected
     assert (failed.verdict.word, failed.verdict.exit_code) == ("failed", 1)
 
 

@@ -19,6 +19,7 @@ from rag_evaluation_framework import (
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Recorded
 from rag_evaluation_framework.records.scores import Blame
@@ -27,6 +28,7 @@ from rag_evaluation_framework.results.evaluations import Row
 
 FARES = "A single ticket from Strath to the island of Sund costs 24.00 and is valid for 30 days."
 WRONG = "A single ticket costs 19.50."
+LOOKS = "not judged (looks wrong), "
 OTHER = "The museum opens at nine in the morning and sells postcards of the lighthouse."
 FILE = Document(DocumentId("fares.md"), f"{OTHER} {FARES} {OTHER}")
 START = len(OTHER) + 1
@@ -48,7 +50,9 @@ def hit(start: int, end: int) -> Hit:
 
 def reason(asked: Sample, **fields: Any) -> str | None:
     result = SampleResult("q1", Response(text=WRONG, **fields), ())
-    return why(Row(0, result, asked), cause(asked, **fields))
+    found, verdict = cause(asked, **fields), decide_result(asked, result)
+    assert verdict is not None
+    return why(Row(0, result, asked), found, verdict=verdict.with_cause(found))
 
 
 @pytest.mark.parametrize(
@@ -152,12 +156,17 @@ def test_cut_passage_is_seen_in_chinese() -> None:
 def test_expected_document_without_its_passage_is_named_so() -> None:
     spans = (SpanCitation("fares.md", START, START + len(FARES)),)
     asked, first = ticket(relevant_spans=spans), hit(0, START)
-    assert reason(asked, hits=(first,)) == "retrieval miss: retrieved fares.md, but not the expected passage"
+    assert (
+        reason(asked, hits=(first,))
+        == f"{LOOKS}retrieval miss: retrieved fares.md, but not the expected passage"
+    )
     half = reason(asked, hits=(hit(0, START + 40),))
-    assert half == "expected passage cut by a chunk edge: retrieved fares.md, but not the whole passage"
+    assert (
+        half == f"{LOOKS}expected passage cut by a chunk edge: retrieved fares.md, but not the whole passage"
+    )
     by_document = ticket(relevant_documents={"fares.md": 1})
     elsewhere = Hit(id="fares.md", text=OTHER)
     found = reason(by_document, hits=(elsewhere,))
-    assert found == "retrieval miss: retrieved fares.md, but not the expected passage"
+    assert found == f"{LOOKS}retrieval miss: retrieved fares.md, but not the expected passage"
     seen = reason(by_document, hits=(elsewhere, Hit(id="faq.md", text=FARES)))
-    assert seen == "retrieved but not used: faq.md contains the expected answer"
+    assert seen == f"{LOOKS}retrieved but not used: faq.md contains the expected answer"

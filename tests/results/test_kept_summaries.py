@@ -68,7 +68,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_second_list_reads_no_file_whole_and_says_the_same(runs: Path, read: list[str]) -> None:
     first, states = stored_results(runs), [each.summary for each in list_runs(runs)]
     assert len(read) == 2 * RUNS
-    assert (first[0].correct, first[0].answers, first[0].verdict) == (3, 3, "passed")
+    assert (first[0].answers["correct"], first[0].answers["total"], first[0].verdict) == (3, 3, "passed")
     told = [(each.state, each.counts and (each.counts.done, each.counts.total)) for each in states]
     assert told == [("complete", (3, 3))] * RUNS
     read.clear()
