@@ -21,7 +21,6 @@ from rag_evaluation_framework import (
     Entities,
     Hit,
     Milestones,
-    Options,
     Refusal,
     Relation,
     Response,

@@ -591,9 +591,10 @@ def original_sample_id(sample_id: str) -> str:
 
 
 class AnswerCounter:
-    """Takes the verdicts of a run one by one."""
+    """Takes the verdicts of a run one by one; where no question is repeated, it keeps nothing of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_repeats: bool = True) -> None:
+        self._has_repeats = has_repeats
         self._states: Counter[State] = Counter()
         self._by: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
@@ -606,8 +607,9 @@ class AnswerCounter:
         """Count the answers of one sample; one that has no verdict only retrieves."""
         if verdict is None:
             return
-        asked = original_sample_id(sample_id)
-        if self._grades.setdefault(asked, verdict.grade) != verdict.grade:
+        if not self._has_repeats:
+            self._more["questions"] += 1
+        elif self._grades.setdefault(asked := original_sample_id(sample_id), verdict.grade) != verdict.grade:
             self._unstable[asked] = None
         self._more["conversations"] += bool(verdict.turns)
         for each in verdict.answers:

@@ -574,7 +574,8 @@ def summed_up(
     ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
     of the metrics. What ``performance`` has no figures of is taken from the rows.
     """
-    totals, answers = counted if isinstance(counted, RunTotals) else RunTotals(), AnswerCounter()
+    totals = counted if isinstance(counted, RunTotals) else RunTotals()
+    answers = AnswerCounter(has_repeats=head.repeats > 1)
     for row in () if isinstance(counted, RunTotals) else counted:
         totals.add(row.result, row.timing)
         answers.add(row.id, row.verdict)

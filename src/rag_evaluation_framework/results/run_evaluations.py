@@ -152,7 +152,8 @@ class FinishedSamples:
         directions: Mapping[str, bool],
     ) -> None:
         self.blames = FoundBlames(folder.path) if is_blamed else None
-        self.totals, self.passes, self.answers = RunTotals(), PassCounter(bounds), AnswerCounter()
+        self.totals, self.passes = RunTotals(), PassCounter(bounds)
+        self.answers = AnswerCounter(has_repeats=folder.head.repeats > 1)
         self.worst = WorstAnswers(directions)
         self.written: WrittenRows | None = None
         self.unscored: list[Row] = []

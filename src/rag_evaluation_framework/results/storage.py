@@ -470,7 +470,7 @@ def _checked(document: Mapping[str, Any], queries: Iterator[Any], path: Path) ->
 
 def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row]) -> Evaluation:
     summary, head, totals = document.get("summary") or {}, _head_of(document), RunTotals()
-    answers = AnswerCounter()
+    answers = AnswerCounter(has_repeats=head.repeats > 1)
     for row in counted:
         totals.add(row.result)
         answers.add(row.id, row.verdict)
