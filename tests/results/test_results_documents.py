@@ -300,6 +300,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
             sys.path[:0] = [{str(PEAK_OF.parent)!r}, {str(Path(__file__).parent)!r}]
             from finished_runs import head
             from peak_memory import peak_kib
+            from rag_evaluation_framework.judging.verdict import AnswerVerdict
             from rag_evaluation_framework.records.responses import Response
             from rag_evaluation_framework.records.runs import SampleResult
             from rag_evaluation_framework.records.scores import Score
@@ -310,7 +311,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
                 for n in range({count}):
                     response = Response(text=f"answer {{n}} " * 50, latency_ms=float(n % 100))
                     score = Score.scored("token_f1", n % 1000 / 1000, method="lexical")
-                    yield Row(n, SampleResult(f"q{{n}}", response, (score,)))
+                    yield Row(n, SampleResult(f"q{{n}}", response, (score,)), verdict=AnswerVerdict("correct"))
 
             outcome = RunOutcome(completed=True, interrupted=False, done={count}, failed=0, remaining=0)
             wish = dict(kind="answers", outcome=outcome, rows=rows, intervals={{"resamples": 100}})
