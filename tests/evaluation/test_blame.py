@@ -381,14 +381,6 @@ def test_an_answer_that_declines_a_part_is_blamed_by_what_it_tells(
     assert blamed(asked, answer, contexts=(WEATHER,)).kind == otherwise
 
 
-def test_a_refusal_that_sounds_as_its_sample_says_is_one() -> None:
-    asked = sample(expectation=Refusal(pattern="请联系人工客服..."))
-    answer = "请联系人工客服处理退款。"
-    assert scorer_for("refusal_recall").score(asked, Response(text=answer)).value == 1
-    assert blamed(asked, answer).kind == "ok"
-    assert blamed(sample(expectation=Refusal()), answer).kind == "answered_wrongly"
-
-
 def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> None:
     named = blamed(sample(expectation=NAMES), "玛拉妮很直率。", contexts=("她喜爱探险。",))
     assert named.why == "the answer lacks 1 of 3 expected names; 1 of the 1 it lacks came"
