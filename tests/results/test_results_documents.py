@@ -311,7 +311,8 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
                 for n in range({count}):
                     response = Response(text=f"answer {{n}} " * 50, latency_ms=float(n % 100))
                     score = Score.scored("token_f1", n % 1000 / 1000, method="lexical")
-                    yield Row(n, SampleResult(f"q{{n}}", response, (score,)), verdict=AnswerVerdict("correct"))
+                    result = SampleResult(f"q{{n}}", response, (score,))
+                    yield Row(n, result, verdict=AnswerVerdict("correct"))
 
             outcome = RunOutcome(completed=True, interrupted=False, done={count}, failed=0, remaining=0)
             wish = dict(kind="answers", outcome=outcome, rows=rows, intervals={{"resamples": 100}})
