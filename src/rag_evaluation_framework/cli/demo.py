@@ -51,9 +51,9 @@ def command(folder: Path, force: bool) -> None:
     story.step("Questions from your documents", "generate documents", shows="clause")
     story.say_question()
     story.step("Which chunker?", "retrieval documents --store exact")
-    story.step("May the agent ship?", "evaluate --target ferry_agent:faulty", code=1)
+    story.step("May the agent ship?", "evaluate --target ferry_agent:faulty", code=1, shows="line")
     story.say_faults(_FAULTY)
-    story.step("The agent is fixed", "evaluate --target ferry_agent:fixed")
+    story.step("The agent is fixed", "evaluate --target ferry_agent:fixed", shows="line")
     story.step("Did it help?", f"compare {_FAULTY} {_FIXED}")
     story.say_undecided(_FAULTY, _FIXED)
     story.step("Look at it", f"report {_FAULTY} {_FIXED} -o report.html", shows="nothing")
@@ -107,13 +107,13 @@ class _Story:
         show(screen)
 
     def step(self, title: str, line: str, *, code: int = 0, shows: str = "paragraph") -> None:
-        """Show a title with its command, run it, keep all it says, and show the first paragraph or clause."""
+        """Show a title with its command, run it, keep all it says, and show its start."""
         if self._number:
             click.echo()
         self._number += 1
         shown = f"rag-eval {line}"
         self.say(f"{self._number}  {title}".ljust(self._width - len(shown) - 1) + " " + shown)
-        ends = {"paragraph": "\n\n", "clause": ";"}
+        ends = {"paragraph": "\n\n", "line": "\n", "clause": ";"}
         said = self._ran(line, code=code)
         if shows in ends:
             click.echo(textwrap.indent(said.partition(ends[shows])[0], " " * _INDENT))

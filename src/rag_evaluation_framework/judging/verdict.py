@@ -183,8 +183,8 @@ class AnswerVerdict:
 
     @property
     def severity(self) -> int:
-        """The place of the state among all states, the worst first; a conversation has that of its worst."""
-        return _WORST_FIRST.index(self.state)
+        """The place of the state among all, the worst first; what looks wrong stands before its like."""
+        return 2 * _WORST_FIRST.index(self.state) - self.looks_wrong
 
     @property
     def has_failed(self) -> bool:

@@ -148,6 +148,7 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
             yield f"{_moved(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
     if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
+        is_told = True
         yield _wrong(answers)
     check = missed.get(CORRECT) or missed.get(PARTLY_CORRECT)
     if check is not None and (answers.partly_correct or not answers.wrong):
@@ -155,7 +156,7 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         yield too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
     means = [each for each in verdict.checks if each.fails and not each.is_of_grade]
     for number, check in enumerate(each for each in means if each.metric != BASELINE):
-        yield _missed(check, evaluation, is_first=not number)
+        yield _missed(check, evaluation, is_first=not (number or is_told))
     errors = counted(verdict.n_errors, "request")
     yield from (f"{rule}." for rule in verdict.broken_rules if not rule.startswith(errors))
 
