@@ -59,10 +59,6 @@ SENTENCES = [
     ),
     (of.none_got_worse(baseline="main", better=2), "no answer got worse than in main; 2 got better."),
     (
-        of.may_be_chance(worse=2, better=1, baseline="main"),
-        "2 answers got worse than in main and 1 better: too few to rule out chance.",
-    ),
-    (
         of.no_longer_confirmed(count=4, baseline="main"),
         "4 answers that were correct in main could not be judged this time.",
     ),

@@ -409,12 +409,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what can be done now, a command or a sentence, and what for."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     run, runs_option = _named(evaluation)
-    is_baseline = any(each.metric == BASELINE for each in verdict.checks)
-    if verdict.word == "undecided" and is_baseline:
-        yield "if your agent answers the same each time, --max-regressions 0 fails here", ""
-        if evaluation.head.repeats == 1:
-            yield "otherwise --repeats 5 asks each question five times and tells noise from change", ""
-    elif verdict.word == "not evaluated":
+    if verdict.word == "not evaluated":
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
         waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
         if moved is not None and BASELINE in names:

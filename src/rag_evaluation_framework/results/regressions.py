@@ -210,7 +210,7 @@ def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regre
         worse = list(flips.of("worse")) if word == "worse" else []
     elif not any(True for side in sides for _ in side.standings()):
         word, reason = "not evaluated", NOTHING_IN_COMMON
-    elif not flips.is_judged:
+    elif not flips.is_judged and any(a.texts != b.texts for side in sides for _, a, b in side.standings()):
         word, reason = "not evaluated", NOTHING_JUDGED
     better, paired = moved["became correct"], flips.paired
     return Regressions(
