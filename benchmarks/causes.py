@@ -29,7 +29,7 @@ from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.claim_features import readings
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
@@ -156,10 +156,10 @@ def said(questions: Sequence[Question], corpus: Corpus) -> Iterator[tuple[str, s
                 for answer, is_other in answers:
                     true = true_causes(question, lost, [each.to_span() for each in found], lacks_all=is_other)
                     for known, sample in samples(question).items():
-                        told = blame(
-                            sample, response(answer, found, known), LexicalSupport(), documents=documents
-                        )
-                        yield known, told.kind, told.kind in true
+                        given = response(answer, found, known)
+                        told = blame(sample, given, AnswerVerdict("wrong"), documents=documents)
+                        kind = "unknown" if told is None else told.kind
+                        yield known, kind, kind in true
 
 
 def main() -> None:

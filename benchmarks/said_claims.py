@@ -1,4 +1,4 @@
-"""Whether a text as long as an answer says a claim: blame by support and by matched words, beside people.
+"""Whether a text as long as an answer says a claim: by support and by matched words as blame, beside people.
 
 A claim stands for a reference, and the text that people held it against for an answer. Of WiCE's pages only
 the sentences that support a claim are taken, or have most of its words, with two around each; BEGIN's texts
@@ -19,7 +19,7 @@ from benchmarks._begin import PARTS, answers
 from benchmarks._labelled_data import DATA
 from benchmarks._wice import WikipediaClaim, claims
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.expected_points import expected_points
+from rag_evaluation_framework.judging.expected_points import expected_points, statements_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.reference_match import match_claims
 from rag_evaluation_framework.records.samples import Sample, Turn
@@ -29,12 +29,18 @@ Item = tuple[str, str, tuple[str, ...], bool]
 """A question, a text, the claims of which it should say one, and whether it does."""
 
 
-def decided(item: Item, *, is_matched: bool) -> bool:
-    """Tell whether blame finds that the text says it."""
+def is_matched(item: Item) -> bool:
+    """Return True if blame finds that the text says it."""
     question, text, wanted, _ = item
     sample = Sample(id="1", turns=(Turn(role="user", content=question),), reference=wanted[0])
-    found = expected_points(sample, text, (), LexicalSupport(), readings=wanted, is_matched=is_matched)
-    return all(point.is_said for point in found.points)
+    return all(point.is_said for point in expected_points(sample, text, (), readings=wanted).points)
+
+
+def is_supported(item: Item) -> bool:
+    """Return True if the text supports all claims of a wanted one."""
+    question, text, wanted, _ = item
+    support = LexicalSupport()
+    return any(all(support.are_supported(statements_of(each), (text,), question=question)) for each in wanted)
 
 
 def half_the_words(item: Item) -> bool:
@@ -44,8 +50,8 @@ def half_the_words(item: Item) -> bool:
 
 
 DECIDERS: Mapping[str, Callable[[Item], bool]] = {
-    "support": lambda item: decided(item, is_matched=False),
-    "matched words": lambda item: decided(item, is_matched=True),
+    "support": is_supported,
+    "matched words": is_matched,
     "half the words": half_the_words,
 }
 

@@ -129,15 +129,13 @@ def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Pa
 def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path) -> None:
     options = ("--target", ASSISTANT, "--split", "multiturn", "--threshold", "turn_correctness=0.9")
     first, second = golden(*options, "--json", "--out", "all.json", "--junit", "j.xml").json["samples"]
-    assert [(turn["expected"], turn["value"], turn["blame"]["kind"]) for turn in first["turns"]] == [
-        ("她的伙伴叫小萤。", 1.0, "ok"),
-        ("小萤爱吃海葡萄。", 0.0, "not_used"),
-    ]
+    told = [(turn["expected"], turn["value"], (turn["blame"] or {}).get("kind")) for turn in first["turns"]]
+    assert told == [("她的伙伴叫小萤。", 1.0, None), ("小萤爱吃海葡萄。", 0.0, "not_used")]
     assert first["turns"][0]["question"] == "沈栖的伙伴叫什么？"
     assert "小萤" in first["turns"][0]["answer"]
     assert first["expected"] == "小萤爱吃海葡萄。"  # beside the last question and the last answer
     assert [turn["expectsRefusal"] for turn in second["turns"]] == [False, False, True]
-    assert second["turns"][2]["blame"]["kind"] == "answered_wrongly"
+    assert second["turns"][2]["blame"] is None
     kept = read_results(project / "all.json")["query_results"]
     assert [[turn["value"] for turn in query["turns"]] for query in kept] == [[1.0, 0.0], [1.0, 1.0, 0.0]]
     assert kept[0]["turns"][0]["question"] == "沈栖的伙伴叫什么？"
@@ -218,7 +216,7 @@ def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: P
         (True, None),
     ]
     assert [turn["value"] for turn in second["turns"]] == [1.0, None, None]
-    assert [turn["blame"]["kind"] for turn in second["turns"]] == ["ok", "unknown", "unknown"]
+    assert [turn["blame"] for turn in second["turns"]] == [None, None, None]
     assert first["scores"]["turn_correctness"] is None
     assert first["notScored"]["turn_correctness"]["reason"] == "no answer in turn 2: http-400"
     assert ended.json["metrics"]["multiturn"]["turn_correctness"] is None
@@ -235,12 +233,12 @@ def test_blame_goes_with_the_metric_of_the_split(golden: Command, project: Path)
         "    return {'response': answer, 'contexts': ['今天下雨。']}\n"
     )
     samples = golden("--target", "sure:answer", "--json").json["samples"]
-    kinds = {sample["id"]: sample["blame"]["kind"] for sample in samples}
+    kinds = {sample["id"]: (sample["blame"] or {}).get("kind") for sample in samples}
     relation = next(sample for sample in samples if sample["id"] == "rel_001")
     # The reference, "他们是好友/伙伴，从小一起长大。", says more than is asked for.
-    assert (relation["scores"]["relation_match"], kinds["rel_001"]) == (1.0, "ok")
+    assert (relation["scores"]["relation_match"], kinds["rel_001"]) == (1.0, None)
     assert kinds["rel_002"] == "retrieval_missed"
-    assert kinds["bound_001"] == "answered_wrongly"
+    assert kinds["bound_001"] is None
 
 
 def test_the_reference_is_the_history_on_request(golden: Command, project: Path) -> None:

@@ -189,9 +189,9 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
     assert "(mean, lexical support, screening)" in (project / "junit.xml").read_text()
 
 
-@pytest.mark.parametrize(("end", "kind"), [(43, "ok"), (430, "wrong_citation")])
+@pytest.mark.parametrize(("end", "kind"), [(43, None), (430, "wrong_citation")])
 def test_blame_and_metrics_open_citations_in_the_datasets_documents(
-    project: Path, end: int, kind: str
+    project: Path, end: int, kind: str | None
 ) -> None:
     dataset = {
         "dataset_id": "boats",
@@ -227,16 +227,16 @@ def test_blame_and_metrics_open_citations_in_the_datasets_documents(
         "    metrics: [citation_validity, citation_recall, faithfulness]\n"
     )
     document = evaluated("--allow-missing")
-    is_open = float(kind == "ok")
+    is_open = float(kind is None)
     assert (document["metrics"]["citation_validity"], document["metrics"]["citation_recall"]) == (
         is_open,
         is_open,
     )
     scored = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
     assert json.loads(scored.stdout)["metrics"]["citation_validity"]["value"] == is_open
-    assert document["samples"][0]["blame"]["kind"] == kind
-    shares = {share["kind"]: share["count"] for share in document["runs"][0]["blame"]["shares"]}
-    assert shares[kind] == 1
+    assert (document["samples"][0]["blame"] or {}).get("kind") == kind
+    shares = document["runs"][0]["blame"]["shares"]
+    assert [share["kind"] for share in shares if share["count"]] == ([] if kind is None else [kind])
 
 
 def test_a_run_is_scored_once_though_its_figures_and_its_file_both_need_the_scores(project: Path) -> None:

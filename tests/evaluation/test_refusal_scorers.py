@@ -14,8 +14,8 @@ from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 
 TABLES = tables_beside(__file__)
 
@@ -120,7 +120,6 @@ def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
         assert "the answer" in (scorer_for(name).score(UNKNOWN, given).reason or "")
     for name in ("answer_correctness", "claim_recall"):
         assert scorer_for(name).score(UNKNOWN, given).reason == "the reference claims nothing"
-    assert blame(UNKNOWN, given, LexicalSupport()).kind == "ok"
 
 
 MENU = ("Are there vegetarian options?", "There are no vegetarian options on the menu.")
@@ -137,8 +136,6 @@ def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is
     sample, given = asked(question, reference), Response(text=answer)
     assert reference_declines(sample)
     assert_no_metric_of_refusals(sample, given)
-    found = blame(sample, given, LexicalSupport())
-    assert (found.kind, found.why) == ("ok", "the answer says what its reference says")
     assert (scorer_for("claim_recall").score(sample, given).value or 0) >= 0.5
     assert (scorer_for("answer_correctness").score(sample, given).value or 0) > 0.5
 
@@ -154,10 +151,7 @@ def test_an_answer_that_says_something_else_than_a_reference_that_declines_is_wr
     correctness = scorer_for("answer_correctness").score(sample, given).value
     assert correctness is not None
     assert correctness < 0.25
-    found = blame(sample, given, LexicalSupport())
-    assert found.kind == "answered_wrongly"
-    assert found.why == "the answer neither declines nor says what its reference says"
-    assert found.evidence
+    assert blame(sample, given, AnswerVerdict("wrong")) is None
 
 
 @pytest.mark.parametrize(("question", "reference", "_answer"), TABLES["says_something_else"][2:])
@@ -168,12 +162,13 @@ def test_declining_is_right_where_a_fact_sounds_like_a_refusal(
     assert_no_metric_of_refusals(sample, given)
     assert scorer_for("faithfulness").score(sample, given).status == "skipped"
     assert scorer_for("answer_correctness").score(sample, given).status == "skipped"
-    assert blame(sample, given, LexicalSupport()).kind == "ok"
 
 
 def test_a_right_denial_with_a_wrong_citation_is_blamed_for_the_citation() -> None:
     given = Response(text="No, the menu has no vegetarian options [1].", contexts=("It rains.",))
-    assert blame(asked(*MENU), given, LexicalSupport()).kind == "wrong_citation"
+    found = blame(asked(*MENU), given, AnswerVerdict("correct"))
+    assert found is not None
+    assert found.kind == "wrong_citation"
 
 
 def test_words_that_decline_decline_whatever_the_reference() -> None:
@@ -183,14 +178,15 @@ def test_words_that_decline_decline_whatever_the_reference() -> None:
     assert scorer_for("faithfulness").score(other, given).status == "skipped"
     refusal = Sample(id="none", turns=DOGS, reference=GUIDE, expectation=Refusal(reason="unanswerable"))
     assert scorer_for("refusal_recall").score(refusal, given).value == 1.0
-    assert blame(refusal, given, LexicalSupport()).kind == "ok"
 
 
 def test_what_a_sample_says_that_it_expects_goes_before_how_its_reference_sounds() -> None:
     named = Sample(id="dogs", turns=DOGS, reference=GUIDE, expectation=Entities(names=("Rex",)))
     given = Response(text="I don't know.", contexts=(GUIDE,))
     assert scorer_for("over_refusal").score(named, given).value == 1.0
-    assert blame(named, given, LexicalSupport()).kind == "retrieval_missed"
+    found = blame(named, given)
+    assert found is not None
+    assert found.kind == "retrieval_missed"
 
 
 def test_no_judge_is_asked_about_the_reference() -> None:

@@ -18,8 +18,7 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdict import decide_result
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Recorded
 from rag_evaluation_framework.records.scores import Blame
@@ -41,7 +40,9 @@ def ticket(**fields: Any) -> Sample:
 
 def cause(asked: Sample, answer: str = WRONG, **fields: Any) -> Blame:
     response = Response(text=answer, **fields)
-    return blame(asked, response, LexicalSupport(), documents=CitableTexts([FILE]))
+    found = blame(asked, response, AnswerVerdict("wrong"), documents=CitableTexts([FILE]))
+    assert found is not None
+    return found
 
 
 def hit(start: int, end: int) -> Hit:
@@ -50,9 +51,8 @@ def hit(start: int, end: int) -> Hit:
 
 def reason(asked: Sample, **fields: Any) -> str | None:
     result = SampleResult("q1", Response(text=WRONG, **fields), ())
-    found, verdict = cause(asked, **fields), decide_result(asked, result)
-    assert verdict is not None
-    return why(Row(0, result, asked), found, verdict=verdict.with_cause(found))
+    found = cause(asked, **fields)
+    return why(Row(0, result, asked, verdict=AnswerVerdict("wrong").with_cause(found)), found)
 
 
 @pytest.mark.parametrize(

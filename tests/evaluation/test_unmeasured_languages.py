@@ -9,7 +9,7 @@ import pytest
 from rag_evaluation_framework import CitationEvaluator, Refusal, Response, Sample, Turn, evaluate
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdict import AnswerVerdict
 
 # The answer is false, and the words that it has beside the false one all stand in the context.
 FALSE_CLAIMS = {
@@ -115,7 +115,8 @@ def test_what_compares_letters_is_scored_in_any_language(metric: str) -> None:
 def test_blame_by_words_is_unknown() -> None:
     question, answer, context = FALSE_CLAIMS["German"]
     sample = sample_of(question, reference=context)
-    found = blame(sample, Response(text=answer, contexts=(context,)), LexicalSupport())
+    found = blame(sample, Response(text=answer, contexts=(context,)), AnswerVerdict("wrong"))
+    assert found is not None
     assert (found.kind, found.why) == ("unknown", "words were not measured on German")
 
 

@@ -28,16 +28,16 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.evaluation import blame
 from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
+from rag_evaluation_framework.judging import expected_points
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup
@@ -204,11 +204,11 @@ class CountedSupport(LexicalSupport):
 
     asked: ClassVar[int] = 0
 
-    def decide(
+    def are_supported(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
-    ) -> list[ClaimVerdict]:
+    ) -> list[bool]:
         CountedSupport.asked += 1
-        return super().decide(claims, evidence, question=question)
+        return super().are_supported(claims, evidence, question=question)
 
 
 def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
@@ -226,7 +226,7 @@ def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
 def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blame, "LexicalSupport", CountedSupport)
+    monkeypatch.setattr(expected_points, "LexicalSupport", CountedSupport)
     found = golden_parts(tmp_path)
     asked = CountedSupport.asked
     assert asked > 0

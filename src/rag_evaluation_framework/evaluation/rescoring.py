@@ -17,7 +17,7 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
 from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError
-from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
+from rag_evaluation_framework.evaluation.blame import BLAMED_BY, find_blame
 from rag_evaluation_framework.evaluation.judge_budget import Draft, samples_for, unjudged
 from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
@@ -79,7 +79,8 @@ class _Rescoring:
         if self.methods is None or row.sample is None:
             return result.scores, None
         sample = self.truth.applied(row.sample)
-        return result.scores, blamed(sample, result, self.methods.documents.texts)
+        texts = self.methods.documents.texts
+        return result.scores, find_blame(sample, result, decide_result(sample, result), texts)
 
     def name_of(self, row: Row) -> str:
         """Say which row it is."""
@@ -201,7 +202,7 @@ class RescoredRows:
         self._kept.seek(0)
         for line in self._kept:
             scores, found = strict_json.decode(line)
-            yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
+            yield tuple(Score(**score) for score in scores), read_blame(found)
 
     def scored(
         self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True, seed: int = 0
@@ -232,9 +233,7 @@ class RescoredRows:
             scored = _in_processes(self._rows(), work, workers=workers, total=total)
         for row, (scores, found) in scored:
             written = list(map(_written, scores))
-            self._kept.write(
-                strict_json.encode([written, None if found is None else blame_fields(found)]) + b"\n"
-            )
+            self._kept.write(strict_json.encode([written, blame_fields(found)]) + b"\n")
             yield self._rescored(row, scores, found)
 
     def _scored_in_part(

@@ -17,18 +17,13 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.details import Detail, format_details, lacking_details, word_share
-from rag_evaluation_framework.judging.expected_points import (
-    ExpectedPoints,
-    Point,
-    statements_of,
-    supported_by,
-)
+from rag_evaluation_framework.judging.expected_points import ExpectedPoints, Point, statements_of
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.spans import merge_spans
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import BlameKind, SupportMethod
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import without_dots
@@ -58,11 +53,6 @@ class RetrievedTruth:
     is_cut: bool = False
     doubt: str | None = None
 
-    @property
-    def missed(self) -> BlameKind:
-        """The kind of failure where it was not retrieved."""
-        return "cut_passage" if self.is_cut else "retrieval_missed"
-
 
 def texts_retrieved(response: Response) -> tuple[str, ...]:
     """Return the texts that the system answered from: its contexts, else the texts of its hits."""
@@ -90,12 +80,7 @@ def relevant_passages(sample: Sample, documents: CitableTexts | None) -> tuple[s
 
 
 def retrieved_truth(
-    sample: Sample,
-    response: Response,
-    support: SupportMethod,
-    *,
-    documents: CitableTexts | None,
-    wanted: ExpectedPoints,
+    sample: Sample, response: Response, *, documents: CitableTexts | None, wanted: ExpectedPoints
 ) -> RetrievedTruth:
     """Find out whether the text that answers a sample was retrieved; ``wanted`` is what to answer."""
     texts = texts_retrieved(response)
@@ -113,7 +98,7 @@ def retrieved_truth(
     if passages and texts:
         fates = {text: _fate_in_texts(text, texts, details) for text in passages}
         by_words = [text for text, fate in fates.items() if fate is None]
-        fates |= {text: "found" for text in by_words if _is_found(text, texts, sample, support)}
+        fates |= {text: "found" for text in by_words if _is_found(text, texts, sample)}
         is_by_words = any(fates[text] == "found" for text in by_words) and bool(wanted.points)
         doubt = find_doubt(wanted, lacking, texts, asked) if is_by_words else None
         return _found_passages(fates, doubt=doubt)
@@ -277,9 +262,9 @@ def _by_documents(
     return _found("relevant documents", len(relevant), missing, one_is_enough=True)
 
 
-def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: SupportMethod) -> bool:
-    verdicts = supported_by(statements_of(passage), texts, sample, support)
-    return sum(verdict.is_supported for verdict in verdicts) >= (1 - _CUT) * len(verdicts)
+def _is_found(passage: str, texts: Sequence[str], sample: Sample) -> bool:
+    flags = LexicalSupport().are_supported(statements_of(passage), texts, question=sample.question)
+    return sum(flags) >= (1 - _CUT) * len(flags)
 
 
 def _texts_of_spans(sample: Sample, documents: CitableTexts | None) -> Iterator[str | None]:

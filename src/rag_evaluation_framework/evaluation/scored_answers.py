@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -31,20 +31,28 @@ from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Blame, Score
+from rag_evaluation_framework.results.breakdowns import blame_line
 from rag_evaluation_framework.results.journal import WrittenResult, written_result
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Crew, Workers
 
-Blaming: TypeAlias = Callable[[tuple[Sample, SampleResult]], bytes]
-"""Tells where an answer failed, as a line of the file that keeps it."""
-RowWriting: TypeAlias = Callable[[Sample, SampleResult, bytes | None, AnswerVerdict | None], bytes]
+RowWriting: TypeAlias = Callable[[Sample, SampleResult, Blame | None, AnswerVerdict | None], bytes]
 """Makes the row of an answer in a results document, with its verdict and what was told of where it failed."""
 Scored: TypeAlias = tuple[
     tuple[Score, ...], AnswerVerdict | None, bytes | None, WrittenResult | None, bytes | None
 ]
 """Scores, the verdict, where the answer failed, and the texts of journal and row, as far as they are made."""
 T = TypeVar("T")
+
+
+class Blaming(Protocol):
+    """Tells where an answer failed."""
+
+    def find(self, sample: Sample, result: SampleResult, verdict: AnswerVerdict | None) -> Blame | None:
+        """Return where it failed; ``None`` if it did not."""
+
+
 Item = TypeVar("Item")
 
 
@@ -67,10 +75,12 @@ class Scoring:
             result = scored_result(sample, given, self.scorers)
         blame = written = row = verdict = None
         with suppress(InputError):  # it cannot be written down: another result is made of it
-            blame = None if self.blaming is None else self.blaming((sample, result))
             verdict = decide_result(sample, result)
+            found = None if self.blaming is None else self.blaming.find(sample, result, verdict)
+            blame = None if self.blaming is None else blame_line(sample.id, found)
+            verdict = None if verdict is None else verdict.with_cause(found)
             written = written_result(result)
-            row = self.row(sample, result, blame, verdict) if self.row is not None and written[1] else None
+            row = self.row(sample, result, found, verdict) if self.row is not None and written[1] else None
         return result.scores, verdict, blame, written, row
 
     def name_of(self, item: tuple[Sample, object]) -> str:

@@ -20,7 +20,6 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     unmeasured_language,
 )
 from rag_evaluation_framework.judging.expected_points import ExpectedPoints, expected_points
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.reference_words import (
     WordFinding,
     compare_with_references,
@@ -192,9 +191,7 @@ class AnswerEvidence:
         """What words find of the author's key: the expected names, relation or events."""
         if not self._has_key:
             return None
-        wanted: ExpectedPoints = expected_points(
-            self._sample, self._answer, (), LexicalSupport(), readings=self.readings
-        )
+        wanted: ExpectedPoints = expected_points(self._sample, self._answer, (), readings=self.readings)
         points = wanted.points
         if not points or not wanted.are_enough:
             return None

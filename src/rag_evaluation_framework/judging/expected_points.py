@@ -2,7 +2,7 @@
 
 Where a sample says by itself what counts, the points are read as its own metric reads them: the names, the
 relation or the steps that are expected, and in a conversation what the turn's reference adds. Otherwise they
-are the claims of the reference, and who decides what supports them is a :class:`SupportMethod`.
+are the claims of the reference, whose words are matched with those of the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rag_evaluation_framework.judging.relations import RelationReading, read_rel
 from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
 from rag_evaluation_framework.records.responses import AnsweredTurn
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
+from rag_evaluation_framework.records.scores import Claim, Label
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -36,7 +36,6 @@ class Point:
 
     text: str
     label: Label
-    passage: str | None = None
     find: Callable[[], str | None] | None = None
     """Who finds the passage where it is to be shown."""
 
@@ -47,7 +46,7 @@ class Point:
     @property
     def shown_by(self) -> str | None:
         """The passage that shows it."""
-        return self.passage if self.find is None else self.find()
+        return None if self.find is None else self.find()
 
 
 class ExpectedPoints(ABC):
@@ -59,7 +58,7 @@ class ExpectedPoints(ABC):
     """
 
     what: str
-    denied: str
+    denied = ""
     are_enough = True
     stand_together = False
 
@@ -79,17 +78,14 @@ def expected_points(
     sample: Sample,
     answer: str,
     texts: Sequence[str],
-    support: SupportMethod,
     *,
     readings: Sequence[str],
-    is_matched: bool = False,
     turn: AnsweredTurn | None = None,
 ) -> ExpectedPoints:
     """Return what an answer should say, by the surest that its sample, or its turn, tells.
 
     ``readings`` are the texts that the reference allows: the one counts of which the answer says most, and of
-    equal ones that of which ``texts``, the retrieved ones, say most. ``is_matched``: a metric has matched the
-    words of the answer and the reference already, and is followed.
+    equal ones that of which ``texts``, the retrieved ones, say most.
     """
     if turn is not None:
         return _News(turn, answer)
@@ -102,7 +98,7 @@ def expected_points(
             relation = _RelationTold(sample, expected, answer)
             if relation.points:
                 return relation
-    claims = [_Claims(text, sample, answer, support, is_matched=is_matched) for text in readings]
+    claims = [_Claims(text, answer, sample.question) for text in readings]
     if len(claims) == 1:
         return claims[0]
     return min(claims, key=lambda each: (each.lacking, len(each.absent(each.points, texts))))
@@ -118,45 +114,24 @@ def statements_of(text: str) -> Sequence[Claim]:
     return [Claim(bare, start, start + len(bare))]
 
 
-def supported_by(
-    claims: Sequence[Claim], texts: Sequence[str], sample: Sample, support: SupportMethod
-) -> list[ClaimVerdict]:
-    """Return a verdict for each claim; nobody is asked where there are none."""
-    return support.decide(claims, texts, question=sample.question) if claims else []
-
-
-def point_of(verdict: ClaimVerdict) -> Point:
-    """Return a claim and the verdict on it as a point."""
-    return Point(
-        verdict.claim.text, verdict.label, None if verdict.evidence is None else verdict.evidence.text
-    )
-
-
 class _Claims(ExpectedPoints):
     """The claims of one reading of the reference."""
 
     what = "claims of the reference"
-    denied = "contradicted"
     are_enough = False
 
-    def __init__(
-        self, reference: str, sample: Sample, answer: str, support: SupportMethod, *, is_matched: bool
-    ) -> None:
-        self._sample, self._support = sample, support
+    def __init__(self, reference: str, answer: str, question: str) -> None:
+        self._question = question
         said = said_in(reference)
         statements = statements_of(said if said.strip() else reference)
         self._claims = {claim.text: claim for claim in statements}
         self._points: dict[tuple[str, ...], dict[str, Point]] = {}
-        claims, by_words = list(self._claims.values()), isinstance(support, LexicalSupport)
-        told = (claims[0].text, reference) if claims else ()  # the first claim alone says more most often
-        is_brief = by_words and bool(told) and all(len(content_keys(text)) <= _BRIEF for text in told)
-        by_match = is_brief or (by_words and is_matched)
-        super().__init__(self._matched(claims, answer) if by_match else self._found(claims, (answer,)))
+        super().__init__(self._matched(list(self._claims.values()), answer))
 
     def _matched(self, claims: Sequence[Claim], answer: str) -> Iterator[Point]:
         """Yield the points, said where the answer has their words and numbers; metrics match the same."""
         said, wanted = ([claim.text for claim in each] for each in (statements_of(said_in(answer)), claims))
-        match = kept_match(tuple(said), tuple(wanted), self._sample.question)
+        match = kept_match(tuple(said), tuple(wanted), self._question)
         for claim, share, has_figures in zip(claims, match.recalled, match.has_figures, strict=True):
             is_most = share >= _MOST or (share >= _HALF and len(content_keys(claim.text)) <= _BRIEF)
             yield _point(claim.text, is_most and has_figures)
@@ -177,15 +152,11 @@ class _Claims(ExpectedPoints):
         """Return whether texts bear claims out; each is held against the same texts once."""
         known = self._points.setdefault(texts, {})
         unknown = [claim for claim in claims if claim.text not in known]
-        support, question = self._support, self._sample.question
-        if isinstance(support, LexicalSupport):
-            flags = support.are_supported(unknown, texts, question=question) if unknown else []
-            for claim, flag in zip(unknown, flags, strict=True):
-                find = partial(support.closest, claim, texts, question=question)
-                known[claim.text] = Point(claim.text, "supported" if flag else "unsupported", find=find)
-        else:
-            for verdict in supported_by(unknown, texts, self._sample, support):
-                known[verdict.claim.text] = point_of(verdict)
+        support, question = LexicalSupport(), self._question
+        flags = support.are_supported(unknown, texts, question=question) if unknown else []
+        for claim, flag in zip(unknown, flags, strict=True):
+            find = partial(support.closest, claim, texts, question=question)
+            known[claim.text] = Point(claim.text, "supported" if flag else "unsupported", find)
         return [known[claim.text] for claim in claims]
 
 
@@ -193,7 +164,6 @@ class _Names(ExpectedPoints):
     """The names that are expected, "A/B" being either."""
 
     what = "expected names"
-    denied = "denied"
     stand_together = True
 
     def __init__(self, names: Sequence[str], answer: str, question: str) -> None:
@@ -250,7 +220,6 @@ class _News(ExpectedPoints):
     """What the reference of a turn says beyond its question and the turns before."""
 
     what = "new parts of the reference"
-    denied = "contradicted"
 
     def __init__(self, turn: AnsweredTurn, answer: str) -> None:
         self._turn = turn

@@ -87,17 +87,13 @@ _OF_FINDINGS: Mapping[str, State] = {
     "partly_matches": "partly_correct",
     "contradicts": "wrong",
 }
-_OF_BLAME: Mapping[str, State] = {
-    "invented": "unsupported",
-    "refused_wrongly": "wrong_refusal",
-    "answered_wrongly": "missed_refusal",
-}
 Flag = Literal["unsupported_text", "wrong_citation"]
 _FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
     "wrong_citation": "wrong citation",
 }
 OFF_TOPIC = "contains none of the expected words"
+CONTRADICTS = "contradicts the reference"
 NO_VERDICT = "the judge gave no verdict"
 LEFT_OUT = "left out by the judge budget"
 NOTHING_TO_JUDGE_BY = "no reference, label or judge"
@@ -215,8 +211,20 @@ class AnswerVerdict:
         return self.cause or self.state
 
     def is_explained_by(self, blame: Blame) -> bool:
-        """Return True if blame says where this failure comes from, or what shows it."""
-        return blame.kind == self.cause or blame.kind in self.flags or _OF_BLAME.get(blame.kind) == self.state
+        """Return True if blame says where this failure comes from."""
+        return blame.kind == self.cause or blame.kind in self.flags
+
+    @property
+    def needs_cause(self) -> bool:
+        """Return True if it is not told by the state itself where the answer failed, or seems to fail."""
+        told: tuple[State, ...] = ("no_answer", "missed_refusal", "unsupported")
+        has_failed = self.is_partly_correct or self.looks_wrong
+        return has_failed and self.state not in told and self.leaning not in told
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Return True if a judge found that the answer contradicts its reference."""
+        return self.by == "judge" and self.why == CONTRADICTS
 
     def with_cause(self, blame: Blame | None) -> AnswerVerdict:
         """Return it with what blame found out about where the answer, or each of its turns, went wrong."""
@@ -232,8 +240,7 @@ class AnswerVerdict:
         flags = self.flags
         if blame.kind == "wrong_citation" and "wrong_citation" not in flags:
             flags = (*flags, "wrong_citation")
-        is_caused = (self.is_partly_correct or self.looks_wrong) and not self.is_unanswered
-        cause = blame.kind if is_caused and blame.kind in CAUSES else None
+        cause = blame.kind if self.needs_cause and blame.kind in CAUSES else None
         return self if (cause, flags) == (self.cause, self.flags) else replace(self, cause=cause, flags=flags)
 
     def to_cells(self) -> dict[str, Any]:
@@ -385,7 +392,7 @@ def _decide_refusal(evidence: AnswerEvidence, has_checks: bool) -> AnswerVerdict
 def _decide_by_claims(total: int, stated: int, contradicted: int) -> AnswerVerdict:
     """Line 7: a judge's verdicts on the claims of the reference; additions do not count here."""
     if contradicted:
-        return AnswerVerdict("wrong", "judge", "contradicts the reference")
+        return AnswerVerdict("wrong", "judge", CONTRADICTS)
     state: State = "correct" if stated == total else "partly_correct" if stated else "wrong"
     return AnswerVerdict(state, "judge", f"states {stated} of {total} claims of the reference")
 

@@ -124,33 +124,18 @@ class Score:
 
 
 BlameKind = Literal[
-    "ok",
-    "retrieval_missed",
-    "cut_passage",
-    "not_used",
-    "contradicted",
-    "invented",
-    "wrong_citation",
-    "refused_wrongly",
-    "answered_wrongly",
-    "unknown",
+    "retrieval_missed", "cut_passage", "not_used", "contradicted", "wrong_citation", "unknown"
 ]
-
-
 BLAME_KINDS: tuple[BlameKind, ...] = get_args(BlameKind)
 
 Part = Literal["retrieval", "generation", "neither"]
 
 PART_OF_KIND: Mapping[BlameKind, Part] = {
-    "ok": "neither",
     "retrieval_missed": "retrieval",
     "cut_passage": "retrieval",
     "not_used": "generation",
     "contradicted": "generation",
-    "invented": "generation",
     "wrong_citation": "generation",
-    "refused_wrongly": "generation",
-    "answered_wrongly": "generation",
     "unknown": "neither",
 }
 """Which part of the system a kind of failure belongs to."""
@@ -168,26 +153,35 @@ class BlameEvidence:
 class Blame:
     """Where one answer failed, how that is known, and what shows it.
 
-    A conversation has in ``turns`` the blame of each turn that expects something, by its number. There are
-    none where the target does not report its answers turn by turn.
+    A conversation has in ``turns`` the blame of each turn that expects something, by its number: ``None`` of
+    those that are correct.
     """
 
     kind: BlameKind
     why: str
     evidence: tuple[BlameEvidence, ...] = ()
-    turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
+    turns: Mapping[int, Blame | None] = field(default_factory=dict, hash=False)
 
     __repr__ = short_repr
 
     @property
     def is_fault(self) -> bool:
         """Whether it is known that the answer failed; what it lacks may be known where the cause is not."""
-        return PART_OF_KIND[self.kind] != "neither" or (self.kind == "unknown" and bool(self.evidence))
+        return self.kind != "unknown" or bool(self.evidence)
 
     @property
     def answers(self) -> tuple[Blame, ...]:
-        """The blame of every single answer: one for each turn of a conversation, else this one."""
-        return tuple(self.turns.values()) or (self,)
+        """The blame of every single answer: of those turns of a conversation that have one, else this one."""
+        return tuple(filter(None, self.turns.values())) or (self,)
+
+    @classmethod
+    def of_turns(cls, turns: Mapping[int, Blame | None]) -> Blame | None:
+        """Return the blame of a conversation: of the first turn with a known cause, else of the first."""
+        found = {number: each for number, each in turns.items() if each is not None}
+        if not found:
+            return None
+        first = min(found, key=lambda number: found[number].kind == "unknown")
+        return replace(found[first], why=f"turn {first}: {found[first].why}", turns=turns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the blame as results hold it; turns are listed there with what else is known of them."""

@@ -18,7 +18,6 @@ from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
-from rag_evaluation_framework.records.samples import ROWS
 from rag_evaluation_framework.records.scores import Blame, BlameKind
 from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports.screen import (
@@ -39,18 +38,14 @@ from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 
 KINDS: Mapping[BlameKind, str] = {
-    "ok": "correct",
     "retrieval_missed": "retrieval miss",
     "cut_passage": "expected passage cut by a chunk edge",
     "not_used": "retrieved but not used",
     "contradicted": "contradicts its sources",
-    "invented": "unsupported claim",
     "wrong_citation": "wrong citation",
-    "refused_wrongly": "wrong refusal",
-    "answered_wrongly": "missed refusal",
     "unknown": "cause unknown",
 }
-"""What became of an answer, in words."""
+"""Where an answer failed, in words."""
 _PLURALS = {
     "retrieval_missed": "retrieval misses",
     "cut_passage": "expected passages cut by a chunk edge",
@@ -190,19 +185,7 @@ def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
         return f"{word}: retrieved {listed(found[:2])}, but not the whole passage" if found else word
     if blame.kind == "not_used":
         return f"{word}: {has}" if (has := _has_answer(row, blame)) else word
-    if blame.kind == "invented":
-        if not is_listed and (near := _nearest(row, blame)) is not None:
-            return f"{word}; {near}"
-        if is_listed or len(came) != 1:
-            return f"{word}: {_invented(row)}"
-        return f"{word}: {came[0]}, the text retrieved, does not say so"
-    if blame.kind == "refused_wrongly" and (has := _has_answer(row, blame)):
-        return f"{word}: {has}"
-    if blame.kind == "unknown":
-        return f"wrong, {word}: {blame.why.rpartition('; ')[2]}"
-    if blame.kind == "answered_wrongly" or not blame.evidence:
-        return word
-    return f"{word}: {one_line(blame.evidence[0].claim)}"
+    return f"{word}: {one_line(blame.evidence[0].claim)}" if blame.evidence else word
 
 
 def _not_retrieved(
@@ -249,34 +232,9 @@ def _meet(needed: SpanCitation, hit: Hit) -> bool:
     return read is not None and needed.file == read.doc_id and read.meets(needed)
 
 
-def _nearest(row: Row, blame: Blame) -> str | None:
-    """Quote the passage that comes nearest to what was invented, with its document; ``None`` if none does."""
-    passage = next((each.passage for each in blame.evidence if each.passage), None)
-    origin = None if row.sample is None else row.sample.origin
-    if passage is None or origin is None or origin.dialect != ROWS:
-        return None
-    hits, texts = row.response.hits, row.response.contexts
-    names = [document_of(hit) for hit, text in zip(hits, texts, strict=False) if passage in text]
-    where = f"nearest, in {names[0]}" if len(hits) == len(texts) and names else "nearest"
-    return f'{where}: "{_quote(passage)}"'
-
-
 def _quote(passage: str) -> str:
     text = one_line(passage, 1000)
     return shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else one_line(text, _QUOTED)
-
-
-def _invented(row: Row) -> str:
-    """Say how many claims no retrieved passage supports."""
-    for score in row.scores:
-        claims = score.details.get("claims", ())
-        doubtful = sum(claim["label"] != "supported" for claim in claims)
-        if without_parameters(score.metric) in ("faithfulness", "hallucination") and doubtful:
-            are = "is" if doubtful == 1 else "are"
-            return (
-                f"{doubtful} of {counted(len(claims), 'claim')} {are} not supported by the retrieved passages"
-            )
-    return "not supported by the retrieved passages"
 
 
 def retrieved_names(row: Row) -> list[str]:

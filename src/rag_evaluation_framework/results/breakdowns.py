@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class BlameSummary:
         return asdict(self)
 
 
-def blame_line(sample_id: str, blame: Blame) -> bytes:
+def blame_line(sample_id: str, blame: Blame | None) -> bytes:
     """Return the line of a sample."""
     line = [sample_id, blame_fields(blame)]
     try:
@@ -70,10 +70,10 @@ class FoundBlames:
     def __init__(self, folder: Path) -> None:
         self._lines, self._found, self.counter = Aside(folder), 0, BlameCounter()
 
-    def counted(self, line: bytes) -> Blame:
+    def counted(self, line: bytes) -> Blame | None:
         """Return the blame in a line, counted."""
-        found = blame_in(line)
-        for each in found.answers:
+        found = _lines.decode(line)[1]
+        for each in () if found is None else found.answers:
             self.counter.add(each)
         return found
 
@@ -94,29 +94,37 @@ def write_blames(path: Path, lines: Iterable[bytes]) -> None:
         file.writelines(lines)
 
 
-def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame]]:
+def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame | None]]:
     """Yield what :func:`write_blames` wrote, of ``only`` some samples where they are named."""
     for _, (sample_id, written) in read_lines(path):
         if only is None or sample_id in only:
             yield sample_id, read_blame(written)
 
 
-def blame_in(line: bytes) -> Blame:
-    """Return the blame in a line that :func:`blame_line` made."""
-    return _lines.decode(line)[1]
+_lines = msgspec.json.Decoder(tuple[str, Blame | None])
 
 
-_lines = msgspec.json.Decoder(tuple[str, Blame])
-
-
-def blame_fields(blame: Blame) -> Any:
+def blame_fields(blame: Blame | None) -> Any:
     """Return a blame with its turns as plain values."""
     return msgspec.to_builtins(blame, str_keys=True)
 
 
-def read_blame(written: Any) -> Blame:
-    """Return the blame that :func:`blame_fields` made plain values of."""
-    return msgspec.convert(written, Blame, str_keys=True)
+def read_blame(written: Any) -> Blame | None:
+    """Return the blame that :func:`blame_fields` made plain values of; older kinds may tell no cause."""
+    if not isinstance(written, Mapping):
+        return None
+    if turns := written.get("turns"):
+        return Blame.of_turns({int(number): read_blame(each) for number, each in turns.items()})
+    return msgspec.convert(written, Blame) if written.get("kind") in BLAME_KINDS else None
+
+
+def read_blame_summary(written: Any) -> BlameSummary | None:
+    """Return the summary of a results document, without the kinds of older ones that tell no cause."""
+    if written is None:
+        return None
+    shares = [each for each in written["shares"] if each["kind"] in BLAME_KINDS]
+    summary = msgspec.convert({**written, "shares": shares}, BlameSummary)
+    return blame_of_all([summary])
 
 
 def blame_summary(blames: Iterable[Blame], *, method: str) -> BlameSummary:

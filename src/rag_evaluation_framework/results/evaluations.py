@@ -82,12 +82,6 @@ class EvaluatedTurn:
         """How much of what it should say the answer says."""
         return self.scores.get(_CORRECTNESS)
 
-    @property
-    def is_at_fault(self) -> bool:
-        """Whether the turn has no answer, lacks something that was expected, or is blamed for something."""
-        lacks_something = self.value is not None and self.value < 1
-        return self.answer is None or lacks_something or bool(self.blame and self.blame.is_fault)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as results files store it."""
         return {
@@ -105,7 +99,7 @@ class EvaluatedTurn:
 def evaluated_turns(
     sample: Sample,
     result: SampleResult,
-    blames: Mapping[int, Blame] | None = None,
+    blames: Mapping[int, Blame | None] | None = None,
     verdict: AnswerVerdict | None = None,
 ) -> tuple[EvaluatedTurn, ...]:
     """Return the turns of a conversation with the outcome of each; none for a single question."""
@@ -223,12 +217,6 @@ class Row:
     def is_failing(self) -> bool:
         """Whether the sample does not pass, or has an error."""
         return self.passes is False or self.error is not None
-
-    @property
-    def is_at_fault(self) -> bool:
-        """Whether the answer, or a turn of the conversation, is wrong, even if no threshold counts it."""
-        turns = self.turns
-        return any(turn.is_at_fault for turn in turns) if turns else bool(self.blame and self.blame.is_fault)
 
     @property
     def error(self) -> str | None:

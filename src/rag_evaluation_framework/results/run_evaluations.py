@@ -30,7 +30,6 @@ from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     FoundBlames,
-    blame_in,
     blame_of_all,
     blame_summary,
     read_blames,
@@ -205,12 +204,11 @@ def _row(
     bounds: tuple[Threshold, ...],
     sample: Sample,
     result: SampleResult,
-    blame: bytes | None,
+    blame: Blame | None,
     verdict: AnswerVerdict | None,
 ) -> bytes:
     """Return the row of a results document; its values were checked for the journal."""
-    found = None if blame is None else blame_in(blame)
-    return encode_unchecked(query_result(_decided(Row(0, result, sample, verdict=verdict), found, bounds)))
+    return encode_unchecked(query_result(_decided(Row(0, result, sample, verdict=verdict), blame, bounds)))
 
 
 # The answers of a run that reports list, the worst of them first.
@@ -306,7 +304,7 @@ class RunRows:
         if not self._folder.blame_path.is_file():
             return None
         found = read_blames(self._folder.blame_path)
-        return blame_summary((each for _, blame in found for each in blame.answers), method=method)
+        return blame_summary((each for _, blame in found if blame for each in blame.answers), method=method)
 
     def take(self, finished: FinishedSamples) -> bool:
         """Take over what is known of all rows before any is read; false if they were not written, or lost."""

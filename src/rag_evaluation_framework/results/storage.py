@@ -36,8 +36,8 @@ from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn, Usage
-from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
-from rag_evaluation_framework.results.breakdowns import BlameSummary
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.breakdowns import read_blame, read_blame_summary
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -485,7 +485,7 @@ def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row])
         ),
         answers=answers.counts(),
         columns=totals.columns(),
-        blame=msgspec.convert(document.get("blame"), BlameSummary | None),
+        blame=read_blame_summary(document.get("blame")),
         thresholds=written_thresholds(head.configuration),
         read_rows=rows,
         document=document,
@@ -532,7 +532,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
         made = Score.skipped if told.get("status") == "skipped" else Score.failed
         scores.append(made(name, str(told.get("reason")), method=method(name), details=details.get(name)))
     result = SampleResult(str(query.get("query_id")), _response(query), tuple(scores))
-    sample, blame = _sample(query), _blame(query.get("blame"))
+    sample, blame = _sample(query), read_blame(query.get("blame"))
     if (written := query.get("verdict")) is not None:
         verdict: AnswerVerdict | None = read_verdict(written)
     elif (verdict := None if sample is None else decide_result(sample, result)) is not None:
@@ -617,9 +617,3 @@ def _span(written: Mapping[str, Any]) -> SpanCitation:
         page=written.get("page_number"),
         text=written.get("context_text"),
     )
-
-
-def _blame(written: Any) -> Blame | None:
-    if not isinstance(written, Mapping) or written.get("kind") not in BLAME_KINDS:
-        return None
-    return msgspec.convert({"evidence": [], **written}, Blame)
