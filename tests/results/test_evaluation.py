@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from finished_runs import evaluated
@@ -28,16 +28,14 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.evaluation import blame
 from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
-from rag_evaluation_framework.judging import expected_points
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup
@@ -199,18 +197,6 @@ def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_n
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 
 
-class CountedSupport(LexicalSupport):
-    """Counts how often it is asked."""
-
-    asked: ClassVar[int] = 0
-
-    def are_supported(
-        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
-    ) -> list[bool]:
-        CountedSupport.asked += 1
-        return super().are_supported(claims, evidence, question=question)
-
-
 def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
     manifest = golden_manifest(GOLDEN)
     suite = Suite(
@@ -226,10 +212,16 @@ def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
 def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expected_points, "LexicalSupport", CountedSupport)
+    sought, seek = [], blame.retrieved_truth
+
+    def counted(sample: Sample, *given: Any, **named: Any) -> Any:
+        sought.append(sample.id)
+        return seek(sample, *given, **named)
+
+    monkeypatch.setattr(blame, "retrieved_truth", counted)
     found = golden_parts(tmp_path)
-    asked = CountedSupport.asked
-    assert asked > 0
+    number = len(sought)
+    assert number > 0
     for each in found:
         samples = list(each.rows)
         assert samples == list(each.rows)
@@ -246,7 +238,7 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
             if sample.blame is not None
         )
         assert bool(conversations) == (each.name == "multiturn")
-    assert CountedSupport.asked == asked
+    assert len(sought) == number
 
 
 def test_what_cannot_be_written_down_is_not_blamed_and_reported_all_the_same(tmp_path: Path) -> None:
