@@ -62,7 +62,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
         "screen": evaluation.render(),
         "everything": evaluation.render(everything=True),
         "markdown": evaluation.render("markdown"),
-        "rows": [(row.index, row.id, row.passes, row.misses, row.blame, row.scores) for row in part.rows],
+        "rows": [(row.index, row.id, row.passes, row.verdict, row.blame, row.scores) for row in part.rows],
     }
 
 

@@ -384,9 +384,6 @@ def failed_answers(evaluation: Evaluation, *, everything: bool = False) -> Faile
     return found
 
 
-shortcomings = failed_answers
-
-
 def _failed_answers(evaluation: Evaluation, most: int) -> FailedAnswers:
     counts, worst = AnswerCounts.together(run.answers for run in evaluation.runs), []
     for name, run in evaluation.named_runs.items() if counts.listed else ():

@@ -552,7 +552,7 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
         for row in part.rows if ids else ():
             asked = original_sample_id(row.id) if part.head.repeats > 1 else row.id
             # Of several answers one that does not pass is shown.
-            if asked in ids and ((part.name, asked) not in found or row.passes is False):
+            if asked in ids and ((part.name, asked) not in found or row.has_failed):
                 called = sample_name(row, by_line=part.kind != "golden")
                 origin = None if row.sample is None else row.sample.origin
                 found[part.name, asked] = WorseAnswer(

@@ -154,9 +154,9 @@ _OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml", ".shards")
 class Row:
     """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
 
-    ``index`` is its place in the data, from 0. ``passes`` is ``None`` where nothing decides it; ``misses``
-    are the scores that miss their bounds, in words; ``split`` is that of golden sets it is from; there is no
-    ``verdict`` where nothing was answered because only retrieval is measured.
+    ``index`` is its place in the data, from 0. ``passes`` says whether its scores meet every threshold, and
+    is ``None`` where nothing decides it; ``split`` is that of golden sets it is from; there is no ``verdict``
+    where nothing was answered because only retrieval is measured.
     """
 
     index: int
@@ -164,7 +164,6 @@ class Row:
     sample: Sample | None = None
     timing: Timing | None = None
     passes: bool | None = None
-    misses: tuple[str, ...] = ()
     blame: Blame | None = None
     split: str | None = None
     verdict: AnswerVerdict | None = None
@@ -212,11 +211,6 @@ class Row:
     def has_failed(self) -> bool:
         """Return True if the answer is wrong or partly correct, or there is none to judge."""
         return self.response.failure is not None if self.verdict is None else self.verdict.has_failed
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether the sample does not pass, or has an error."""
-        return self.passes is False or self.error is not None
 
     @property
     def error(self) -> str | None:

@@ -389,21 +389,6 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
     return True if values and not any(score.is_undrawn for score, _ in counted) else None
 
 
-def missed_bounds(result: SampleResult, bounds: Sequence[Threshold]) -> tuple[str, ...]:
-    """Say which scores miss their bounds: ``over_refusal 1.00, not <= 0.2``."""
-    return tuple(
-        f"{bound.metric} {_decimals(score.value, bound)}, not {bound.operator} {bound.bound:g}"
-        for score, bound in _counted(result, bounds)
-        if score.value is not None and not bound.is_met_by(score.value)
-    )
-
-
-def _decimals(value: float, bound: Threshold) -> str:
-    """Write a value with two decimals, or as many as it takes to show that it misses its bound."""
-    written = (f"{value:.{digits}f}" for digits in range(2, 9))
-    return next((each for each in written if not bound.is_met_by(float(each))), f"{value:.6g}")
-
-
 @dataclass(slots=True)
 class PassCounter:
     """Counts the samples of a run that pass, that fail, of which it is not known, that do neither, and those

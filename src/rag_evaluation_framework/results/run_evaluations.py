@@ -38,7 +38,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, 
 from rag_evaluation_framework.results.gate import (
     PassCounter,
     averaged,
-    missed_bounds,
     sample_bounds,
     sample_passes,
     with_pass_rate,
@@ -358,9 +357,8 @@ class RunRows:
 
 def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Row:
     passes = sample_passes(row.result, bounds)
-    misses = missed_bounds(row.result, bounds) if passes is False else ()
     verdict = None if row.verdict is None else row.verdict.with_cause(blame)
-    return replace(row, passes=passes, misses=misses, blame=blame, verdict=verdict)
+    return replace(row, passes=passes, blame=blame, verdict=verdict)
 
 
 # The figures of a run, as they are kept.
