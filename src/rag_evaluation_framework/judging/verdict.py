@@ -88,10 +88,6 @@ _OF_FINDINGS: Mapping[str, State] = {
     "contradicts": "wrong",
 }
 Flag = Literal["unsupported_text", "wrong_citation"]
-_FLAGS: Mapping[Flag, str] = {
-    "unsupported_text": "may contain unsupported text",
-    "wrong_citation": "wrong citation",
-}
 OFF_TOPIC = "contains none of the expected words"
 CONTRADICTS = "contradicts the reference"
 NO_VERDICT = "the judge gave no verdict"
@@ -150,10 +146,6 @@ class AnswerVerdict:
         return self.state == "no_answer"
 
     @property
-    def is_missed_refusal(self) -> bool:
-        return self.state == "missed_refusal"
-
-    @property
     def is_off_topic(self) -> bool:
         return self.why == OFF_TOPIC
 
@@ -166,11 +158,6 @@ class AnswerVerdict:
     def is_flagged(self) -> bool:
         """Return True if a flag stands beside an answer that is not known to be wrong."""
         return bool(self.flags) and not self.is_wrong
-
-    @property
-    def flag_names(self) -> str:
-        """The flags in words."""
-        return ", ".join(_FLAGS[flag] for flag in self.flags)
 
     @property
     def deserves_attention(self) -> bool:

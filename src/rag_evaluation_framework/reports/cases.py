@@ -325,11 +325,6 @@ def _kind_name(kind: str, count: int = 1) -> str:
     return (count != 1 and _PLURALS.get(kind)) or KINDS[kind]  # type: ignore[index]  # one of its keys
 
 
-def kinds_said(kinds: Mapping[str, int]) -> str:
-    """Say how many are of which kind, the most frequent first: ``2 wrong refusals, 1 retrieval miss``."""
-    return ", ".join(f"{n:,} {_kind_name(kind, n)}" for kind, n in Counter(kinds).most_common())
-
-
 def counts_sentence(counts: AnswerCounts) -> str:
     """Say how many answers are correct, partly correct, wrong, not judged and flagged."""
     to_questions = "" if counts.total == counts.questions else f" to {counted(counts.questions, 'question')}"
