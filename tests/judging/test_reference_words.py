@@ -9,11 +9,7 @@ from benchmarks import answer_verdicts
 
 from cases import tables_beside
 from labelled_data import present
-from rag_evaluation_framework.judging.reference_words import (
-    compare_with_references,
-    contains_second_value,
-    exceeds_limits,
-)
+from rag_evaluation_framework.judging.reference_words import compare_with_references, exceeds_limits
 from sizes import size
 
 ROWS = [row for rows in tables_beside(__file__).values() for row in rows]
@@ -85,8 +81,7 @@ def test_the_limits_hold_for_keys_too() -> None:
     question, keys = "Who founded it?", ["Anna Berg", "Karl Lund"]
     assert exceeds_limits("Anna Berg and Karl Lund founded it.", [], keys, question) is None
     several = "Anna Berg, Karl Lund and Peter Hale founded it."
-    assert contains_second_value(several, [], keys, question) == "Peter"
-    assert contains_second_value(several, ["It was Peter Hale too."], keys, question) is None
+    assert exceeds_limits(several, ["It was Peter Hale too."], keys, question) is None
     assert exceeds_limits(several, [], keys, question) == "offers a second value: Peter"
 
 
