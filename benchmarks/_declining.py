@@ -20,7 +20,6 @@ from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, compared
 from rag_evaluation_framework.judging.answer_classes import classify_answer
-from rag_evaluation_framework.judging.methods import REACHED
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"
@@ -93,8 +92,6 @@ def set_rows(name: str, title: str) -> Iterator[Figure]:
     recalls = {kind: _recall(answers) for kind, answers in kinds.items()}
     worst = min(recalls, key=recalls.__getitem__)
     yield _share(f"{title}: recall of its worst kind ({worst})", kinds[worst], DECLINED, DECLINED)
-    for metric, labels in (("refusal_recall", DECLINED), ("over_refusal", NOT_DECLINED)):
-        yield _share(f"{title}: {REACHED.format(metric)}", ours, labels, DECLINED)
     yield _share(f"{title}: asks back, found", ours, ("asks_back",), ("asks_back",))
     yield _share(f"{title}: partly declined, called declined", ours, ("partly",), DECLINED)
 

@@ -103,7 +103,7 @@ def test_what_a_run_would_ask_has_its_screen(ferry: Path, width: int) -> None:
 
 def test_a_run_that_is_loaded_is_shown_as_it_was_when_it_ended(ferry: Path) -> None:
     worse = load(next(ferry.glob("runs/*_003")))
-    assert str(worse).count("\n           now  ") == 3
+    assert str(worse).count("\n           now  ") == 2
     assert worse.render(everything=True).count("\n           now  ") == 6  # type: ignore[union-attr]
     for number, name in ((1, "faulty4"), (3, "new6"), (4, "part6"), (5, "part10")):
         (run,) = ferry.glob(f"runs/*_00{number}")

@@ -31,6 +31,8 @@ from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import NOT_ANSWERED, Score
 from rag_evaluation_framework.text.normalisation import folded
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.tokens import content_keys
 
 _JUDGE, _LOCAL_MODEL = "judge:", "entailment:"
 _OF_CONTEXTS = ("faithfulness", "hallucination")
@@ -46,7 +48,7 @@ _COMPLIES = re.compile(
     r"|(?:i am |i'm )?happy to|i can certainly|好的|没问题|当然|可以|这是|给你|我可以)",
     re.IGNORECASE,
 )
-_LONG = 60
+_LONG, _FEWEST_REPEATED = 60, 3
 # Words without which hardly any text refuses, however it is put.
 _MAY_REFUSE = re.compile(
     r"\b(?:not|no|cannot|never|neither|nor|none|nobody|nothing|without|sorry|apologi\w+|unable|unfortunately|refus\w+"
@@ -121,9 +123,19 @@ class AnswerEvidence:
 
     @property
     def _plainly_complies(self) -> bool:
-        """Return True if it is long and has no word of a refusal."""
-        is_long = len(self._answer.split()) >= _LONG
-        return is_long and _MAY_REFUSE.search(folded(self._answer)) is None
+        """Return True if no word of it may refuse, and it is long, gives a number, or repeats a context."""
+        if _MAY_REFUSE.search(folded(self._answer)) is not None:
+            return False
+        if len(self._answer.split()) >= _LONG:
+            return True
+        asked = {value for each in quantities(self._sample.question) for value in each.values}
+        numbers = (each for each in quantities(self._answer) if not each.is_vague)
+        if any(asked.isdisjoint(each.values) for each in numbers):
+            return True
+        words = set(content_keys(self._answer))
+        return len(words) >= _FEWEST_REPEATED and any(
+            words <= set(content_keys(text)) for text in self._response.contexts
+        )
 
     @found_once
     def _class(self) -> tuple[str, Literal["judge", "words"]]:

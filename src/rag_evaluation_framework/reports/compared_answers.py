@@ -93,7 +93,10 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
 
 def _moved(changes: AnswerChanges) -> str:
     worse, better = len(changes.worse), len(changes.better)
-    return f"{counted(worse, 'answer') if worse else 'no answer'} got worse, {_count(better)} got better"
+    once = f"; {len(changes.unpaired):,} judged in one run alone" if changes.unpaired else ""
+    return (
+        f"{counted(worse, 'answer') if worse else 'no answer'} got worse, {_count(better)} got better{once}"
+    )
 
 
 def _metric_moved(each: MetricComparison) -> str:

@@ -52,7 +52,7 @@ from rag_evaluation_framework.reports.messages.verdict_sentences import (
     wrong_allowed,
     wrong_uncovered,
 )
-from rag_evaluation_framework.reports.screen import measure, number_word, one_line
+from rag_evaluation_framework.reports.screen import measure, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
@@ -431,7 +431,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     elif moved is not None and moved.word == "worse":
         yield (
             f"rag-eval compare {_short(moved.baseline, evaluation)} {run}{runs_option}",
-            f"all {number_word(len(moved.worse))}, side by side",
+            f"compare the {counted(len(moved.worse), 'answer')} that became wrong",
         )
     elif verdict.word in ("failed", "undecided"):
         yield from _inspecting(evaluation)

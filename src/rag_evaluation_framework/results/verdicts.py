@@ -545,7 +545,7 @@ class AnswerChanges:
             return "not evaluated"
         if self.is_tested and self.p_value <= self.level and len(self.worse) != len(self.better):
             return "worse" if len(self.worse) > len(self.better) else "better"
-        return "undecided" if self.worse else "no worse"
+        return "undecided" if self.worse or self.unpaired else "no worse"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
