@@ -1,260 +1,359 @@
-"""A run against an earlier one, through the door: what pairs, what is shown, what is undecided."""
+"""A run against an earlier one: what got worse, what asking again settles, and how a baseline is found."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import RESULTS, evaluated, head, on_disk, scored
 
-from rag_evaluation_framework import Evaluation, Gate, Options, Threshold, UsageError, Verdict, evaluate, load
-from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.baselines import (
-    Baseline,
-    BaselineRun,
-    compared,
-    compared_metrics,
-    latest_of_branch,
-    open_baseline,
-    save_baseline,
-    side_of,
-    standing_together,
+from rag_evaluation_framework import (
+    Evaluation,
+    Gate,
+    Hit,
+    Options,
+    Request,
+    Response,
+    UsageError,
+    Verdict,
+    evaluate,
+    load,
 )
-from rag_evaluation_framework.results.regressions import Standing
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.baselines import save_baseline
+from rag_evaluation_framework.results.verdicts import Regressions
 
-QUESTIONS = [f"q{number}" for number in range(18)]
-
-
-def rows(questions: Collection[str] = QUESTIONS) -> list[dict[str, Any]]:
-    return [{"id": each, "input": each, "expected": f"The answer to {each}"} for each in questions]
+HALLS = range(40)
 
 
-def right_but(wrong: Collection[str] = ()) -> Callable[[str], str]:
-    """An agent that answers right, except for these questions."""
-    return lambda question: "nonsense" if question in wrong else f"The answer to {question}"
+def ask_of(hall: int) -> str:
+    return f"How many boxes are in hall {hall}?"
 
 
-def run(
-    folder: Path, wrong: Collection[str] = (), questions: Collection[str] = QUESTIONS, **given: Any
-) -> Evaluation:
-    wish: dict[str, Any] = {"metrics": ["string_match"], **given}
-    return evaluate(rows(questions), target=right_but(wrong), runs_directory=folder, **wish)
+def row(hall: int, **more: Any) -> dict[str, Any]:
+    return {"id": f"q{hall}", "input": ask_of(hall), "expected": f"{hall + 3} boxes", **more}
 
 
-def verdict(evaluation: Evaluation) -> Verdict:
+def right(hall: int) -> str:
+    return f"There are {hall + 3} boxes."
+
+
+def wrong(hall: int) -> str:
+    return f"There are {hall + 90} boxes."
+
+
+class Agent:
+    """Answers right, but for some halls, and knows which it was asked about.
+
+    ``script`` has for a hall whether each of its next answers is right, the last again and again.
+    """
+
+    def __init__(
+        self, halls: Collection[int] = (), text: str | None = None, script: dict[int, str] | None = None
+    ) -> None:
+        self.halls, self.text, self.asked = halls, text, []  # type: ignore[var-annotated]
+        self.script: dict[int, Iterator[str]] = {hall: iter(each) for hall, each in (script or {}).items()}
+
+    def __call__(self, question: str) -> str:
+        hall = int(question.split()[-1].rstrip("?"))
+        self.asked.append(hall)
+        if next(self.script.get(hall, iter(())), "wrong" if hall in self.halls else "r") == "r":
+            return right(hall)
+        return wrong(hall) if self.text is None else self.text
+
+
+def run(folder: Path, agent: Callable[[str], str] | None = None, **given: Any) -> Evaluation:
+    data = given.pop("data", [row(hall) for hall in HALLS])
+    if "baseline" in given:
+        given.setdefault("gate", Gate())
+    return evaluate(data, target=agent or Agent(), runs_directory=folder, **given)
+
+
+def recorded(answer: Callable[[int], str], **given: Any) -> Evaluation:
+    return evaluate([row(hall, answer=answer(hall)) for hall in HALLS], **given)
+
+
+def decided(evaluation: Evaluation) -> tuple[Verdict, Regressions]:
     assert evaluation.verdict is not None
-    return evaluation.verdict
+    assert evaluation.regressions is not None
+    return evaluation.verdict, evaluation.regressions
 
 
-# Four flips for the worse and none for the better: P = (1/2) ** 5 = 0.031 by mid-p, the first below 0.04.
-@pytest.mark.parametrize("gate", [None, {"string_match": 0.5}])
-def test_answers_replaced_by_nonsense_fail_from_the_fourth_on(tmp_path: Path, gate: Any) -> None:
-    before = run(tmp_path)
-    for wrong in range(19):
-        after = run(tmp_path, QUESTIONS[:wrong], gate=gate, baseline=before)
-        found = verdict(after)
-        assert found.exit_code == (wrong >= 1), wrong
-        assert found.word == ("passed" if not wrong else "failed" if wrong >= 4 else "undecided"), wrong
-        assert Gate(max_regressions=0).decide(after).exit_code == (wrong >= 1), wrong
-        assert found.regressions is not None
-        assert [sample for _, sample in found.regressions.worse] == QUESTIONS[:wrong]
+def halls(samples: Any) -> list[int]:
+    return [int(name.removeprefix("q")) for _, name in samples]
 
 
-def test_a_run_a_results_file_and_an_evaluation_say_the_same(tmp_path: Path) -> None:
-    before = run(tmp_path / "runs")
-    path = before.save(tmp_path / "before.results.json")
-    found = [
-        verdict(run(tmp_path / "runs", QUESTIONS[:5], baseline=baseline)).regressions
-        for baseline in (before, path, str(path), before.head.run_id, before.folder)
-    ]
-    for each in found:
-        assert each is not None
-        assert (each.word, len(each.worse), each.paired) == ("worse", 5, 18)
-        assert each.answers[next(iter(before.parts)), "q0"] == "The answer to q0"
+@pytest.fixture
+def before(tmp_path: Path) -> Evaluation:
+    return run(tmp_path)
 
 
-def test_what_got_better_is_better_and_what_did_both_is_undecided(tmp_path: Path) -> None:
-    before = run(tmp_path, QUESTIONS[:6])
-    better = verdict(run(tmp_path, (), baseline=before))
-    assert (better.checks[0].status, better.exit_code) == ("better", 0)
-    both = verdict(run(tmp_path, QUESTIONS[3:9], baseline=before))
-    assert (both.word, both.exit_code) == ("undecided", 1)
-    assert both.regressions is not None
-    # With three for the better, ten for the worse would have shown it: mid-p of 9 of 12 is 0.046, of 10 of
-    # 13 it is 0.029.
-    assert (len(both.regressions.worse), len(both.regressions.better)) == (3, 3)
-    assert both.regressions.would_fail == 10
+def test_steady_agent_with_new_wrong_answers_fails(tmp_path: Path, before: Evaluation) -> None:
+    agent = Agent({1, 2, 3})
+    after = run(tmp_path, agent, baseline=before)
+    verdict, moved = decided(after)
+    assert (verdict.word, verdict.exit_code, halls(moved.worse)) == ("failed", 1, [1, 2, 3])
+    assert (len(agent.asked), moved.asked_again) == (40 + 15, 15)
+    assert "3 answers that were correct in 001 are now wrong, also when asked again" in str(after)
+    assert moved.answers["rows", "q1"] == right(1)
+    assert after.answers.wrong == 3  # shares are those of the first asking
+    assert load(after.head.run_id, runs_directory=tmp_path).regressions == moved
 
 
-def test_too_few_samples_are_not_evaluated_unless_nothing_got_worse(tmp_path: Path) -> None:
-    few = QUESTIONS[:3]
-    before = run(tmp_path, (), few)
-    same = verdict(run(tmp_path, (), few, baseline=before))
-    assert (same.word, same.checks[0].status) == ("passed", "no worse")
-    worse = verdict(run(tmp_path, few[:1], few, baseline=before))
-    assert (worse.word, worse.exit_code) == ("not evaluated", 1)
-    assert "3 answers cannot show a drop, whatever they say" in worse.reasons[0]
-    waived = Gate(waive=frozenset({"baseline"}))
-    assert verdict(run(tmp_path, few[:1], few, baseline=before, gate=waived)).exit_code == 0
+def test_questions_correct_in_part_are_unstable(tmp_path: Path, before: Evaluation) -> None:
+    half = {5: "wr" * 9, 7: "wwwr" + "w" * 9}
+    agent = Agent(script=half)
+    after = run(tmp_path, agent, baseline=before)
+    verdict, moved = decided(after)
+    assert (verdict.word, verdict.exit_code) == ("passed", 0)
+    assert (halls(moved.unstable), moved.worse, moved.asked_again) == ([5, 7], (), 4 + 3)
+    assert "2 are unstable" in str(after)
+    assert "Unstable, correct only at times: q5, q7." in str(after)
+    assert set(after.answers.unstable) == {"q5", "q7"}
+    limited = {"unstable": {"max": 0}}
+    failed, _ = decided(run(tmp_path, Agent(script=half), baseline=before, gate=limited))
+    assert (failed.word, failed.exit_code) == ("failed", 1)
+    # A question that is not correct every time cannot become wrong later.
+    for baseline in (after, after.head.run_id, after.save(tmp_path / "after.results.json")):
+        verdict, moved = decided(run(tmp_path, Agent({5, 7}), baseline=baseline))
+        assert (verdict.exit_code, moved.worse, moved.asked_again) == (0, (), 0), baseline
 
 
-def test_an_edited_sample_pairs_by_its_id_and_is_named(tmp_path: Path) -> None:
-    kept = QUESTIONS[:10]
-    before = evaluate(
-        [*rows([*kept, "gone"]), {"id": "edited", "input": "then?", "expected": "x"}],
-        target=right_but(),
-        metrics="string_match",
-        runs_directory=tmp_path,
+def test_each_step_of_a_ratchet_fails(tmp_path: Path, before: Evaluation) -> None:
+    third = run(tmp_path, Agent(range(3)), baseline=before)
+    sixth = run(tmp_path, Agent(range(6)), baseline=third)
+    assert [decided(each)[0].exit_code for each in (third, sixth)] == [1, 1]
+    assert halls(decided(sixth)[1].worse) == [3, 4, 5]
+
+
+def test_recorded_answers_that_became_wrong_fail() -> None:
+    before = recorded(right)
+    after = recorded(lambda hall: wrong(hall) if hall < 6 else right(hall), baseline=before, gate=Gate())
+    verdict, moved = decided(after)
+    assert (verdict.word, verdict.exit_code, len(moved.worse)) == ("failed", 1, 6)
+    assert moved.asked_again == 0
+    assert "6 answers that were correct in 001 are now wrong.\n" in str(after)
+
+
+def test_answers_replaced_by_nonsense_do_not_pass(tmp_path: Path, before: Evaluation) -> None:
+    nonsense = recorded(
+        lambda hall: "Purple monkeys sing." if hall < 6 else right(hall), baseline=before, gate=Gate()
     )
-    now = [*rows(["new", *reversed(kept)]), {"id": "edited", "input": "now?", "expected": "x"}]
-    for baseline in (before, before.save(tmp_path / "before.results.json")):
-        after = evaluate(
-            now, target=right_but(), metrics="string_match", runs_directory=tmp_path, baseline=baseline
-        )
-        found = after.regressions
-        assert found is not None
-        assert (found.paired, found.new, found.gone, found.worse) == (11, 1, 1, ())
-        assert [name for _, name in found.edited] == ["edited"]
+    asked = run(tmp_path, Agent(range(6), "Purple monkeys sing."), baseline=before)
+    for after in (nonsense, asked):
+        verdict, moved = decided(after)
+        assert (verdict.word, verdict.exit_code, verdict.result) == ("undecided", 1, "FAIL")
+        assert halls(moved.unconfirmed) == list(range(6))
+        assert "6 answers that were correct in 001 could not be judged this time" in str(after)
+    passing = Gate(on_undecided="pass")
+    again = run(tmp_path, Agent(range(6), "Purple monkeys sing."), baseline=before, gate=passing)
+    assert (decided(again)[0].word, decided(again)[0].exit_code) == ("undecided", 0)
 
 
-def test_answers_that_count_in_one_run_alone_are_named_and_too_many_of_them_decide_nothing(
-    tmp_path: Path,
-) -> None:
-    def samples(known: str) -> list[dict[str, Any]]:
-        return [
-            {"id": each, "input": each, "expected": known, "context": [f"{each} is known."]}
-            for each in QUESTIONS
-        ]
-
-    def declining(number: int) -> Callable[[str], str]:
-        declined = QUESTIONS[:number]
-        return lambda question: "I do not know." if question in declined else f"{question} is known."
-
-    gate = {"faithfulness": 0.5}
-    wish: dict[str, Any] = {"metrics": "faithfulness", "runs_directory": tmp_path, "gate": gate}
-    before = evaluate(samples("x"), target=declining(0), **wish)
-    for number, status in [(1, "no worse"), (2, "not evaluated"), (18, "not evaluated")]:
-        after = evaluate(samples("x"), target=declining(number), baseline=before, **wish)
-        assert after.regressions is not None
-        assert [sample for _, sample in after.regressions.unpaired] == QUESTIONS[:number]
-        assert verdict(after).checks[-1].status == status
-        assert f"cannot be compared, scored in one run alone: {QUESTIONS[0]}" in str(after)
-
-
-def test_a_metric_that_is_only_looked_at_changes_nothing(tmp_path: Path) -> None:
-    before = run(tmp_path, metrics=["string_match", "token_f1", "chrf", "bleu", "rouge"])
-    alone = verdict(run(tmp_path, QUESTIONS[:4], baseline=before))
-    beside = verdict(
-        run(tmp_path, QUESTIONS[:4], baseline=before, metrics=["string_match", "token_f1", "chrf", "bleu"])
-    )
-    assert alone.regressions == beside.regressions
-    assert beside.word == "failed"
-
-
-def test_times_are_not_compared(tmp_path: Path) -> None:
-    wish: dict[str, Any] = {"metrics": ["latency", "string_match"], "gate": {"latency": 60_000}}
-    before = run(tmp_path, **wish)
-    after = run(tmp_path, QUESTIONS[:5], baseline=before, **wish)
-    assert after.regressions is not None
-    # What is left is the first metric that measures no time.
-    assert (len(after.regressions.worse), after.regressions.metrics) == (5, ())
-
-
-def test_failed_requests_are_worse_than_any_answer(tmp_path: Path) -> None:
-    def breaking(question: str) -> str:
-        if question in QUESTIONS[:4]:
+def test_failed_requests_are_wrong_answers(tmp_path: Path, before: Evaluation) -> None:
+    def break_down(question: str) -> str:
+        if question in map(ask_of, range(4)):
             raise RuntimeError("gone")
-        return f"The answer to {question}"
+        return Agent()(question)
 
-    before = run(tmp_path)
-    after = evaluate(
-        rows(), target=breaking, metrics="string_match", runs_directory=tmp_path, baseline=before
-    )
-    assert after.regressions is not None
-    assert (after.regressions.word, len(after.regressions.worse)) == ("worse", 4)
+    verdict, moved = decided(run(tmp_path, break_down, baseline=before))
+    assert (verdict.exit_code, len(moved.worse)) == (1, 4)
 
 
-def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    before = run(tmp_path)
+@pytest.mark.parametrize(
+    ("gate", "n_wrong", "code", "calls"),
+    [
+        (Gate(ask_again=0), 1, 1, 0),
+        (Gate(ask_again=1), 2, 1, 2),
+        (Gate(max_regressions=2), 2, 0, 0),
+        (Gate(max_regressions=2), 3, 1, 15),
+        (Gate(waive=frozenset({"baseline"})), 1, 1, 5),
+    ],
+)
+def test_gate_limits_what_may_get_worse(
+    tmp_path: Path, before: Evaluation, gate: Gate, n_wrong: int, code: int, calls: int
+) -> None:
+    agent = Agent(range(n_wrong))
+    verdict, _ = decided(run(tmp_path, agent, baseline=before, gate=gate))
+    assert (verdict.exit_code, len(agent.asked) - len(HALLS)) == (code, calls)
+
+
+def test_interrupted_asking_again_is_resumed(tmp_path: Path, before: Evaluation) -> None:
+    stops = [44]
+
+    class Stopping(Agent):
+        def __call__(self, question: str) -> str:
+            if stops and len(self.asked) == stops[0]:
+                stops.clear()
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.1)
+            return super().__call__(question)
+
+    agent, options = Stopping({1, 2, 3}), Options(concurrency=1)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        half = run(tmp_path, agent, baseline=before, options=options)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert half.verdict is not None
+    assert (half.verdict.word, half.verdict.exit_code) == ("incomplete", 130)
+    asked = len(agent.asked)
+    assert 40 < asked < 55
+    wish: dict[str, Any] = {"baseline": before, "resume": half.head.run_id, "options": options}
+    verdict, moved = decided(run(tmp_path, agent, **wish))
+    assert (verdict.exit_code, halls(moved.worse), moved.asked_again) == (1, [1, 2, 3], 15)
+    assert len(agent.asked) <= 40 + 15 + 1  # only what was in flight may be asked twice
+    done = len(agent.asked)
+    assert decided(run(tmp_path, agent, **wish))[1] == moved
+    assert len(agent.asked) == done
+
+
+def test_asking_again_stays_within_the_cap(tmp_path: Path, before: Evaluation) -> None:
+    agent = Agent({1, 2, 3})
+
+    def priced(question: str) -> dict[str, Any]:
+        return {"answer": agent(question), "usage": {"cost_usd": 0.01}}
+
+    capped = run(tmp_path, priced, baseline=before, max_cost=0.45, options=Options(concurrency=1))  # type: ignore[arg-type]
+    assert capped.verdict is not None
+    assert (capped.verdict.word, len(agent.asked)) == ("incomplete", 45)
+
+
+def test_run_against_itself_shows_no_movement(tmp_path: Path) -> None:
+    noisy = Agent(range(9), "Purple monkeys sing.")
+    before = run(tmp_path, noisy)
+    verdict, moved = decided(run(tmp_path, noisy, baseline=before))
+    assert (verdict.exit_code, moved.word) == (0, "no worse")
+    named = (moved.worse, moved.unconfirmed, moved.unstable, moved.partly, moved.better)
+    assert (named, moved.asked_again) == (((),) * 5, 0)
+
+
+def test_other_words_that_are_correct_are_no_movement(tmp_path: Path, before: Evaluation) -> None:
+    reworded = run(tmp_path, lambda q: f"You will find {Agent()(q)[10:]}", baseline=before)
+    assert (decided(reworded)[0].word, decided(reworded)[1].better) == ("passed", ())
+
+
+def test_same_text_is_unchanged_though_scores_differ(tmp_path: Path, before: Evaluation) -> None:
+    # The metric of the later run is another one, and is 0 for every answer.
+    after = recorded(right, metrics=["exact_match"], baseline=recorded(right, metrics=["exact_match"]))
+    edited = [row(hall) | {"expected": f"{hall + 40} boxes"} for hall in HALLS]
+    same = run(tmp_path, data=edited, baseline=before)
+    for each in (after, same):
+        verdict, moved = decided(each)
+        assert (verdict.exit_code, moved.word, moved.worse) == (0, "no worse", ())
+    assert same.answers.wrong == len(HALLS)
+    assert len(decided(same)[1].edited) == len(HALLS)
+
+
+def test_edited_reference_decides_the_old_answers_again(tmp_path: Path) -> None:
+    before = run(tmp_path, Agent({4}))
+    edited = [row(hall) | ({"expected": "94 boxes"} if hall == 4 else {}) for hall in HALLS]
+    agent = Agent()
+    # What was wrong is what is expected now, so answering as it was expected before is worse.
+    verdict, moved = decided(run(tmp_path, agent, data=edited, baseline=before))
+    assert (verdict.exit_code, halls(moved.worse), len(moved.edited)) == (1, [4], 1)
+
+
+def test_order_of_rows_changes_nothing(tmp_path: Path, before: Evaluation) -> None:
+    shuffled = random.Random(3).sample([row(hall) for hall in HALLS], len(HALLS))
+    found = [
+        decided(run(tmp_path, Agent({3, 8}), data=data, baseline=before))[1]
+        for data in ([row(hall) for hall in HALLS], shuffled)
+    ]
+    assert {*found[0].worse} == {*found[1].worse}
+    assert [each.to_dict() | {"worse": (), "baseline": ""} for each in found[:1]] == [
+        each.to_dict() | {"worse": (), "baseline": ""} for each in found[1:]
+    ]
+
+
+def test_what_got_better_is_counted_and_passes(tmp_path: Path) -> None:
+    before = run(tmp_path, Agent({1, 2}))
+    verdict, moved = decided(run(tmp_path, Agent({2}), baseline=before))
+    assert (verdict.word, moved.word, halls(moved.better)) == ("passed", "better", [1])
+
+
+def test_run_folder_file_and_evaluation_say_the_same(tmp_path: Path, before: Evaluation) -> None:
+    path = before.save(tmp_path / "before.results.json")
+    for baseline in (before, path, str(path), before.head.run_id, before.folder):
+        _, moved = decided(run(tmp_path, Agent({1, 2}), baseline=baseline))
+        assert (moved.word, halls(moved.worse), moved.paired) == ("worse", [1, 2], 40)
+        assert moved.answers["rows", "q1"] == right(1)
+
+
+def test_repeats_tell_wrong_from_unstable(tmp_path: Path, before: Evaluation) -> None:
+    options = Options(repeats=3, concurrency=1)
+    steady = run(tmp_path, Agent(script={6: "rwr"}), options=options)
+    for baseline in (before, steady):
+        agent = Agent({1}, script={2: "wrw"})
+        verdict, moved = decided(run(tmp_path, agent, baseline=baseline, options=options))
+        assert (verdict.exit_code, halls(moved.worse), halls(moved.unstable)) == (1, [1], [2])
+        assert (len(agent.asked), moved.asked_again) == (120, 0)
+    # What was not correct every time before cannot become wrong.
+    verdict, moved = decided(run(tmp_path, Agent({6}), baseline=steady, options=options))
+    assert (verdict.exit_code, moved.worse) == (0, ())
+
+
+def test_recorded_answers_cannot_be_repeated(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"input": ask_of(hall), "answer": "x"}) + "\n" for hall in HALLS))
+    with pytest.raises(UsageError, match="repeats: expected 1 for answers that are recorded, got 3"):
+        run(tmp_path, str(answers), options=Options(repeats=3))  # type: ignore[arg-type]
+
+
+def retrieved(folder: Path, missing: int, **given: Any) -> Evaluation:
+    """Evaluate a system that only retrieves, and misses the document of the first so many questions."""
+    rows = [
+        {"id": f"q{hall}", "input": ask_of(hall), "relevant_documents": [f"hall-{hall}"]} for hall in HALLS
+    ]
+
+    class Retriever:
+        name = "retriever"
+
+        async def close(self) -> None:
+            """Nothing is open."""
+
+        async def answer(self, request: Request) -> Response:
+            hall = int(request.sample.question.split()[-1].rstrip("?"))
+            return Response(hits=(Hit(id="other" if hall < missing else f"hall-{hall}"),))
+
+    wish: dict[str, Any] = {"metrics": ["hit@1"], "gate": {"hit@1": 0.1}, **given}
+    return evaluate(rows, target=Retriever(), runs_directory=folder, **wish)
+
+
+def test_worse_retrieval_fails_where_nothing_is_answered(tmp_path: Path) -> None:
+    before = retrieved(tmp_path, 0)
+    verdict, moved = decided(retrieved(tmp_path, 12, baseline=before))
+    assert (verdict.word, moved.word, moved.metrics[0].finding) == ("failed", "worse", "worse")
+    assert (len(moved.worse), moved.asked_again) == (12, 0)
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    before = run(tmp_path, metrics=["string_match"])
     for given, problem in [
         ({"baseline": before, "metrics": "token_f1"}, "was not scored with token_f1; run rag-eval score"),
         ({"baseline": "no-such-run"}, 'there is no run "no-such-run" in .*The latest is eval_run'),
         ({"baseline": __file__}, "expected a run by its id or the path of its folder, got the file"),
     ]:
         with pytest.raises(UsageError, match=problem):
-            run(tmp_path, **given)  # type: ignore[arg-type]
+            run(tmp_path, **{"metrics": "string_match", **given})
     others = tmp_path / "others.jsonl"
-    others.write_text('{"input": "q0", "expected": "x"}\n', encoding="utf-8")
-    wish: dict[str, Any] = {"metrics": "string_match", "runs_directory": tmp_path, "baseline": before}
+    others.write_text(json.dumps(row(1)), encoding="utf-8")
     with pytest.raises(UsageError, match="expected a run of dataset others, got runs of rows"):
-        evaluate(others, target=right_but(), **wish)
+        run(tmp_path, data=others, metrics="string_match", baseline=before)
 
 
-class Noisy:
-    """An agent that answers each question wrong so many times in a hundred, in an order of its own."""
-
-    def __init__(self, wrong: dict[str, list[bool]]) -> None:
-        self._wrong = {question: iter(each) for question, each in wrong.items()}
-
-    def __call__(self, question: str) -> str:
-        return "nonsense" if next(self._wrong[question]) else f"The answer to {question}"
-
-
-def repeated(folder: Path, wrong: dict[str, int], **given: Any) -> Evaluation:
-    """Ask each question five times; the first so many answers are wrong."""
-    answers = {each: [place < wrong.get(each, 0) for place in range(5)] for each in QUESTIONS}
-    return evaluate(
-        rows(),
-        target=Noisy(answers),
-        metrics="string_match",
-        runs_directory=folder,
-        gate={"string_match": 0.5},
-        options=Options(repeats=5, concurrency=1),
-        **given,
-    )
-
-
-def test_asking_again_tells_noise_from_change(tmp_path: Path) -> None:
-    noise = dict.fromkeys(QUESTIONS[:4], 1)
-    before = repeated(tmp_path, noise)
-    assert before.counts.total == 90
-    # Figures are of samples: four of the eighteen score 4 of 5, and all of them pass.
-    (part,) = before.parts.values()
-    figure, rate = part.metrics["string_match"], part.metrics["pass_rate"]
-    assert (figure.value, figure.n_scored, rate.value, rate.n_scored) == (
-        pytest.approx((14 + 4 * 0.8) / 18),
-        18,
-        1.0,
-        18,
-    )
-    assert figure.interval is not None
-    assert figure.interval.high - figure.interval.low > 0.15  # not that of ninety scores
-    # The same agent again, its mistakes elsewhere: no question got worse, though one answer more is wrong.
-    same = verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[2:7], 1), baseline=before))
-    assert (same.word, same.exit_code) == ("undecided", 1)
-    # Two questions that are always wrong now are a change, where each was asked once they would not be shown:
-    # all five that pass fall to before with 1 of C(10, 5), for each of the two.
-    changed = verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[10:12], 5), baseline=before))
-    assert changed.regressions is not None
-    assert (changed.word, changed.regressions.word) == ("failed", "worse")
-    assert [sample for _, sample in changed.regressions.worse] == QUESTIONS[10:12]
-    assert changed.regressions.answers_passed == (86, 90, 80, 90)
-    # A baseline that asked once is compared with as well.
-    once = run(tmp_path, gate={"string_match": 0.5})
-    assert verdict(repeated(tmp_path, dict.fromkeys(QUESTIONS[:3], 5), baseline=once)).word == "failed"
-    assert verdict(repeated(tmp_path, {}, baseline=once)).word == "passed"
-
-
-def test_recorded_answers_are_not_asked_again(tmp_path: Path) -> None:
-    recorded = tmp_path / "answers.jsonl"
-    recorded.write_text("".join(json.dumps({"input": each, "answer": "yes"}) + "\n" for each in QUESTIONS))
-    with pytest.raises(UsageError, match="repeats: expected 1 for answers that are recorded, got 3"):
-        evaluate(rows(), target=recorded, metrics="string_match", options=Options(repeats=3))
+def test_incomplete_runs_are_no_baselines(tmp_path: Path, before: Evaluation) -> None:
+    assert before.folder is not None
+    journal = before.folder / "journal.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:9]))
+    for given in (before.head.run_id, before.folder, load(before.folder)):
+        with pytest.raises(UsageError, match="is incomplete: expected a complete run"):
+            run(tmp_path, baseline=given)
 
 
 def in_repository(folder: Path, branch: str) -> None:
@@ -263,31 +362,27 @@ def in_repository(folder: Path, branch: str) -> None:
     (folder / ".git" / "refs" / "heads" / branch).write_text("0123abcd\n", encoding="utf-8")
 
 
-def test_a_branch_is_its_latest_complete_run_on_the_dataset_or_what_was_saved_of_it(
+def test_branch_is_its_latest_complete_run_or_what_was_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     in_repository(tmp_path, "main")
-    first = run(tmp_path / "runs", QUESTIONS[:9])
+    first = run(tmp_path / "runs", Agent({1}))
     assert {name: first.head.configuration[name] for name in ("branch", "commit")} == {
         "branch": "main",
         "commit": "0123abcd",
     }
-    latest = run(tmp_path / "runs", ())
+    latest = run(tmp_path / "runs")
     in_repository(tmp_path, "change")
-    found = run(tmp_path / "runs", QUESTIONS[:5], baseline="main").regressions
-    assert found is not None
-    assert (found.baseline, found.word, len(found.worse)) == (latest.head.run_id, "worse", 5)
+    _, moved = decided(run(tmp_path / "runs", Agent({1, 2}), baseline="main"))
+    assert (moved.baseline, halls(moved.worse)) == (latest.head.run_id, [1, 2])
     path = save_baseline(latest, "nightly")
     assert path == Path("data", "evaluation", "results", "baseline_nightly.results.json")
     for name in ("nightly", "main"):
-        found = run(tmp_path / "elsewhere", QUESTIONS[:5], baseline=name).regressions
-        assert found is not None
-        assert (found.baseline, found.word, len(found.worse)) == (path.name, "worse", 5)
+        _, moved = decided(run(tmp_path / "elsewhere", Agent({1, 2}), baseline=name))
+        assert (moved.baseline, halls(moved.worse)) == (path.name, [1, 2])
     written = path.read_bytes()
-    assert written.startswith(b'{\n  "')
-    kept = save_baseline(load(path), "again")
-    assert kept.read_bytes() == written
+    assert save_baseline(load(path), "again").read_bytes() == written
     assert save_baseline(latest, "nightly").read_bytes() == written
     with pytest.raises(UsageError, match="or branch of that name with a complete run of rows"):
         run(tmp_path / "runs", baseline="release")
@@ -295,146 +390,23 @@ def test_a_branch_is_its_latest_complete_run_on_the_dataset_or_what_was_saved_of
         save_baseline(latest, "../main")
 
 
-def test_a_saved_baseline_of_several_datasets_is_one_small_file(
+def test_saved_baseline_of_several_datasets_is_one_small_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
-        lines = "".join(json.dumps({**each, "context": ["x" * 1000]}) + "\n" for each in rows())
+        lines = "".join(json.dumps(row(hall, context=["x" * 1000])) + "\n" for hall in HALLS)
         (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     (tmp_path / "agent.yaml").write_text(
         "spec:\n  evaluation:\n    metrics: [string_match]\n    thresholds: {string_match: 0.5}\n"
         "    datasets: [{name: a, path: a.jsonl}, {name: b, path: b.jsonl}]\n    ciGate: true\n",
         encoding="utf-8",
     )
-    before = evaluate("agent.yaml", target=right_but(), runs_directory=tmp_path / "runs")
-    path = save_baseline(before, "main")
-    assert path.stat().st_size < 20_000
-    after = evaluate(
-        "agent.yaml", target=right_but(QUESTIONS[:2]), runs_directory=tmp_path / "runs", baseline="main"
-    )
-    assert after.regressions is not None
-    # Two answers of each dataset are four together, and fail together.
-    assert after.regressions.worse == (("a", "q0"), ("a", "q1"), ("b", "q0"), ("b", "q1"))
-    assert verdict(after).word == "failed"
-
-
-@pytest.mark.parametrize(
-    ("standings", "together"),
-    [
-        # Two of three pass and are answered; the mean is over those that have a value.
-        ([(True, True, 1.0), (True, True, 0.5), (False, False, None)], (True, True, 0.75, (2, 3))),
-        ([(True, True, 1.0), (False, False, None)], (False, False, 1.0, (1, 2))),  # half is not most
-        ([(True, None, 0.25), (True, None, None)], (True, None, 0.25, (0, 0))),
-        ([(True, True, None), (True, None, None)], (True, True, None, (1, 1))),
-    ],
-)
-def test_a_sample_asked_again_stands_as_most_of_its_answers(standings: Any, together: Any) -> None:
-    found = standing_together(
-        [
-            Standing(answered, passes, {} if value is None else {"m": value})
-            for answered, passes, value in standings
-        ]
-    )
-    assert (found.answered, found.passes, found.values.get("m"), found.answers) == together
-
-
-@dataclass
-class Scorer:
-    name: str
-    method: str = "lexical"
-    higher_is_better: bool = True
-
-
-def test_only_what_was_scored_the_same_way_is_compared() -> None:
-    both = (
-        *scored({"a": 1.0}),
-        *scored({"b": 1.0}, method="judge"),
-        *scored({"a": 1.0}, "m", method="unknown"),
-    )
-    before = BaselineRun(head=head(), results=lambda: iter(both))
-    before.check_scored_by([Scorer("token_f1"), Scorer("token_f1", "judge"), Scorer("m", "any")])
-    with pytest.raises(UsageError, match="has token_f1 by judge and lexical, this run by embedding"):
-        before.check_scored_by([Scorer("token_f1", "embedding")])
-    with pytest.raises(UsageError, match="was not scored with chrf; run rag-eval score first"):
-        before.check_scored_by([Scorer("m"), Scorer("chrf")])
-    times = [Scorer("latency", TIMING_METHOD), Scorer("first"), Scorer("second"), Scorer("gated")]
-    bounds = [Threshold(name, ">=", 0.5) for name in ("latency", "gated", "absent")]
-    used, held = compared_metrics(times, bounds)
-    assert ([each.name for each in used], [each.metric for each in held]) == (["first", "gated"], ["gated"])
-
-
-def test_the_old_answers_of_the_first_that_got_worse_are_kept() -> None:
-    ids = [f"q{number:02}" for number in range(30)]
-    passing, failing = (scored(dict.fromkeys(ids, value)) for value in (1.0, 0.0))
-    run_before = BaselineRun(head=head(), results=lambda: iter(passing))
-    given = side_of(
-        "d",
-        run_before,
-        lambda: iter(failing),
-        [],
-        scorers=[Scorer("token_f1")],
-        thresholds=[Threshold("token_f1", ">=", 0.5)],
-        head=head(),
-    )
-    found = compared(Baseline(name="b", runs={"d": run_before}), [given], min_paired=0.9)
-    assert (found.word, len(found.worse)) == ("worse", 30)
-    assert found.answers == {("d", name): "x" for name in ids[:20]}
-    with pytest.raises(UsageError, match="expected a run of dataset e, got runs of d"):
-        Baseline(name="b", runs={"d": run_before}).run_of("e")
-
-
-def test_only_complete_runs_are_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    runs = tmp_path / "runs"
-
-    def made(number: int, *, whole: bool = True, dataset: str = "d", **configuration: Any) -> RunFolder:
-        return on_disk(
-            runs,
-            RESULTS if whole else RESULTS[:2],
-            run_id=f"r{number}",
-            dataset_id=dataset,
-            started_at=f"2026-11-15T0{number}:00:00+00:00",
-            configuration={"branch": "main", **configuration},
-        )
-
-    first, half = made(1), made(2, whole=False)
-    made(3, branch="other")
-    made(4), made(5, whole=False, dataset="e", evaluation="r4")  # a group that is not complete
-    assert latest_of_branch("main", runs, ["d"]) == first.path
-    assert latest_of_branch("main", runs, ["d", "e"]) is None
-    group = [made(6), made(7, dataset="e", evaluation="r6")]
-    assert (
-        latest_of_branch("main", runs, ["d", "e"]) == latest_of_branch("main", runs, ["e"]) == group[0].path
-    )
-    opened = open_baseline("main", runs_directory=runs, datasets=["e"])
-    assert (opened.name, list(opened.runs)) == ("r6", ["d", "e"])
-    assert {row.id for row in opened.runs["d"].rows()} == {"q1", "q2", "q3"}
-    for given in ("r2", half.path, "r4"):
-        with pytest.raises(UsageError, match="is incomplete: expected a complete run"):
-            open_baseline(given, runs_directory=runs, datasets=["d"])
-    evaluation = evaluated(run_id="r8")
-    whole = open_baseline(evaluation, runs_directory=runs, datasets=["d"])
-    assert (whole.name, [each.sample_id for each in whole.run_of(evaluation.name).results()]) == (
-        "r8",
-        ["q1", "q2", "q3"],
-    )
-    stopped = replace(evaluation, outcome=replace(evaluation.outcome, completed=False))
-    with pytest.raises(UsageError, match="baseline r8 is incomplete"):
-        open_baseline(stopped, runs_directory=runs, datasets=["d"])
-    # A file of another branch, one of this branch without the dataset, two with it, and what is no such file.
-    results = tmp_path / "data" / "evaluation" / "results"
-    results.mkdir(parents=True)
-    for name, dataset, branch, day in (
-        ("x", "d", "other", 19),
-        ("y", "f", "main", 18),
-        ("z", "d", "main", 17),
-        ("v", "d", "main", 16),
-    ):
-        written = evaluated(
-            dataset_id=dataset, configuration={"branch": branch}, started_at=f"2026-11-{day}T00:00:00+00:00"
-        )
-        written.save(results / f"{name}.results.json")
-    (results / "w.results.json").write_text("[]", encoding="utf-8")
-    assert latest_of_branch("main", runs, ["d"]) == Path("data", "evaluation", "results", "z.results.json")
-    assert open_baseline("main", runs_directory=runs, datasets=["f"]).name == "y.results.json"
+    path = save_baseline(evaluate("agent.yaml", target=Agent(), runs_directory=tmp_path / "runs"), "main")
+    assert path.stat().st_size < 60_000
+    agent = Agent({0}, script={1: "ww" + "r" * 9})
+    after = evaluate("agent.yaml", target=agent, runs_directory=tmp_path / "runs", baseline="main")
+    verdict, moved = decided(after)
+    assert (verdict.word, moved.worse) == ("failed", (("a", "q0"), ("b", "q0")))
+    assert set(moved.unstable) == {("a", "q1"), ("b", "q1")}
+    assert moved.asked_again == 2 * 5 + 2 * 2

@@ -35,6 +35,7 @@ def verdicts(*states: State) -> list[AnswerVerdict]:
         (["correct", "correct"], ["wrong", "correct"], "unstable"),
         (["correct", "wrong"], ["wrong", "wrong"], "unchanged"),
         (["correct"], ["wrong", "not_judged"], "no longer confirmed"),
+        (["correct"], ["wrong", "partly_correct"], "no longer confirmed"),
     ],
 )
 def test_movement_follows_the_grades(before: list[State], now: list[State], movement: str) -> None:

@@ -17,6 +17,7 @@ from rag_evaluation_framework.startup import replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.suites import Suite
+    from rag_evaluation_framework.models.spending import TargetSpending
 
 _FOLDER = "asked_again"
 Key = tuple[str, str]
@@ -29,8 +30,10 @@ class AskingAgain:
     ``outcome`` is that of an asking that did not complete, if there is one.
     """
 
-    def __init__(self, suite: Suite, parts: Mapping[str, Evaluation]) -> None:
-        self._suite, self._parts, self._asked = suite, parts, 0
+    def __init__(
+        self, suite: Suite, parts: Mapping[str, Evaluation], spending: TargetSpending | None
+    ) -> None:
+        self._suite, self._parts, self._spending, self._asked = suite, parts, spending, 0
         self.outcome: RunOutcome | None = None
 
     def settle(self, moved: Regressions) -> Regressions:
@@ -43,6 +46,8 @@ class AskingAgain:
             if (part.name, row.id) in wanted
         }
         first = {key: verdict for key in wanted if (verdict := verdicts.get(key)) is not None}
+        if not first:  # only retrieval was measured
+            return moved
         found = ask_again(first, self.ask, times=self._suite.gate.ask_again)
         for name, part in self._parts.items():
             unstable = [sample for dataset, sample in found.unstable if dataset == name]
@@ -86,6 +91,7 @@ class AskingAgain:
                 folder=folder,
                 options=self._suite.options,
                 threads=self._suite.methods.threads,
+                spending=self._spending,
             )
             self.outcome = None if outcome.completed else outcome
             for row in rows_of_folder(folder, samples):

@@ -150,7 +150,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         sides = _sides(suite, suite.baseline, parts)
         found = compared(suite.baseline, sides, head=whole.head, seed=suite.choice.seed)
         if _is_worth_asking_again(suite, found):
-            again = AskingAgain(suite, parts)
+            again = AskingAgain(suite, parts, _capped(suite))
             found = again.settle(found)
             if again.outcome is not None:
                 parts = {name: replace(part, outcome=again.outcome) for name, part in parts.items()}

@@ -37,7 +37,8 @@ def movement_between(
             return "unchanged"
         if len(now) > 1 and any(each.is_correct for each in now):
             return "unstable"
-        return "no longer confirmed" if any(not each.is_judged for each in now) else "became partly correct"
+        is_partly = all(each.is_partly_correct for each in now)
+        return "became partly correct" if is_partly else "no longer confirmed"
     if all(each.is_correct for each in now):
         return "became correct"
     if all(each.is_partly_correct for each in before) and all(each.is_wrong for each in now):
