@@ -20,11 +20,13 @@ from rag_evaluation_framework import (
     Options,
     Request,
     Response,
+    Usage,
     UsageError,
     Verdict,
     evaluate,
     load,
 )
+from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.results.baselines import save_baseline
 from rag_evaluation_framework.results.verdicts import Regressions
 
@@ -214,12 +216,16 @@ def test_interrupted_asking_again_is_resumed(tmp_path: Path, before: Evaluation)
 
 
 def test_asking_again_stays_within_the_cap(tmp_path: Path, before: Evaluation) -> None:
-    agent = Agent({1, 2, 3})
+    class Priced(Agent):
+        name, prices = "priced", Prices(1, 1)
 
-    def priced(question: str) -> dict[str, Any]:
-        return {"answer": agent(question), "usage": {"cost_usd": 0.01}}
+        async def answer(self, request: Request) -> Response:
+            return Response(text=self(request.sample.question), usage=Usage(1000, 0))
 
-    capped = run(tmp_path, priced, baseline=before, max_cost=0.45, options=Options(concurrency=1))  # type: ignore[arg-type]
+        async def close(self) -> None: ...
+
+    agent = Priced({1, 2, 3})
+    capped = run(tmp_path, agent, baseline=before, max_cost=0.0455)  # 0.001 an answer
     assert capped.verdict is not None
     assert (capped.verdict.word, len(agent.asked)) == ("incomplete", 45)
 

@@ -11,7 +11,7 @@ import pytest
 from rag_evaluation_framework import Comparison, Evaluation, Options, compare, evaluate, load
 
 QUESTIONS = [f"q{number:02}" for number in range(20)]
-WRONG = "nonsense"
+WRONG = "I don't know."
 
 
 def rows(questions: list[str] = QUESTIONS) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def test_every_answer_is_in_one_sort_with_both_answers(tmp_path: Path) -> None:
     compared = compare(run(tmp_path, ["q00", "q01"]), run(tmp_path, ["q01", "q02", "q03", "q04"]))
     (changes,) = compared.answers
     assert (ids(changes.worse), ids(changes.better)) == (["q02", "q03", "q04"], ["q00"])
-    assert (changes.right, changes.wrong, changes.same, changes.paired) == (15, 1, 16, 20)
+    assert (changes.correct, changes.wrong, changes.same, changes.paired) == (15, 1, 16, 20)
     assert (changes.new, changes.gone, changes.unpaired, changes.untold) == ((), (), (), 0)
     first = changes.worse[0]
     assert (first.question, first.before, first.now) == ("q02", "The answer to q02", WRONG)
@@ -63,46 +63,63 @@ def test_every_answer_is_in_one_sort_with_both_answers(tmp_path: Path) -> None:
     assert compared.to_dict()["answers"][0]["worse"][0]["now"] == WRONG
 
 
-# Two-sided mid-p of n flips one way is (1/2) ** n: 0.0625, 0.03125; the level is 0.04. The gate, which looks
-# one way, fails from the fourth on.
+# Two-sided mid-p of n flips one way is (1/2) ** n: 0.0625, 0.03125; the level is 0.05.
 @pytest.mark.parametrize(("wrong", "word"), [(4, "undecided"), (5, "worse")])
-def test_comparing_looks_both_ways(tmp_path: Path, wrong: int, word: str) -> None:
+def test_comparing_the_other_way_round_is_the_mirror(tmp_path: Path, wrong: int, word: str) -> None:
     good, bad = run(tmp_path), run(tmp_path, QUESTIONS[:wrong])
     fell, rose = compare(good, bad), compare(bad, good)
-    assert (fell.verdict, rose.verdict) == (
-        word,
-        word.replace("worse", "better").replace("undecided", "no worse"),
-    )
-    assert fell.answers[0].p_value == rose.answers[0].p_value == 0.5**wrong
-    assert fell.answers[0].would_show == 5
+    (there,), (back,) = fell.answers, rose.answers
+    mirrored = {"worse": "better", "undecided": "no worse"}[word]
+    assert (fell.verdict, rose.verdict, there.p_value, back.p_value) == (word, mirrored, *[0.5**wrong] * 2)
+    assert (ids(there.worse), ids(there.better)) == (ids(back.better), ids(back.worse))
+    assert (there.correct, there.wrong, there.same) == (back.correct, back.wrong, back.same)
 
 
-def test_tests_of_answers_and_metrics_are_one_family(tmp_path: Path) -> None:
-    undecided = compare(run(tmp_path), run(tmp_path, QUESTIONS[:4]))
-    shown = compare(run(tmp_path), run(tmp_path, QUESTIONS[:6]))
-    assert {each.alpha for each in undecided.metrics} == {0.01}
-    assert {each.alpha for each in shown.metrics} == {0.05}  # what the answers had passes on
+def test_tests_of_answers_are_corrected_over_contenders(tmp_path: Path) -> None:
     several = compare(run(tmp_path), run(tmp_path, QUESTIONS[:5]), run(tmp_path, QUESTIONS[:2]))
     assert [each.p_value for each in several.answers] == [0.5**5 * 2, 0.25]  # Holm over two contenders
     assert several.verdict == "undecided"
 
 
-def test_without_a_threshold_answers_move_with_the_first_metric_and_metrics_are_tested(
-    tmp_path: Path,
-) -> None:
-    wish: dict[str, Any] = {"metrics": ["token_f1"], "gate": None}
-    compared = compare(run(tmp_path, **wish), run(tmp_path, QUESTIONS[:7], **wish))
+NONSENSE = "Purple monkeys sing."
+
+
+def recorded(answers: Mapping[str, str], **given: Any) -> Evaluation:
+    """Evaluate recorded answers, of which those that are not given are right."""
+    return evaluate([{**row, "answer": answers.get(row["id"], row["expected"])} for row in rows()], **given)
+
+
+def test_metrics_decide_only_where_no_answer_is_judged() -> None:
+    near, far = (dict.fromkeys(QUESTIONS, text) for text in ("An answer about other things.", NONSENSE))
+    compared = compare(recorded(near, metrics=["token_f1"]), recorded(far, metrics=["token_f1"]))
     (changes,) = compared.answers
-    assert (changes.decided_by, len(changes.worse), changes.right) == ("token_f1", 7, 0)
-    assert not changes.is_tested
-    assert compared.metrics[0].alpha == 0.05
-    assert compared.verdict == "worse"  # by the metric: (1/2) ** 6 = 0.016
+    assert (changes.is_tested, changes.untold, changes.worse) == (False, 20, ())
+    assert compared.verdict == "worse"
+    assert str(compared).startswith("Worse, no answer was judged: token_f1 fell from ")
+
+
+def test_correct_answers_that_are_not_judged_now_are_undecided() -> None:
+    compared = compare(recorded({}), recorded(dict.fromkeys(QUESTIONS[:6], NONSENSE)))
+    (changes,) = compared.answers
+    assert (ids(changes.unpaired), changes.worse, changes.finding) == (QUESTIONS[:6], (), "undecided")
+    assert str(compared).startswith("Undecided: ")
+
+
+def test_order_of_rows_changes_nothing() -> None:
+    before = recorded({"q01": WRONG})
+    told = {"q03": WRONG, "q11": NONSENSE}
+    turned = evaluate([{**row, "answer": told.get(row["id"], row["expected"])} for row in rows()[::-1]])
+    first, second = (compare(before, after).answers[0] for after in (recorded(told), turned))
+    for name in ("worse", "better", "unpaired"):
+        assert ids(getattr(first, name)) == ids(getattr(second, name))
+    assert (first.p_value, first.correct, first.wrong) == (second.p_value, second.correct, second.wrong)
 
 
 def test_what_most_that_got_worse_share_is_named_with_how_many_others_do(tmp_path: Path) -> None:
     wrong = {"q00": "minutes.md", "q10": "minutes.md", "q11": "minutes.md", "q12": "minutes.md"}
     (changes,) = compare(run(tmp_path), run(tmp_path, {**wrong, "q13": "other.md"})).answers
-    first, *others = changes.traits
+    why, first, *others = changes.traits
+    assert (why.kind, why.value, why.count) == ("why", "wrong_refusal", 5)
     assert (first.kind, first.value, first.count, first.of) == ("document", "minutes.md", 4, 5)
     assert (first.others, first.of_others) == (0, 15)
     # Four of five need refunds.md, but so do 6 of the 15 others: by chance 1 in 7.
@@ -115,12 +132,13 @@ def test_what_most_that_got_worse_share_is_named_with_how_many_others_do(tmp_pat
 
 def test_samples_that_came_went_or_were_edited_are_named(tmp_path: Path) -> None:
     first, *rest = rows()
+    # What was expected of q01 is not any more, of neither run.
     edited = {**rest[0], "expected": "Something else"}
     before, after = run(tmp_path, data=[first, *rest[:10]]), run(tmp_path, data=[edited, *rest[1:12]])
     compared = compare(before, after)
     (changes,) = compared.answers
     assert (ids(changes.new), ids(changes.gone), ids(changes.edited)) == (["q11", "q12"], ["q00"], ["q01"])
-    assert (changes.paired, compared.warnings) == (10, ())
+    assert (changes.paired, changes.untold, changes.unpaired, compared.warnings) == (9, 1, (), ())
     assert "edited since, and compared all the same: q01" in str(compared)
 
 
@@ -148,7 +166,7 @@ def test_a_run_a_file_and_memory_give_the_same_answers(tmp_path: Path) -> None:
 
     def sorts(compared: Comparison) -> Any:
         (changes,) = compared.answers
-        return ids(changes.worse), ids(changes.better), changes.right, changes.wrong, changes.p_value
+        return ids(changes.worse), ids(changes.better), changes.correct, changes.wrong, changes.p_value
 
     expected = sorts(compare(before, after))
     files = [load(path) for path in paths]

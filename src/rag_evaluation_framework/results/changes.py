@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.judging.verdict import AnswerCounter, original_sample_id
+from rag_evaluation_framework.judging.verdict import AnswerCounter, decide_result, original_sample_id
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.baselines import standing_of, standing_together
 from rag_evaluation_framework.results.comparison import (
@@ -192,6 +193,15 @@ class _Answers:
         self.traits = traits
         self.standings = {key: standing_together(standings) for key, standings in several.items()}
 
+    def decide_again(self, samples: Mapping[Key, Sample], metrics: Mapping[str, bool]) -> None:
+        """Decide answers by what is expected of them in these samples, by name."""
+        several: dict[Key, list[Standing]] = {}
+        for key, _, row in self.rows() if samples else ():
+            if (sample := samples.get(name := self.names[key])) is not None:
+                decided = replace(row, verdict=decide_result(sample, row.result))
+                several.setdefault(name, []).append(standing_of(decided, metrics))
+        self.standings |= {name: standing_together(each) for name, each in several.items()}
+
     @property
     def names_of_scored(self) -> dict[str, str]:
         """What the ids of columns are called beside the other run."""
@@ -234,7 +244,14 @@ class SideBySide:
                     for id_, name in getattr(pairing, side).items()
                 }
             )
+        self.old.decide_again(self._edited_samples(), self.metrics)
         self.are_other = are_other_questions(self.pairings.values())
+
+    def _edited_samples(self) -> dict[Key, Sample]:
+        """Return what is asked and expected now of the samples that were edited."""
+        edited = {(dataset, name) for dataset, pairing in self.pairings.items() for name in pairing.edited}
+        rows = self.new.rows() if edited else ()
+        return {key: row.sample for key, _, row in rows if key in edited and row.sample is not None}
 
     def rows(self) -> Iterator[tuple[Key, str, Row, Row]]:
         """Yield the rows of the later run that pair, each with its dataset and id, the name of its part and
