@@ -220,7 +220,8 @@ def test_asking_again_stays_within_the_cap(tmp_path: Path, before: Evaluation) -
         name, prices = "priced", Prices(1, 1)
 
         async def answer(self, request: Request) -> Response:
-            return Response(text=self(request.sample.question), usage=Usage(1000, 0))
+            usage = Usage(input_tokens=1000, output_tokens=0)
+            return Response(text=self(request.sample.question), usage=usage)
 
         async def close(self) -> None: ...
 

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any, Literal
 
 import pytest
-from benchmarks.gate import FAILING, alarms, share
 
 from rag_evaluation_framework import (
     Evaluation,
@@ -150,7 +149,9 @@ def test_every_row_of_the_table_has_its_word_and_exit_code_and_all_reports_agree
         state, scored, errors, left_out, waived, (moved, on_undecided), stopped = row
         given = sample_of(state, scored, errors[0], left_out, stopped)
         if moved is not None and stopped is None:
-            regressions = Regressions(baseline="b", word=moved, paired=10, worse=(("d", "a"),))
+            named = {"worse": "worse", "undecided": "unconfirmed"}.get(moved, "better")
+            found: dict[str, Any] = {named: (("d", "a"),)}
+            regressions = Regressions(baseline="b", word=moved, paired=10, **found)
             given = replace(given, regressions=regressions)
         gate = Gate(max_errors=errors[1], on_undecided=on_undecided, waive=frozenset(waived))
         evaluation = replace(given, verdict=gate.decide(given))
@@ -444,16 +445,16 @@ def moved(word: Movement, worse: int, *, drop: float = 0.0, metric_drop: float |
     return measured(figure(0.9), thresholds=(BOUND,), regressions=regressions)
 
 
-def test_more_samples_that_got_worse_than_allowed_fail_by_chance_or_not() -> None:
+def test_more_answers_that_got_worse_than_allowed_fail() -> None:
     for worse, allowed, code in [(0, 0, 0), (1, 0, 1), (1, 1, 0), (3, 2, 1)]:
-        given = moved("undecided" if worse else "no worse", worse)
+        given = moved("worse" if worse else "no worse", worse)
         verdict = Gate(max_regressions=allowed).decide(given)
         assert verdict.exit_code == code
         assert [check.metric for check in verdict.checks] == ["m", "baseline"]
         assert verdict.checks[1].reason == f"{worse} worse, 0 better of 10, compared with b"
     given = replace(given, regressions=Regressions(baseline="b", word="not evaluated", reason="too few"))
     (told,) = Gate(waive=frozenset({"baseline"})).decide(given).checks[1:]
-    assert str(told) == ("baseline not evaluated (waived): 0 worse, 0 better of 0, compared with b: too few")
+    assert str(told) == "baseline not evaluated (waived): too few"
 
 
 def test_a_drop_must_lie_surely_below_what_is_allowed() -> None:
@@ -494,20 +495,3 @@ def test_settings_that_make_no_sense_are_refused(field: str, value: Any, expecte
     with pytest.raises(UsageError, match=f"{field}: expected {expected}, got "):
         Gate(**{field: value})
     Gate(min_scored=1, max_errors=0, max_drop=0, max_regressions=0)
-
-
-# How often the gate errs, simulated: a smaller run of what ``python -m benchmarks.gate`` prints.
-
-REPETITIONS = 400
-TWO_STANDARD_ERRORS = 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
-
-
-@pytest.mark.parametrize(("n", "metrics", "datasets"), [(18, 1, 1), (18, 3, 3), (100, 1, 3), (100, 3, 1)])
-def test_the_same_noisy_agent_is_seldom_called_worse(n: int, metrics: int, datasets: int) -> None:
-    rate = share(alarms(n, metrics, datasets, worse=FAILING, repetitions=REPETITIONS))
-    assert rate <= 0.05 + TWO_STANDARD_ERRORS
-
-
-def test_an_agent_that_fails_three_times_in_ten_is_called_worse() -> None:
-    assert share(alarms(18, 1, 1, worse=0.3, repetitions=REPETITIONS)) > 0.4
-    assert share(alarms(100, 1, 1, worse=0.3, repetitions=REPETITIONS)) > 0.99
