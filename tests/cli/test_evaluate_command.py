@@ -151,12 +151,20 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
     options = ("--dataset", "rag-quality")
     evaluate("--target", good, *options, "--save-baseline", "main")
     against = (*options, "--baseline", "main")
-    assert evaluate("--target", slip, *against).code == 1
-    assert evaluate("--target", slip, *against, "--on-undecided", "pass").code == 0
+    failed = evaluate("--target", slip, *against)
+    assert (failed.code, failed.out.partition(":")[0]) == (1, "✗ FAILED")
+    assert "is now wrong, also when asked again" in " ".join(failed.out.split())
+    once = evaluate("--target", slip, *against, "--ask-again", "0", "--json")
+    assert (once.code, once.json["gate"]["baseline"]["asked_again"]) == (1, 0)
+    vague = write_function(
+        project, "vague", "return f'The answer to {question}' if question != 'q1' else 'Hm'"
+    )
+    assert evaluate("--target", vague, *against).out.startswith("? UNDECIDED: 1 answer that was correct in ")
+    assert evaluate("--target", vague, *against, "--on-undecided", "pass").code == 0
     with (project / "agent.yaml").open("a") as manifest:
-        manifest.write("    maxRegressions: 0\n    waive: baseline\n    minScored: 0.5\n")
-    assert evaluate("--target", slip, *against).code == 1
-    assert evaluate("--target", slip, *against, "--max-regressions", "1").code == 0
+        manifest.write("    maxRegressions: 1\n    minScored: 0.5\n")
+    assert evaluate("--target", slip, *against).code == 0
+    assert evaluate("--target", slip, *against, "--max-regressions", "0").code == 1
     assert evaluate("--target", slip, *options).code == 0
     twice = evaluate("--target", slip, *against, "--repeats", "2", "--json").json
     assert [sample["id"] for sample in twice["samples"][:2]] == [
