@@ -103,6 +103,8 @@ def test_correct_answers_that_are_not_judged_now_are_undecided() -> None:
     (changes,) = compared.answers
     assert (ids(changes.unpaired), changes.worse, changes.finding) == (QUESTIONS[:6], (), "undecided")
     assert str(compared).startswith("Undecided: ")
+    nothing = compare(recorded({}), recorded(dict.fromkeys(QUESTIONS, NONSENSE)))
+    assert str(nothing).startswith("Undecided: ")
 
 
 def test_order_of_rows_changes_nothing() -> None:

@@ -26,7 +26,6 @@ from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.summaries import Counts, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import (
-    Check,
     GatedMetric,
     Movement,
     Operator,
@@ -364,42 +363,6 @@ def test_the_gates_own_thresholds_hold_for_their_dataset_unless_the_run_has_some
         ((replace(first, thresholds=(BOUND,)), second), ["met", "met"]),
     ]:
         assert [check.status for check in decided(*parts, thresholds=own).checks] == statuses
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({}, ("passed", "PASS", 0, ())),
-        ({"enabled": False, "broken_rules": ("rule",)}, ("no gate", "N/A", 0, ("rule",))),
-        ({"broken_rules": ("rule",)}, ("failed", "FAIL", 1, ("rule",))),
-        ({"checks": ("met", "missed")}, ("failed", "FAIL", 1, ("d: m mean 0.25, not >= 0.5",))),
-        ({"checks": ("met", "worse")}, ("failed", "FAIL", 1, ("d: m worse",))),
-        ({"checks": ("not evaluated", "met")}, ("not evaluated", "FAIL", 1, ("d: m not evaluated",))),
-        ({"checks": ("met",), "unevaluated": ("x",)}, ("not evaluated", "FAIL", 1, ("x",))),
-        ({"checks": ("met", "undecided")}, ("undecided", "FAIL", 1, ("d: m undecided",))),
-        ({"checks": ("met", "undecided"), "fails_undecided": False}, ("undecided", "PASS", 0, ())),
-        ({"checks": ("met",), "n_uncovered": 3}, ("thresholds met", "PASS", 0, ())),
-        ({"checks": ("met", "better", "no worse")}, ("passed", "PASS", 0, ())),
-        ({"checks": ("met",), "stopped": "incomplete"}, ("incomplete", "FAIL", 3, ())),
-        ({"checks": ("met",), "stopped": "interrupted"}, ("incomplete", "FAIL", 130, ())),
-    ],
-)
-def test_a_verdict_is_its_checks_and_rules_in_one_word(
-    given: dict[str, Any], told: tuple[str, str, int, tuple[str, ...]]
-) -> None:
-    checks = tuple(
-        Check(dataset="d", metric="m", bound=0.5, value=0.25, status=status)
-        for status in given.pop("checks", ())
-    )
-    verdict = Verdict(checks=checks, **given)
-    assert (verdict.word, verdict.result, verdict.exit_code, verdict.reasons) == told
-    assert verdict.passed == (not told[3])
-    written = verdict.to_dict()
-    assert (written["word"], written["result"], tuple(written["reasons"])) == (told[0], told[1], told[3])
-    assert ([row["status"] for row in written["rows"]], written["baseline"]) == (
-        [check.status for check in checks],
-        None,
-    )
 
 
 def test_a_verdict_tells_the_gate_that_gave_it() -> None:

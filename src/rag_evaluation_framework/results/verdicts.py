@@ -541,7 +541,7 @@ class AnswerChanges:
         """What may be claimed of the answers alone."""
         if self.shares is not None:
             return self.shares.finding
-        if not self.paired:
+        if not self.paired and not self.unpaired:
             return "not evaluated"
         if self.is_tested and self.p_value <= self.level and len(self.worse) != len(self.better):
             return "worse" if len(self.worse) > len(self.better) else "better"
