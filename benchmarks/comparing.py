@@ -54,11 +54,11 @@ def compared(
     changes = AnswerChanges(
         baseline="old",
         contender="new",
-        is_tested=True,
         worse=(answer,) * worse,
         better=(answer,) * better,
         same=n - worse - better,
         p_value=2 * min(p_worse, 1 - p_worse),
+        is_tested=True,
     )
     return replace(comparison, answers=(changes,))
 
