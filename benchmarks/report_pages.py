@@ -21,7 +21,6 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleRes
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.reports.page import page
-from rag_evaluation_framework.results.breakdowns import blame_summary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.kept_data import KeptDocuments
 
@@ -95,7 +94,6 @@ def evaluation_of(number: int) -> Evaluation:
         kind="answers",
         outcome=outcome,
         rows=lambda: rows,
-        blame=blame_summary([row.blame for row in rows if row.blame], method="exact"),
         read_documents=lambda: KeptDocuments(documents),
     )
 

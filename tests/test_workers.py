@@ -250,9 +250,9 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
         entries = [json.loads(line)["entry"] for line in lines]
         written = [(entry["index"], entry["result"]) for entry in entries]
         blames = (result.folder / "blame.jsonl").read_bytes()
-        found.append((written, blames, result.metrics, result.blame))
+        found.append((written, blames, result.metrics, result.answers))
         anew = evaluate(load(result.folder), metrics=["grounded_fraction"], options=options)
-        again.append((anew.metrics, anew.blame, [(row.id, row.scores, row.blame) for row in anew.rows]))
+        again.append((anew.metrics, anew.answers, [(row.id, row.scores, row.blame) for row in anew.rows]))
     assert [index for index, _ in found[0][0]] == list(range(40))
     assert found[1] == found[0]
     assert found[2] == found[0]
@@ -264,7 +264,7 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
     (run / "journal.jsonl").write_bytes(b"".join(kept))
     (run / "blame.jsonl").unlink()
     result = evaluate(data, metrics=["faithfulness"], resume=run.name, runs_directory=run.parent)
-    assert ((run / "blame.jsonl").read_bytes(), result.blame) == (found[0][1], found[0][3])
+    assert ((run / "blame.jsonl").read_bytes(), result.answers) == (found[0][1], found[0][3])
 
 
 @pytest.mark.usefixtures("at_once")
@@ -286,7 +286,9 @@ def test_answers_of_a_live_target_are_scored_alike_here_and_by_workers(
             runs_directory=tmp_path / str(workers),
         )
         assert bool(_children()) == (workers > 1)
-        found.append((result.metrics, result.blame, [(row.id, row.scores, row.blame) for row in result.rows]))
+        found.append(
+            (result.metrics, result.answers, [(row.id, row.scores, row.blame) for row in result.rows])
+        )
     assert found[1] == found[0]
 
 

@@ -85,7 +85,7 @@ def test_answers_and_runs_are_scored_to_the_same_bytes_by_1_2_and_4_workers(tmp_
         assert result.folder is not None
         anew = evaluate(load(result.folder), metrics=["grounded_fraction"], options=options)
         again = [(row.id, row.scores, row.blame) for row in anew.rows]
-        found.append((_results(result.folder), result.metrics, result.blame, anew.metrics, again))
+        found.append((_results(result.folder), result.metrics, result.answers, anew.metrics, again))
     assert [index for index, _ in found[0][0][0]] == list(range(40))
     assert found[1:] == found[:1] * 3
 

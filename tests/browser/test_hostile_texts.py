@@ -19,7 +19,6 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleRes
 from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence, Score
 from rag_evaluation_framework.reports.page import badge, page
-from rag_evaluation_framework.results.breakdowns import blame_summary
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.kept_data import KeptDocuments
 
@@ -60,7 +59,6 @@ def hostile_evaluation(texts: list[str]) -> Evaluation:
     made = summed_up(head, rows, kind="answers", outcome=outcome, rows=lambda: rows)
     return replace(
         made,
-        blame=blame_summary([row.blame for row in rows if row.blame], method=next(other)),
         warnings=(next(other), next(other)),
         target=next(other),
         read_documents=lambda: KeptDocuments(documents),

@@ -279,17 +279,18 @@ def test_what_is_not_text_is_an_error_of_input(folder: Path, content: bytes) -> 
 
 
 def test_where_answers_fail_is_looked_for_unless_that_is_not_wanted() -> None:
-    rows = [*ROWS, {**ROWS[0], "response": "In Rome, with 12 bears."}]
+    wrong = ("How many?", "It has 12 bears.", ["It has 9 bears."], "It has 9 bears.")
+    rows = [*ROWS, dict(zip(COLUMNS, wrong, strict=True))]
     looked, unlooked = (evaluate(rows, metrics=["faithfulness"], blame=blame) for blame in (True, False))
     assert unlooked.metrics["faithfulness"] == looked.metrics["faithfulness"]
-    assert looked.blame is not None
+    assert looked.answers.kinds == {"not_used": 1}
     assert [row.blame for row in unlooked.rows] == [None] * 3
     assert "\nCauses were not looked for (--no-blame)." in unlooked.render()
     assert "--no-blame" not in looked.render()
     again = evaluate(looked, metrics=["hallucination"], blame=False)
-    assert again.blame is None
+    assert [row.blame for row in again.rows] == [None] * 3
     assert "--no-blame" in again.render()
-    assert evaluate(again, metrics=["hallucination"]).blame == looked.blame
+    assert evaluate(again, metrics=["hallucination"]).answers == looked.answers
 
 
 # Several systems by one call: ranked runs against qrels, and the cells of a grid of pipelines.

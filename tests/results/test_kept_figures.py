@@ -57,7 +57,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
         "ids": part.columns.ids,
         "values": {name: np.nan_to_num(each, nan=-1).tolist() for name, each in part.columns.values.items()},
         "statuses": {name: each.tolist() for name, each in part.columns.statuses.items()},
-        "blame": part.blame,
+        "answers": part.answers,
         "performance": part.performance.figures,
         "screen": evaluation.render(),
         "everything": evaluation.render(everything=True),
@@ -77,8 +77,8 @@ def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
     from_kept = told(load(folder_of(made)))  # type: ignore[arg-type]
     kept.unlink()
     assert told(load(folder_of(made))) == from_kept  # type: ignore[arg-type]
-    assert {name: from_kept[name] for name in ("figures", "counts", "blame", "screen")} == {
-        name: told(made)[name] for name in ("figures", "counts", "blame", "screen")
+    assert {name: from_kept[name] for name in ("figures", "counts", "answers", "screen")} == {
+        name: told(made)[name] for name in ("figures", "counts", "answers", "screen")
     }
     assert "4 of 40 questions got no answer" in from_kept["screen"]
 
@@ -128,7 +128,7 @@ def test_a_run_is_counted_and_written_as_it_is_scored(
         lines = (folder_of(made) / "results.json").read_text(encoding="utf-8").splitlines()
         queries = lines.index('  "query_results": [')
         document = [re.sub(r'"latency_ms":[^,]*,', "", line) for line in lines[queries:]]
-        parts = ("figures", "counts", "ids", "values", "blame", "rows")
+        parts = ("figures", "counts", "ids", "values", "answers", "rows")
         return [found[part] for part in parts], document[: len(records) + 2]
 
     written = shown("written", 0)
@@ -184,7 +184,7 @@ def test_answers_that_come_in_any_order_are_not_read_again(
         lines = (folder_of(made) / "journal.jsonl").read_bytes().splitlines()
         places = [json.loads(line)["entry"]["index"] for line in lines]
         assert sorted(places) == [*range(40)] != places
-        found.append([told(made)[part] for part in ("figures", "counts", "ids", "values", "blame", "rows")])
+        found.append([told(made)[part] for part in ("figures", "counts", "ids", "values", "answers", "rows")])
     assert found[0] == found[1]
 
 

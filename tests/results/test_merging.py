@@ -149,7 +149,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
     summary = {name: value for name, value in said["summary"].items() if "time" not in name}
     queries = sorted(said["query_results"], key=lambda each: each["query_id"])
     sections = {name: said[name] for name in said if name.endswith("_metrics") and "perf" not in name}
-    return {**sections, "summary": summary, "blame": said.get("blame"), "queries": queries}
+    return {**sections, "summary": summary, "queries": queries}
 
 
 @pytest.fixture(scope="module")

@@ -206,10 +206,6 @@ def _evidence(points: Iterable[Point]) -> tuple[BlameEvidence, ...]:
     return tuple(BlameEvidence(point.text, point.shown_by) for point in points)
 
 
-# No judge is asked: what a run costs does not depend on what is told of it.
-BLAMED_BY = LexicalSupport.name
-
-
 def find_blame(
     sample: Sample, result: SampleResult, verdict: AnswerVerdict | None, documents: CitableTexts | None
 ) -> Blame | None:

@@ -431,7 +431,6 @@ def _summed_up(golden: Evaluation, splits: Mapping[str, Evaluation], folder: Pat
         total=sum(part.counts.total for part in parts),
         directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
         performance=Performance(judge_usage=golden.performance.judge_usage),
-        blame=golden.blame,
     )
     # The splits are run one after another, each on a clock of its own.
     seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
@@ -468,5 +467,4 @@ def _split(part: Evaluation, reasons: Mapping[str, str]) -> dict[str, Any]:
         "errors": part.counts.errors,
         "metrics": {name: figure.to_dict() for name, figure in part.metrics.items()},
         "not_scored": dict(reasons),
-        "blame": None if part.blame is None else part.blame.to_dict(),
     }

@@ -17,7 +17,7 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
 from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError
-from rag_evaluation_framework.evaluation.blame import BLAMED_BY, find_blame
+from rag_evaluation_framework.evaluation.blame import find_blame
 from rag_evaluation_framework.evaluation.judge_budget import Draft, samples_for, unjudged
 from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
@@ -35,13 +35,7 @@ from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
 from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.breakdowns import (
-    BlameSummary,
-    blame_fields,
-    blame_of_all,
-    blame_summary,
-    read_blame,
-)
+from rag_evaluation_framework.results.breakdowns import blame_fields, read_blame
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
@@ -181,13 +175,6 @@ class RescoredRows:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
         for row, (scores, found) in zip(self._rows(), self._found(), strict=True):
             yield self._rescored(row, scores, found)
-
-    def blame(self) -> BlameSummary | None:
-        """Sum up where the answers fail; ``None`` if that is not told."""
-        if not self._are_blamed:
-            return None
-        blames = (each for _, found in self._found() if found is not None for each in found.answers)
-        return blame_summary(blames, method=BLAMED_BY)
 
     def _rescored(self, row: Row, scores: tuple[Score, ...], found: Blame | None) -> Row:
         result = replace(row.result, scores=scores)
@@ -361,13 +348,11 @@ def _known_samples(evaluation: Evaluation | RunFolder, folder: RunFolder) -> Sam
 def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:
     """Return an evaluation with its parts scored again; the figures of a single one are the whole's."""
     (only,) = parts.values() if len(parts) == 1 else (None,)
-    blames = [part.blame for part in parts.values() if part.blame is not None]
     wanted = all("blame" not in part.head.configuration for part in parts.values())
     return replace(
         evaluation,
         parts=parts,
         head=_with_blame(evaluation.head, wanted=wanted),
-        blame=blame_of_all(blames) if blames else None,
         metrics={} if only is None else only.metrics,
         columns=NO_COLUMNS if only is None else only.columns,
         answers=AnswerCounts.together(part.answers for part in parts.values()),
@@ -409,7 +394,7 @@ def _summed_up(
     # Only now is it known what the judge has cost, and where a local model worked.
     performance = replace(scored.performance, judge_usage=judge_usage(rows.methods))
     head = replace(scored.head, configuration={**scored.head.configuration, **rows.methods.local_model})
-    return replace(scored, head=head, blame=rows.blame(), performance=performance)
+    return replace(scored, head=head, performance=performance)
 
 
 def recorded_dataset(folder: RunFolder) -> Path:

@@ -69,7 +69,6 @@ for _view, _place in {
 BLAME: Registry[Any] = Registry("part of blame")
 """Who tells where an answer failed, and its name; imported only where answers are blamed."""
 BLAME.register("blaming", "rag_evaluation_framework.evaluation.blame:Blaming")
-BLAME.register("blamed_by", "rag_evaluation_framework.evaluation.blame:BLAMED_BY")
 
 # What only golden sets take; with what the names of all their dialects begin.
 _OF_GOLDEN_SETS: Registry[Any] = Registry("part of golden sets")

@@ -310,6 +310,7 @@ def evaluation_of(
     finished: FinishedSamples | None = None,
 ) -> Evaluation:
     """Sum up one dataset's run; ``finished`` is what was kept while it was scored."""
+    _blame(dataset, folder, workers, finished)
     return evaluation_of_run(
         folder,
         samples=as_kept(dataset.selection, folder.path),
@@ -319,7 +320,6 @@ def evaluation_of(
         total=len(dataset.selection),
         metrics=tuple(scorer.name for scorer in dataset.scorers),
         directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-        blamed_by=_blamed(dataset, folder, workers, finished),
         performance=performance,
         finished=finished,
         unmeasured=dataset.unmeasured,
@@ -334,19 +334,15 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blamed(
+def _blame(
     dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FinishedSamples | None
-) -> str | None:
+) -> None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    method: str | None = BLAME.get("blamed_by") if dataset.is_blamed else None
-    if method is None or are_figures_kept(folder):
-        return method
+    if not dataset.is_blamed or are_figures_kept(folder):
+        return
     lines = found.blames.of_all(len(dataset.selection)) if found and found.blames else None
-    try:
+    with suppress(StorageError):  # a run that was stopped by a full disk is reported all the same
         write_blames(folder.blame_path, lines or _blames(dataset, folder, workers))
-    except StorageError:  # a run that was stopped by a full disk is reported all the same
-        return None
-    return method
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:

@@ -165,11 +165,6 @@ class Blame:
     __repr__ = short_repr
 
     @property
-    def is_fault(self) -> bool:
-        """Whether it is known that the answer failed; what it lacks may be known where the cause is not."""
-        return self.kind != "unknown" or bool(self.evidence)
-
-    @property
     def answers(self) -> tuple[Blame, ...]:
         """The blame of every single answer: of those turns of a conversation that have one, else this one."""
         return tuple(filter(None, self.turns.values())) or (self,)

@@ -57,19 +57,17 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _golden(evaluation: Evaluation) -> dict[str, Any]:
-    blame = evaluation.blame
     return {
         "missingSplits": list(evaluation.missing),
         "notScored": {split: dict(reasons) for split, reasons in unscored(evaluation).items() if reasons},
         "refusals": evaluation.answers.refusals,
-        "blame": None if blame is None else blame.to_dict(),
         **({"reading": read} if (read := evaluation.head.configuration.get("reading")) else {}),
     }
 
 
 def scored_document(evaluation: Evaluation) -> dict[str, Any]:
     """Return what scoring a run again gave."""
-    usage, blame, counts = evaluation.performance.judge_usage, evaluation.blame, evaluation.counts
+    usage, counts = evaluation.performance.judge_usage, evaluation.counts
     return {
         "run_id": evaluation.head.run_id,
         "dataset_id": evaluation.head.dataset_id,
@@ -80,7 +78,6 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
         "unread": {each.part: each.to_dict() for each in counts.unread},
         "metrics": {name: figure.to_dict() for name, figure in evaluation.metrics.items()},
         "not_scored": _not_scored(evaluation),
-        "blame": None if blame is None else blame.to_dict(),
         "judge_usage": None if usage is None else usage.to_dict(),
     }
 
@@ -184,7 +181,7 @@ def _blame(blame: Blame | None) -> dict[str, str] | None:
 
 def _run(evaluation: Evaluation) -> dict[str, Any]:
     counts, outcome = evaluation.counts, evaluation.outcome
-    usage, blame = evaluation.performance.judge_usage, evaluation.blame
+    usage = evaluation.performance.judge_usage
     return {
         "dataset": evaluation.name,
         "runId": evaluation.head.run_id,
@@ -202,6 +199,5 @@ def _run(evaluation: Evaluation) -> dict[str, Any]:
         "notScored": _not_scored(evaluation),
         "performance": dict(evaluation.performance.figures),
         "judgeUsage": None if usage is None else usage.to_dict(),
-        "blame": None if blame is None else blame.to_dict(),
         **({"reading": read} if (read := evaluation.head.configuration.get("reading")) else {}),
     }

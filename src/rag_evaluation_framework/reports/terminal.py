@@ -63,7 +63,6 @@ from rag_evaluation_framework.reports.verdict_lines import (
     explanation,
     holds_rows,
     sentence,
-    untold_blame,
     verdict_of,
     way_on,
     worse_answers,
@@ -451,12 +450,6 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
             origins = [f"{count:,} {words.get(each, each)}" for each, count in part.counts.origins.items()]
             label = f"{name}: contexts" if len(evaluation.parts) > 1 else "contexts"
             screen.labelled(label, ", ".join(origins), indent=2, hang=hang)
-    if evaluation.blame is not None and evaluation.blame.told:
-        told = [
-            f"by {evaluation.blame.method}, {evaluation.blame.told:,} known",
-            untold_blame(evaluation) or "",
-        ]
-        screen.labelled("causes", "; ".join(filter(None, told)), indent=2, hang=hang)
     moved = evaluation.regressions
     if moved is not None:
         tests = [f"answers: p {probability_text(moved.p_value)} (exact, mid-p, one way)"]

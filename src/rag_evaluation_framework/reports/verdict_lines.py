@@ -83,7 +83,6 @@ _TONES: Mapping[str, Literal["good", "bad", "doubt"]] = {
 _NAMED = 20
 _FULL = "the disk is full"
 _IMPORTED = re.compile(r"[\w.]+:[\w.]+")
-_LISTED_REASONS = 3
 
 
 def verdict_of(evaluation: Evaluation) -> Verdict:
@@ -565,18 +564,6 @@ def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[Wors
                     None if origin is None else origin.line,
                 )
     return [found[each] for each in wanted if each in found]
-
-
-def untold_blame(evaluation: Evaluation) -> str | None:
-    """Say for how many answers the cause is unknown, and what is missing; ``None`` if it is known for all."""
-    summary = evaluation.blame
-    unknown = 0 if summary is None else summary.total - summary.told
-    if summary is None or not unknown:
-        return None
-    reasons = list(summary.unknown_because.items())
-    said = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
-    more = "; …" if len(reasons) > _LISTED_REASONS else ""
-    return f"cause unknown for {unknown:,}: {said}{more}"
 
 
 # The command that goes on with a run: the one that began it, with what its head tells of the arguments.

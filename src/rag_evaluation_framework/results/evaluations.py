@@ -32,7 +32,6 @@ from rag_evaluation_framework.records.responses import TURNS, Response, expected
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.kept_data import (
     DOCUMENTS_FILE,
@@ -254,7 +253,6 @@ class Evaluation:
     parts_are: PartsAre | None = None
     comparison: Comparison | None = None
     verdict: Verdict | None = None
-    blame: BlameSummary | None = None
     performance: Performance = field(default_factory=Performance)
     warnings: tuple[str, ...] = ()
     target: str | None = None

@@ -10,7 +10,6 @@
     citation_metrics         citation metrics; ``span_accuracy`` has what those of cited spans share
     answer_quality_metrics   everything else
     performance_metrics      time, latencies, tokens, requests, cost, memory, what a judge cost
-    blame                    where it is told: where the answers fail
     query_results            a line for each query: question, latency, answer, citations, scores, blame; of
                              an evaluation whether it passes
     statistical_analysis     how the intervals were made, and the tests against whatever it was compared with
@@ -324,7 +323,7 @@ def _pieces(evaluation: Evaluation) -> Iterator[bytes]:
 
 def _sections(evaluation: Evaluation) -> dict[str, Any]:
     run = next(iter(evaluation.parts.values()), evaluation)
-    head, blame, performance = run.head, run.blame, run.performance
+    head, performance = run.head, run.performance
     if head.started_at is None:
         raise invalid("started_at", "when the run began", None)
     given_version = head.configuration.get("system_version")
@@ -342,7 +341,6 @@ def _sections(evaluation: Evaluation) -> dict[str, Any]:
         "summary": {**_counts(run), **_times(performance.figures), **passing},
         **_metric_sections(run),
         PERFORMANCE: _performance(run),
-        "blame": None if blame is None else blame.to_dict(),
         _QUERIES: Streamed(Listed(lambda: map(query_result, run.rows), run.counts.finished), encode),
         "statistical_analysis": {
             **({"significance_tests": tests} if tests else {}),
@@ -542,7 +540,6 @@ def keep_verdict(evaluation: Evaluation) -> None:
         "parts": {
             name: {
                 "directions": {each.metric: each.higher_is_better for each in part.metrics.values()},
-                "blamed_by": None if part.blame is None else part.blame.method,
                 "unmeasured": dict(part.unmeasured),
             }
             for name, part in evaluation.parts.items()

@@ -27,13 +27,7 @@ from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.breakdowns import (
-    BlameSummary,
-    FoundBlames,
-    blame_of_all,
-    blame_summary,
-    read_blames,
-)
+from rag_evaluation_framework.results.breakdowns import FoundBlames, blame_of_line, read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     PassCounter,
@@ -69,27 +63,26 @@ def evaluation_of_run(
     total: int,
     metrics: tuple[str, ...] = (),
     directions: Mapping[str, bool] | None = None,
-    blamed_by: str | None = None,
     performance: Performance | None = None,
     finished: FinishedSamples | None = None,
     **more: Any,
 ) -> Evaluation:
-    """Sum up one dataset's run: its figures, the share that passes and, if it is ``blamed_by`` a method,
-    where its answers fail. ``metrics`` are all that it is scored by; what is ``finished`` is not read again.
+    """Sum up one dataset's run: its figures, the share that passes and, where its folder tells that, where
+    its answers fail. ``metrics`` are all that it is scored by; what is ``finished`` is not read again.
     """
     # A run whose head lists no metrics is scored by what its results have.
     bounds = sample_bounds(thresholds, metrics)
-    rows = RunRows(folder, samples, bounds, is_blamed=blamed_by is not None)
-    rows.made_for = [list(map(str, thresholds)), list(metrics), blamed_by, kind, total, folder.head.seed]
+    rows = RunRows(folder, samples, bounds, is_blamed=folder.blame_path.is_file())
+    rows.made_for = [list(map(str, thresholds)), list(metrics), kind, total, folder.head.seed]
     more |= {"thresholds": thresholds, "folder": folder.path}
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
-    passes, is_written = PassCounter(bounds), False
+    passes = PassCounter(bounds)
     counted: Iterator[Row] | RunTotals = passes.counted(rows.with_verdicts())
     if finished is not None and finished.are_counted(total, bounds):
-        passes, counted, is_written = finished.passes, finished.totals, rows.take(finished)
+        rows.take(finished)
+        passes, counted = finished.passes, finished.totals
         more["answers"] = finished.counts or AnswerCounts.of(rows.with_verdicts())
-    blame = None if blamed_by is None else rows.blame_summary(blamed_by, finished if is_written else None)
     evaluation = summed_up(
         folder.head,
         counted,
@@ -100,7 +93,6 @@ def evaluation_of_run(
         order=metrics,
         directions=directions,
         performance=performance,
-        blame=blame,
         **more,
     )
     rows.directions = directions_of(evaluation)
@@ -124,7 +116,6 @@ def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evalua
         outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
         columns=NO_COLUMNS if several else first.columns,
         parts=parts,
-        blame=blame_of_all(filter(None, (part.blame for part in parts.values()))) if several else first.blame,
         **more,
     )
 
@@ -179,7 +170,7 @@ class FinishedSamples:
         self._is_lacking = self._is_lacking or (entry.blame is None and self.blames is not None)
         if self._is_lacking:
             return
-        blame = None if self.blames is None or entry.blame is None else self.blames.counted(entry.blame)
+        blame = None if self.blames is None or entry.blame is None else blame_of_line(entry.blame)
         row = Row(entry.index, entry.result, sample, entry.timing, verdict=entry.verdict)
         row = _decided(row, blame, self.passes.bounds)
         self.answers.add(row.id, row.verdict)
@@ -296,23 +287,12 @@ class RunRows:
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
-    def blame_summary(self, method: str, finished: FinishedSamples | None) -> BlameSummary | None:
-        """Return how often which part was at fault, as far as that was found out; of all that is finished."""
-        if finished is not None and finished.blames is not None:
-            return finished.blames.counter.summary(method)
-        if not self._folder.blame_path.is_file():
-            return None
-        found = read_blames(self._folder.blame_path)
-        return blame_summary((each for _, blame in found if blame for each in blame.answers), method=method)
-
-    def take(self, finished: FinishedSamples) -> bool:
-        """Take over what is known of all rows before any is read; false if they were not written, or lost."""
+    def take(self, finished: FinishedSamples) -> None:
+        """Take over what is known of all rows before any is read, unless they were not written, or lost."""
         written = None if finished.written is None else finished.written.text.read()
-        if written is None or (finished.blames is not None) != self._is_blamed:
-            return False
-        self.written, self._worst = finished.written, finished.worst.found()
-        self.unscored = finished.unscored
-        return True
+        if written is not None and (finished.blames is not None) == self._is_blamed:
+            self.written, self._worst = finished.written, finished.worst.found()
+            self.unscored = finished.unscored
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
@@ -380,7 +360,6 @@ class _KeptFigures:
     answers: AnswerCounts
     performance: Performance
     intervals: dict[str, Any]
-    blame: BlameSummary | None
     ids: tuple[str, ...]
     columns: dict[str, dict[str, str]]
     worst: list[tuple[int, float, int]]
@@ -399,7 +378,6 @@ class _KeptFigures:
             columns=Columns(self.ids, **columns),
             performance=self.performance,
             intervals=self.intervals,
-            blame=self.blame,
             read_rows=rows,
             **more,
         )
@@ -458,7 +436,6 @@ def _keep_figures(evaluation: Evaluation) -> None:
         answers=evaluation.answers,
         performance=evaluation.performance,
         intervals=dict(evaluation.intervals),
-        blame=evaluation.blame,
         ids=columns.ids,
         columns={
             kind: {

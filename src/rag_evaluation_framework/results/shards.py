@@ -12,7 +12,6 @@ from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.results.breakdowns import BlameSummary, blame_of_all, blame_summary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, summed_up
 from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
 from rag_evaluation_framework.results.run_evaluations import suite
@@ -204,7 +203,6 @@ def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
         ordered = heapq.merge(*several, key=_line) if is_one_file else chain.from_iterable(several)
         return (replace(row, index=index) for index, row in enumerate(ordered))
 
-    blames = [part.blame for part in parts if part.blame is not None]
     head = _head(first.head, parts, name=name)
     if are_whole and all(row.sample is not None for row in rows()):
         head = replace(head, dataset_hash=content_hash(lambda: (row.sample for row in rows() if row.sample)))
@@ -214,7 +212,6 @@ def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
         rows=rows,
         total=sum(part.counts.total for part in parts),
         outcome=_outcome([part.outcome for part in parts]),
-        blame=blame_of_all(blames) if len(blames) == len(parts) else None,
     )
 
 
@@ -227,15 +224,7 @@ def _are_of_a_file(parts: Sequence[Evaluation]) -> bool:
     return is_each_once and all(each == sorted(each) for each in lines)
 
 
-def _summed_up(
-    like: Evaluation,
-    *,
-    head: RunHead,
-    rows: Rows,
-    total: int,
-    outcome: RunOutcome,
-    blame: BlameSummary | None,
-) -> Evaluation:
+def _summed_up(like: Evaluation, *, head: RunHead, rows: Rows, total: int, outcome: RunOutcome) -> Evaluation:
     """Return a run over these rows that was scored as another was."""
     passes = PassCounter(sample_bounds(like.thresholds, like.metrics))
     summed = summed_up(
@@ -250,7 +239,6 @@ def _summed_up(
         intervals=like.intervals if like.kind == "retrieval" else None,
         thresholds=like.thresholds,
         unmeasured=like.unmeasured,
-        blame=blame,
         target=like.target,
     )
     return with_pass_rate(summed, passes) if PASS_RATE in like.metrics else summed
@@ -267,14 +255,12 @@ def divided(evaluation: Evaluation, samples: int) -> Iterator[Evaluation]:
         rows = tuple(islice(left, samples))
         if not rows:
             return
-        blames = [row.blame for row in rows if row.blame is not None]
         yield _summed_up(
             whole,
             head=replace(whole.head, run_id=f"{evaluation.head.run_id}-{number:05}", dataset_hash=None),
             rows=lambda rows=rows: rows,  # type: ignore[misc]
             total=len(rows),
             outcome=replace(_outcome([whole.outcome]), done=len(rows), failed=0),
-            blame=None if whole.blame is None else blame_summary(blames, method=whole.blame.method),
         )
 
 

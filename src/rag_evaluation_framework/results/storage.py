@@ -37,7 +37,7 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Resp
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.breakdowns import read_blame, read_blame_summary
+from rag_evaluation_framework.results.breakdowns import read_blame
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -485,7 +485,6 @@ def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row])
         ),
         answers=answers.counts(),
         columns=totals.columns(),
-        blame=read_blame_summary(document.get("blame")),
         thresholds=written_thresholds(head.configuration),
         read_rows=rows,
         document=document,

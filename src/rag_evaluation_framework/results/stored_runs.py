@@ -151,7 +151,6 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
         total=counts.total,
         metrics=tuple(_mapping(configuration.get("metrics"))),
         directions=_mapping(about.get("directions")),
-        blamed_by=about.get("blamed_by"),
         unmeasured=_mapping(about.get("unmeasured")),
         target=decided.get("target") or folder.head.target,
     )
