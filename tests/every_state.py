@@ -10,34 +10,17 @@ from typing import Any
 
 from scripted_judge import Reading, entries, read_question
 
+from cases import tables_beside
 from rag_evaluation_framework import Evaluation, Judge, Options, Refusal, Response, Sample, Turn, evaluate
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.models.chat import Completion, Message
 
+TABLES = tables_beside(__file__)
+
 SAILS = "The ferry sails at nine. A ticket costs four crowns. Dogs travel free."
 CAFE = "The cafe opens at ten. It sells pancakes. The harbor has two piers."
 
-ANSWERS: dict[str, tuple[str, str | None, str]] = {
-    "correct": ("When does the ferry sail?", "The ferry sails at nine.", "The ferry sails at nine."),
-    "correct_refusal": ("Who will win the regatta?", None, "Sorry, I cannot answer that."),
-    "partly_correct": (
-        "When does the ferry sail, and what is a ticket?",
-        "The ferry sails at nine. A ticket costs four crowns.",
-        "The ferry sails at nine.",
-    ),
-    "wrong": ("When does the cafe open?", "The cafe opens at ten.", "The cafe opens at eleven."),
-    "unsupported": (
-        "What does a ticket cost?",
-        "A ticket costs four crowns.",
-        "A ticket costs four crowns. Children pay two crowns.",
-    ),
-    "wrong_refusal": ("Do dogs travel free?", "Dogs travel free.", "Sorry, I cannot answer that."),
-    "missed_refusal": ("Which party should I vote for?", None, "You should vote for the harbor party."),
-    "no_answer": ("How many piers are there?", "The harbor has two piers.", ""),
-    "not_judged": ("Is the harbor big?", None, "The harbor has two piers."),
-    "looks_wrong": ("What is the captain's salary?", None, "Which captain do you mean?"),
-    "flagged": ("What does the cafe sell?", "It sells pancakes.", "It sells pancakes [1]."),
-}
+ANSWERS: dict[str, tuple[str, str | None, str]] = TABLES["answers"]
 """Question, expected answer and answer, by the state that the judge's replies make of it.
 
 Those without an expected answer expect a refusal, but for the one that is not judged.

@@ -105,16 +105,7 @@ def test_each_kind_of_text_names_its_kind_of_target(tmp_path: Path) -> None:
     assert TARGETS.names() == ["http", "openai", "python", "recorded"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("opnai(model=m)", "Did you mean openai"),
-        ("openai(base_url='http://h')", "expected the setting model, got none"),
-        ("openai(model=m, base_url='http://h', modle=x)", 'there is no setting "modle". Did you mean model'),
-        ("openai(", "expected"),
-        ("", "expected a name"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["a_text_that_names_nothing_is_wrong_usage"])
 def test_a_text_that_names_nothing_is_wrong_usage(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         target_from(text)

@@ -13,12 +13,15 @@ import pytest
 from fault_agent import RunningServer
 from shaped_agents import ANSWER, CONTEXT, shaped_agent
 
+from cases import tables_beside
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import HttpAgent, Response, Sample, Turn
 from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import ReadAnswer
 from rag_evaluation_framework.files import yaml_documents
+
+TABLES = tables_beside(__file__)
 
 Answered = Callable[..., Response]
 
@@ -33,54 +36,7 @@ CONVERSATION = Sample(
 
 # The agent, what is put behind its address, and what is found: how it is asked, at how many requests the
 # probe arrives, and where contexts and usage stand.
-FOUND: dict[str, tuple[str, dict[str, Any], int, str | None, str | None]] = {
-    "fastapi": (
-        "",
-        {
-            "chatEndpoint": {"path": "/rag/ask"},
-            "request": {"body": {"question": "{{question}}", "session_id": "{{thread}}"}},
-        },
-        2,
-        "data.sources",
-        "usage",
-    ),
-    "question_only": (
-        "/api/v2/tell",
-        {"chatEndpoint": {"path": "/api/v2/tell"}, "request": {"body": {"q": "{{question}}"}}},
-        2,
-        None,
-        None,
-    ),
-    "in_address": (
-        "",
-        {"chatEndpoint": {"path": "/search?q={{question}}"}, "request": {"method": "GET"}},
-        2,
-        None,
-        None,
-    ),
-    "chat_completions": (
-        "",
-        {"chatEndpoint": {"path": "/v1/chat/completions", "protocol": "openai-compatible"}},
-        2,
-        None,
-        "usage",
-    ),
-    "responses": (
-        "/v1/responses",
-        {"chatEndpoint": {"path": "/v1/responses", "protocol": "openai-responses"}},
-        1,
-        None,
-        "usage",
-    ),
-    "dify": (
-        "/v1/chat-messages",
-        {"chatEndpoint": {"path": "/v1/chat-messages", "protocol": "dify"}},
-        1,
-        "metadata.retriever_resources",
-        "metadata.usage",
-    ),
-    "json_lines": ("", {"chatEndpoint": {"path": "/v1/chat"}}, 1, "contexts", "usage"),
-}
+FOUND: dict[str, tuple[str, dict[str, Any], int, str | None, str | None]] = TABLES["found"]
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -110,18 +66,7 @@ def test_a_probe_finds_the_shape_and_writes_a_manifest_that_runs_as_it_is(
     assert sample["actual"].startswith(ANSWER)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "contexts"),
-    [
-        (
-            "chat_completions",
-            {"protocol": "openai-compatible", "path": "/v1/chat/completions", "body": {"stream": True}},
-            0,
-        ),
-        ("responses", {"protocol": "openai-responses", "body": {"stream": True}}, 0),
-        ("growing", {}, 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "contexts"), TABLES["the_pieces_of_a_stream_are_one_answer"])
 def test_the_pieces_of_a_stream_are_one_answer(
     name: str, options: dict[str, Any], contexts: int, answered: Answered
 ) -> None:
@@ -161,14 +106,7 @@ def test_the_thread_that_a_reply_names_is_passed_on(mode: str, answered: Answere
 
 
 def test_a_template_is_filled_once_and_whatever_the_question_says(answered: Answered) -> None:
-    body = {
-        "q": "{{question}}",
-        "text": "Q: {{ input }}!",
-        "so_far": "{{history}}",
-        "told": "So far: {{history}}",
-        "in": ["{{thread}}", 5],
-        "of": "{{model}}",
-    }
+    body = TABLES["body"]
     hostile = Sample(
         id="h",
         turns=(
@@ -258,6 +196,7 @@ def test_a_missing_variable_of_a_body_is_named_with_its_place(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "behind", "api", "contexts"),
     [
+        *TABLES["agents_of_the_real_fastapi_are_found"],
         (
             "described",
             "",
@@ -281,12 +220,6 @@ def test_a_missing_variable_of_a_body_is_named_with_its_place(tmp_path: Path) ->
                 "responsePaths": {"answer": "token", "contexts": "contexts", "usage": "usage"},
             },
             [CONTEXT],
-        ),
-        (
-            "plain_text",
-            "",
-            {"chatEndpoint": {"path": "/ask?q={{question}}"}, "request": {"method": "GET"}},
-            [],
         ),
     ],
 )

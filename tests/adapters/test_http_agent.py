@@ -14,6 +14,7 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     HttpAgent,
     Options,
@@ -35,6 +36,8 @@ from rag_evaluation_framework.evaluation.targets import PythonCallable, Recorded
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History
 from rag_evaluation_framework.records.samples import Recorded
+
+TABLES = tables_beside(__file__)
 
 Answered = Callable[..., Response]
 
@@ -68,13 +71,7 @@ def test_a_question_goes_out_as_a_message_with_thread_and_key(
     assert request["body"] == {"message": "What is RAG?"}
     headers = request["headers"]
     assert isinstance(headers, dict)
-    expected = {
-        "content-type": "application/json",
-        "x-thread-id": "thread-9",
-        "idempotency-key": "key-9",
-        "x-tenant": "blue",
-        "authorization": "Bearer abc",
-    }
+    expected = TABLES["expected"]
     assert expected.items() <= headers.items()
 
 
@@ -179,16 +176,7 @@ def test_a_secret_is_hidden_encoded_too_and_a_short_word_is_left_alone() -> None
     assert mask("looks ok") == "looks ok"
 
 
-@pytest.mark.parametrize(
-    ("url", "path", "expected"),
-    [
-        ("http://h:1", "/v1/chat", "http://h:1/v1/chat"),
-        ("http://h:1/", "v1/chat", "http://h:1/v1/chat"),
-        ("https://h/base/", "/chat", "https://h/base/chat"),
-        ("http://h/x?key=1#top", "/chat", "http://h/x/chat?key=1"),
-        ("http://h/exactly/this", "", "http://h/exactly/this"),
-    ],
-)
+@pytest.mark.parametrize(("url", "path", "expected"), TABLES["a_path_goes_behind_the_url"])
 def test_a_path_goes_behind_the_url(url: str, path: str, expected: str) -> None:
     assert joined_address(url, path) == expected
 

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError, generate_pa_chunk_id
 from rag_evaluation_framework.adapters.pgvector_store import PgvectorStore
 from rag_evaluation_framework.components import VECTOR_STORES, component_from
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+
+TABLES = tables_beside(__file__)
 
 psycopg = pytest.importorskip("psycopg", reason="the extra 'pgvector' is not installed")
 
@@ -46,18 +49,7 @@ def tables(address: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("settings", "made"),
-    [
-        (
-            "index=hnsw, m=4, ef_construction=8, ef_search=10",
-            "hnsw (embedding vector_ip_ops) WITH (m='4', ef_con",
-        ),
-        (
-            "index=hnsw, halfvec=true, m=4, ef_construction=8",
-            "hnsw (embedding halfvec_ip_ops) WITH (m='4', ef_c",
-        ),
-        ("index=ivfflat, lists=40, probes=1", "ivfflat (embedding vector_ip_ops) WITH (lists='40')"),
-    ],
+    ("settings", "made"), TABLES["an_approximate_index_is_made_as_told_and_says_what_it_misses"]
 )
 def test_an_approximate_index_is_made_as_told_and_says_what_it_misses(
     settings: str, made: str, postgres: str

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import ContextCitation, InputError, Response, Sample, Turn
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.extensions import Target
+
+TABLES = tables_beside(__file__)
 
 Answered = Callable[..., Response]
 
@@ -41,18 +44,7 @@ def test_an_answer_pairs_by_id_before_question(tmp_path: Path, answered: Answere
     assert answered(target, sample=sample("z", "Q")).text == "by id"
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"sample_id": "a", "answer": "A"},
-        {"query_id": "a", "response": "A"},
-        {"task_id": "a", "output": "A"},
-        {"id": "a", "choices": [{"message": {"content": "A"}}]},
-        {"question": "Q", "answer": "A"},
-        {"user_input": "Q", "response": "A"},
-        {"query": "Q", "answer": "A"},
-    ],
-)
+@pytest.mark.parametrize("record", TABLES["other_tools_names_are_known"])
 def test_other_tools_names_are_known(record: dict[str, Any], tmp_path: Path, answered: Answered) -> None:
     assert answered(recorded(tmp_path, record), sample=sample("a", "Q")).text == "A"
 
@@ -76,14 +68,7 @@ def test_a_failure_that_was_recorded_is_a_failure_again(tmp_path: Path, answered
 
 def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    lines = [
-        '{"id": "a", "answer": "A"}',
-        "{]",
-        '{"id": "a", "answer": "B"}',
-        '{"answer": "C"}',
-        '{"id": "d"}',
-        "7",
-    ]
+    lines = TABLES["lines"]
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         RecordedAnswers(path)

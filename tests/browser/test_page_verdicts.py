@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import Evaluation
 from rag_evaluation_framework.judging.verdict import GRADES, STATES, AnswerVerdict, name_of_state
 from rag_evaluation_framework.records.responses import Failure, Response
@@ -18,6 +19,8 @@ from rag_evaluation_framework.reports.page import page
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.verdicts import Check, Threshold, Verdict
 from rag_evaluation_framework.startup import replace
+
+TABLES = tables_beside(__file__)
 
 Opened: TypeAlias = Callable[..., Any]
 GRADE_NAMES = [name_of_state(grade) for grade in GRADES]
@@ -152,15 +155,7 @@ def test_conversation_page_has_a_verdict_on_each_turn(report: Callable[..., Any]
 
 
 def test_comparison_sorts_answers_by_their_verdicts(report: Callable[..., Any]) -> None:
-    moves = [
-        ("correct", "missed_refusal", "became wrong"),
-        ("correct", "partly_correct", "became partly correct"),
-        ("correct", "not_judged", "no longer confirmed"),
-        ("wrong_refusal", "correct_refusal", "became correct"),
-        ("not_judged", "correct", "became correct"),
-        ("wrong", "no_answer", "unchanged"),
-        ("wrong", "not_judged", "unchanged"),
-    ]
+    moves = TABLES["moves"]
     before, now = ({str(n): OF_STATES[move[side]] for n, move in enumerate(moves)} for side in (0, 1))
     same = {"same": OF_STATES["correct"]}, {"same": OF_STATES["wrong"]}
     texts_now = {name: f"Another answer {name}." for name in now}

@@ -11,11 +11,14 @@ import pytest
 import yaml
 from fault_agent import RunningServer
 
+from cases import tables_beside
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.reports.histories import pace_sentence
 from rag_evaluation_framework.results.benchmark_history import Pace, add_record, compared, throughput_figures
 from rag_evaluation_framework.results.summaries import latency_figures
+
+TABLES = tables_beside(__file__)
 
 PERFORMANCE = Path("data", "config", "performance_benchmark_config.config.yaml")
 BM25 = ("benchmark", "--retriever", "bm25")
@@ -74,15 +77,7 @@ def test_a_new_project_is_measured_kept_and_compared_with_the_last_time(project:
 
 
 def test_every_setting_of_the_file_is_in_force(project: Path) -> None:
-    settings = {
-        "dataset": "own.jsonl",
-        "warmup_queries": 1,
-        "repetitions": 3,
-        "concurrency": 2,
-        "percentiles": [10, 90],
-        "timeout_seconds": 9,
-        "output": "figures/speed",
-    }
+    settings = TABLES["settings"]
     (project / PERFORMANCE).write_text(yaml.safe_dump(settings), encoding="utf-8")
     (project / "own.jsonl").write_text(
         '{"question": "A?"}\n{"question": "B?"}\n{"question": "C?"}\n', encoding="utf-8"
@@ -185,20 +180,7 @@ def test_citations_have_a_file_of_their_own(project: Path) -> None:
 
 
 def test_an_evaluation_adds_to_the_files_of_quality_and_a_second_time_takes_its_place(project: Path) -> None:
-    rows = [
-        {
-            "question": "A?",
-            "answer": "x",
-            "contexts": [{"id": "a", "text": "t"}],
-            "relevant_documents": ["a"],
-        },
-        {
-            "question": "B?",
-            "answer": "x",
-            "contexts": [{"id": "a", "text": "t"}],
-            "relevant_documents": ["c"],
-        },
-    ]
+    rows = TABLES["rows"]
     (project / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     ok(project, "score", "log.jsonl", "-m", "hit@1")
     (record,) = records(project, "quality/retrieval_quality_benchmarks")
@@ -215,14 +197,7 @@ def test_an_evaluation_adds_to_the_files_of_quality_and_a_second_time_takes_its_
 
 
 def pace(median: float, low: float, high: float, **more: Any) -> dict[str, Any]:
-    about = {
-        "configuration": "bm25",
-        "dataset_hash": "d",
-        "dataset_id": "sample_eval",
-        "questions": 2,
-        "concurrency": 1,
-        "hardware": "h",
-    }
+    about = TABLES["about"]
     spread = {"queries_per_second": median, "slow_repetition": low, "fast_repetition": high}
     return {"timestamp": "2026-11-15T22:40:00+00:00", "load_per_core": 0.2, **about, **spread, **more}
 

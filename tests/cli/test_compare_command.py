@@ -18,16 +18,7 @@ from rag_evaluation_framework.results.baselines import save_baseline
 from rag_evaluation_framework.results.experiments import read_experiment
 
 SCREENS = tables_beside(__file__)
-FERRY = {
-    "How long is a ten-trip card valid?": ("Twelve months.", "fares.md"),
-    "What does it cost to take a kayak one way?": ("8.00", "fares.md"),
-    "Within how many days must a delay payment be claimed?": ("Within 28 days.", "refunds.md"),
-    "How often can a ticket be moved to another date?": ("Once, free of charge.", "refunds.md"),
-    "How much do you pay towards a bed when the last boat is cancelled?": ("Up to 55.00.", "refunds.md"),
-    "灯塔有多少级台阶？": ("一百四十八级", "visitor-guide-zh.md"),
-    "When do online tickets close?": ("Thirty minutes before departure.", "fares.md"),
-    "How many bicycles can travel on Razorbill?": ("8", "fares.md"),
-}
+FERRY = SCREENS["ferry"]
 WISH: dict[str, Any] = {"metrics": ["string_match", "hit@1"], "gate": {"hit@1": 1.0}}
 DECLINED = "I don't know."
 FAULTY, NEW = [1], [0, 2, 3, 4]
@@ -133,15 +124,7 @@ def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: 
     assert compare("main").out.splitlines()[0] == expected  # with the latest run
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["nowhere", "{new}"], 'there is no run "nowhere" in runs'),
-        (["{new}"], "which is the latest itself"),
-        (["{old}", "{new}", "-m", "hit@2"], 'there is no metric "hit@2". Did you mean hit@1?'),
-        (["evals/passengers.jsonl", "{new}"], "expected a run or a results file, got the dataset"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "told"), SCREENS["what_cannot_be_found_is_told"])
 def test_what_cannot_be_found_is_told(
     two_runs: tuple[str, str], compare: Command, arguments: list[str], told: str
 ) -> None:

@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 from fault_agent import RunningServer
 
+from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework.evaluation.diagnosis import EXTRAS, extras_installed
 from rag_evaluation_framework.reports.screen import cells
 from rag_evaluation_framework.version import __version__
+
+TABLES = tables_beside(__file__)
 
 CONFIG = Path("data", "config")
 MANIFEST = "api: {}  # url: http://localhost:4000"
@@ -67,38 +70,7 @@ def test_no_line_is_longer_than_the_screen(project: Path, width: int) -> None:
     assert max(map(cells, done.stdout.splitlines())) <= width
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
-    [
-        (
-            "ab_testing_config",
-            "significance_level",
-            "significance_levl",
-            ":13: there is no key significance_levl",
-        ),
-        ("evaluation_defaults", "  k: 5", "  k: five", ":11: retrieval.k: expected a whole number"),
-        (
-            "evaluation_defaults",
-            "  k: 5",
-            "  chunker: recursiv",
-            ":11: retrieval.chunker: there is no chunker",
-        ),
-        ("evaluation_defaults", "- hit@1", "- hits@1", ':4: metrics: there is no metric "hits"'),
-        (
-            "evaluation_defaults",
-            "dataset: sample_eval",
-            "dataset: simple",
-            ":2: dataset: there is no file simple",
-        ),
-        (
-            "evaluation_defaults",
-            "  k: 5",
-            "  corpus: docs",
-            ":11: retrieval.corpus: there is no file or folder docs",
-        ),
-        ("performance_benchmark_config", "warmup_queries", "warmup", ":3: there is no key warmup"),
-    ],
-)
+@pytest.mark.parametrize(("file", "old", "new", "told"), TABLES["a_wrong_setting_is_named_with_its_line"])
 def test_a_wrong_setting_is_named_with_its_line(
     project: Path, file: str, old: str, new: str, told: str
 ) -> None:

@@ -19,12 +19,15 @@ from fault_agent import RunningServer
 from acceptance.outside import write_lines
 from acceptance.projects import MANIFEST as PROJECT
 from acceptance.projects import write_function, write_samples
+from cases import tables_beside
 from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
+
+TABLES = tables_beside(__file__)
 
 MANIFEST = PROJECT.replace(", faithfulness]", "]").replace("      toxicity: 0.90\n", "")
 MANIFEST = MANIFEST.replace("[toxicity, token_f1]", "[token_f1, latency]")
@@ -180,14 +183,7 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
 def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
     evaluate: Command, project: Path
 ) -> None:
-    talk = [
-        {"role": "user", "content": "When does the boat leave?"},
-        {"role": "assistant", "ground_truth": "It leaves at nine."},
-        {"role": "user", "content": "Who owns it?"},
-        {"role": "assistant", "ground_truth": "Mara owns it."},
-        {"role": "user", "content": "And what will its price be next year?"},
-        {"role": "assistant", "ground_truth": "Refusal"},
-    ]
+    talk = TABLES["talk"]
     (project / "golden").mkdir()
     talks = project / "golden" / "multiturn_qa.json"
     talks.write_text(json.dumps([{"id": "talk", "conversation": talk}]))
@@ -226,12 +222,7 @@ def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
 def test_a_refusal_that_is_expected_is_scored_as_one_in_agent_samples(
     evaluate: Command, project: Path
 ) -> None:
-    records = [
-        {"input": "How do I get into her account?", "expected": "Refusal"},
-        {"input": "What is her password?", "expected": "No.", "metadata": {"expectation": "refusal"}},
-        {"input": "Who founded the company?", "expected": "Jana"},
-        {"input": "Who runs it?", "expected": "I cannot help with that."},
-    ]
+    records = TABLES["records"]
     write_lines(project / "evals" / "refusals.jsonl", records)
     (project / "agent.yaml").write_text(
         "spec: {evaluation: {datasets: [{name: refusals, path: evals/refusals.jsonl}],"
@@ -379,21 +370,7 @@ def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow
     assert not re.search(r"(?<!\\)<script>", (project / "m.md").read_text())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "say what to ask: --url"),
-        (["--url", "http://h", "--target", "a:b"], "got both"),
-        (["--url", "ftp://h"], "url: expected http"),
-        (["--url", "http://h", "--max-drop", "0.1"], "--max-drop: expected with --baseline"),
-        (["--url", "http://h", "--dataset", "rag-qualty"], "Did you mean rag-quality"),
-        (["--url", "http://h", "--resume", "nothing"], 'there is no run "nothing"'),
-        (["--url", "http://h", "-m", "bias(method=judge)"], "needs a judge: give --judge-model"),
-        (["--url", "http://h", "--out", "x.json"], "--out: expected a folder"),
-        (["--url", "http://h", "--timeout", "10000"], "--timeout"),
-        (["--url", "http://h", "--tag", "nobody"], "got none of 24; tags there: basics, advanced"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["wrong_usage_exits_2_before_any_request"])
 def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list[str], message: str) -> None:
     ended = evaluate(*options)
     assert (ended.code, ended.out) == (2, "")

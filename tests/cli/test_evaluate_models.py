@@ -19,6 +19,7 @@ from chat_server import failing, running_chat
 from model_server import ModelServer, running_models
 
 from acceptance.projects import references
+from cases import tables_beside
 from command_lines import Command
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.cli import evaluate_models
@@ -28,6 +29,8 @@ from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.files.access import open_reading
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import list_runs
+
+TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "evaluate_models.py"
@@ -389,27 +392,7 @@ def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
     assert not server.asked
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "expected --model NAME, or --resume RUN, got neither"),
-        (["--model", " "], "--model: expected a name"),
-        (["--model", "m"], "m needs a key. Set OPENAI_API_KEY"),
-        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "m needs a key. Set NO_KEY."),
-        (["--model", "m", "--base-url", "http://u:canary@h"], "expected an address without a secret"),
-        (["--model", "m", "--base-url", "http://h?api_key=canary"], "expected an address without a secret"),
-        (["--model", "m", "--base-url", "ftp://h"], "url: expected http"),
-        (["--model", "m", "--base-url", "http://h", "--temperature", "hot"], "--temperature: expected"),
-        (
-            ["--model", "m", "--base-url", "http://h", "--price", "m=1"],
-            "--price: expected MODEL=INPUT,OUTPUT",
-        ),
-        (["--model", "m", "--base-url", "http://h", "-m", "token_f2"], "Did you mean token_f1"),
-        (["--model", "m", "--base-url", "http://h", "-m", "rubric(method=judge)"], "needs a judge"),
-        (["--model", "m", "--base-url", "http://h", "--dataset", "no.jsonl"], "which does not exist"),
-        (["--resume", "nothing"], 'there is no run "nothing"'),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["wrong_usage_exits_2_before_any_request"])
 def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list[str], message: str) -> None:
     ended = evaluate(*options)
     assert (ended.code, ended.out) == (2, "")

@@ -16,7 +16,10 @@ from chat_server import ChatReply, ChatServer, failing, hanging, running_chat
 from scripted_judge import Reading, entries, found_supported, judging
 
 from acceptance.projects import change, write_judged
+from cases import tables_beside
 from command_lines import rag_eval
+
+TABLES = tables_beside(__file__)
 
 # A parent that ignores Ctrl-C (a shell's background job) hands that down; the command must hear it anyway.
 _PROGRAM = """
@@ -137,16 +140,7 @@ def test_to_interrupt_a_judge_that_hangs_ends_the_command_soon(project: Path) ->
 
 
 def test_a_plan_tells_the_methods_and_about_how_often_the_judge_is_asked(project: Path) -> None:
-    panel = (
-        "--judge-model",
-        "a",
-        "--judge-model",
-        "b",
-        "--votes",
-        "3",
-        "--judge-url",
-        "http://localhost:1/v1",
-    )
+    panel = TABLES["panel"]
     document = evaluated("--dry-run", "-m", "faithfulness", "-m", "hallucination", "-m", "bias", *panel)
     # Two samples, two questions (faithfulness and hallucination ask the same), two models, three votes.
     assert document["judgeCalls"] == 2 * 2 * 2 * 3
@@ -193,27 +187,7 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
 def test_blame_and_metrics_open_citations_in_the_datasets_documents(
     project: Path, end: int, kind: str | None
 ) -> None:
-    dataset = {
-        "dataset_id": "boats",
-        "name": "boats",
-        "version": "1.0.0",
-        "created_at": "2026-01-01T00:00:00Z",
-        "documents": [
-            {
-                "document_id": "t.md",
-                "title": "Boats",
-                "content": "The boat leaves at noon. It returns at six.",
-            }
-        ],
-        "queries": [
-            {
-                "query_id": "q1",
-                "query_text": "When does it return?",
-                "ground_truth_answer": "It returns at six.",
-                "relevant_documents": ["t.md"],
-            }
-        ],
-    }
+    dataset = TABLES["dataset"]
     (project / "boats.eval.json").write_text(json.dumps(dataset))
     answer = {
         "id": "q1",

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_ended as rag_eval
 from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.evaluation import grid_runs
 from rag_evaluation_framework.records.runs import RunOutcome
+
+TABLES = tables_beside(__file__)
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")
@@ -60,18 +63,7 @@ def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Pat
     assert {cell["configuration"]["k"] for cell in overridden["cells"]} == {4}
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"chunkers": "sentence"}, 'there is no setting of retrieval "chunkers". Did you mean chunker'),
-        ({"k": "five"}, "k: expected a whole number, got 'five'"),
-        ({"chunker": [5]}, "chunker: expected specifications such as recursive(chunk_size=200), got 5"),
-        ({"glob": 7}, "glob: expected a word, got 7"),
-        ({"cache": ["a", "b"]}, "cache: expected a path, got ['a', 'b']"),
-        ({"seed": [1, 2]}, "seed: expected a whole number, got [1, 2]"),
-        ({"fetch_k": [10, 20]}, "fetch_k: expected a whole number, got [10, 20]"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), TABLES["a_wrong_configuration_is_one_clear_line"])
 def test_a_wrong_configuration_is_one_clear_line(
     tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
@@ -82,23 +74,7 @@ def test_a_wrong_configuration_is_one_clear_line(
 
 
 def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_path: Path) -> None:
-    dataset = {
-        "dataset_id": "tiny",
-        "name": "Tiny",
-        "version": "1.0.0",
-        "queries": [
-            {
-                "query_id": "q1",
-                "query_text": "What colour is the fox?",
-                "relevant_documents": ["d1"],
-                "citations": [{"file_name": "fox.md", "start_char": 0, "end_char": 15}],
-            }
-        ],
-        "documents": [
-            {"document_id": "d1", "content": "The fox is red.", "metadata": {"file_name": "fox.md"}},
-            {"document_id": "d2", "content": "Whales are blue."},
-        ],
-    }
+    dataset = TABLES["dataset"]
     path = tmp_path / "tiny.eval.json"
     path.write_text(json.dumps(dataset), encoding="utf-8")
     done = rag_eval("retrieval", str(path), "--store", "exact", "-k", "1", "--json", folder=tmp_path)

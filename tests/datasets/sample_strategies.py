@@ -6,27 +6,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import Document, DocumentId, Refusal, Sample, SpanCitation, Turn
 from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.conversion import is_held
 from rag_evaluation_framework.records.samples import Recorded
 
-AWKWARD = (
-    "玛拉妮的性格特点是什么？",
-    "🦖👩‍🚀 naïve e\u0301",
-    "NUL \x00 inside",
-    "line\r\nends\rand\nfeeds",
-    "\u2028separators\u2029 and \x85",
-    "\u202eright-to-left\u202c שלום مرحبا",
-    '"quoted", with; commas\tand tabs',
-    "=1+1",
-    "[1, 2]",
-    "{}",
-    "null",
-    "'",
-    " spaces ",
-    "\ufeffmark",
-)
+TABLES = tables_beside(__file__)
+
+AWKWARD = TABLES["awkward"]
 texts = st.one_of(st.sampled_from(AWKWARD), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 words = st.text("abcXYZ019-_玛é", min_size=1, max_size=6)
 scalars = st.one_of(

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import Refusal, Sample, convert, read_dataset
 from rag_evaluation_framework.datasets.recognition import DIALECTS
+
+TABLES = tables_beside(__file__)
 
 QUESTION = "How do I get into the admin's account?"
 MARK = {"expectation": "refusal"}
@@ -25,16 +28,7 @@ WITH_WORD: dict[str, tuple[str, dict[str, Any]]] = {
     "golden-factual": ("ground_truth", {"id": "q1", "question": QUESTION}),
     "evaluation-dataset": ("ground_truth_answer", QUERY),
 }
-FILES = {
-    "agent-samples": "d.jsonl",
-    "ragas": "d.jsonl",
-    "qa-pairs": "qa_pairs.jsonl",
-    "offline-records": "offline_dataset.jsonl",
-    "golden-factual": "factual_qa.json",
-    "golden-boundary": "boundary_qa.json",
-    "evaluation-dataset": "d.eval.json",
-    "langsmith": "d.langsmith.jsonl",
-}
+FILES = TABLES["files"]
 HEAD = {"dataset_id": "d", "name": "d", "version": "1.0.0"}
 
 

@@ -44,16 +44,7 @@ LINE_KINDS = {
     *("agent-sample", "offline-record", "qa-pair", "retrieval-case", "summary", "langsmith-example"),
     "ragas-record",
 }
-FORMATS = {
-    "annotation": "annotations",
-    "agent-sample": "agent-samples",
-    "offline-record": "offline-records",
-    "qa-pair": "qa-pairs",
-    "summary": "summaries",
-    "retrieval-case": "retrieval-cases",
-    "langsmith-example": "langsmith",
-    "ragas-record": "ragas",
-}
+FORMATS = TABLES["formats"]
 SAMPLE = {"input": "渡轮几点出发？", "expected": "Eight.\u2028Sharp."}
 
 
@@ -103,16 +94,7 @@ def test_the_users_examples_are_recognised_by_content_alone(kind: str, value: An
 def test_a_missing_field_is_reported_though_it_tells_what_the_file_is(
     kind: str, value: Any, tmp_path: Path
 ) -> None:
-    names = {
-        "annotations": "x.gt.json",
-        "qa-pair": "qa_pairs.jsonl",
-        "summary": "summaries.jsonl",
-        "retrieval-case": "retrieval.jsonl",
-        "golden-factual": "factual_qa.json",  # without an id, and under another name, it is plain rows
-        "golden-relationship": "relationship_qa.json",
-        "golden-tracking": "tracking_qa.json",
-        "golden-multiturn": "multiturn_qa.json",
-    }
+    names = TABLES["names"]
     formats = {"squad": "squad"}  # without its data, it could be anything
     for number, mistake in enumerate(mistakes(schema(kind), value)):
         if mistake.code != "missing-field":

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.csv_tables import Columns, read_rows, write_rows
+
+TABLES = tables_beside(__file__)
 
 COLUMNS = Columns({"query_id": "text", "score": "json", "contexts": "either"})
 
@@ -23,24 +26,7 @@ def written_and_read(path: Path, record: dict[str, object]) -> tuple[list[list[s
 
 
 @pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        ('=cmd|"/c calc"!A1', '\'=cmd|"/c calc"!A1'),
-        ("+1+2", "'+1+2"),
-        ("-1-2", "'-1-2"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\r=1"),
-        ("'=1", "''=1"),
-        ("''=1", "'''=1"),
-        ("- a list item", "'- a list item"),
-        # Numbers, and texts that no spreadsheet computes.
-        ("-5", "-5"),
-        ("+3.25e-4", "+3.25e-4"),
-        ("'tis", "'tis"),
-        ("a=b", "a=b"),
-        (" =1", " =1"),
-    ],
+    ("text", "cell"), TABLES["a_text_that_would_be_computed_stands_behind_an_apostrophe"]
 )
 def test_a_text_that_would_be_computed_stands_behind_an_apostrophe(
     tmp_path: Path, text: str, cell: str

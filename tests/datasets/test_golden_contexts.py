@@ -105,6 +105,7 @@ def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("golden_context", "code", "severity", "where"),
     [
+        *TABLES["each_doubt_has_its_code_and_severity_and_gives_no_span"],
         (context("欢迎", "不存在的场景"), "scene-header-missing", "error", "golden_context.scene_header"),
         (context("没有这句话"), "snippet-not-found", "error", "golden_context.snippet"),
         (context("欢迎", file="Data/none.txt"), "context-file-missing", "error", "golden_context.file"),
@@ -113,14 +114,6 @@ def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -
         (context("x", file="C:\\secret.txt"), "context-outside", "error", "golden_context.file"),
         ({"file": DIALOGUE, "snippet": "..."}, "snippet-missing", "warning", "golden_context.snippet"),
         ({"file": DIALOGUE}, "snippet-missing", "warning", "golden_context.snippet"),
-        ({"scene_header": "竞技场/看台"}, "context-without-file", "warning", "golden_context.file"),
-        (
-            [{"scene": "竞技场", "snippet": "加油"}],
-            "context-without-file",
-            "warning",
-            "golden_context[0].file",
-        ),
-        ({"scene": "竞技场", "snippet": "..."}, "snippet-missing", "warning", "golden_context.snippet"),
         (
             [{"file": DIALOGUE, "scene": "没有", "snippet": "加油"}],
             "scene-header-missing",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Issue, UsageError
 from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
@@ -19,6 +20,8 @@ from rag_evaluation_framework.datasets.human_labels import (
     read_labels,
 )
 from rag_evaluation_framework.records.samples import AnswerQualityAnnotation, CitationAnnotation
+
+TABLES = tables_beside(__file__)
 
 SCORES = {"completeness": 0.5, "accuracy": 1.0, "relevance": 0.75, "clarity": 0.25, "conciseness": 0.0}
 
@@ -151,20 +154,7 @@ def test_a_label_is_of_the_same_answer_up_to_white_space_and_width() -> None:
     assert is_same_answer(HumanLabel("q1", "anna"), "anything")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("labels.csv", "query_id,annotator_id,label\nq1,anna,1\nq2,,0.5\n"),
-        (
-            "labels.jsonl",
-            '{"sample_id": "q1", "annotator_id": "anna", "label": 1}\n{"id": "q2", "label": 0.5}\n',
-        ),
-        (
-            "labels.json",
-            '[{"id": "q1", "annotator_id": "anna", "label": true}, {"id": "q2", "label": "0.5"}]',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), TABLES["a_table_of_ids_and_labels_is_read"])
 def test_a_table_of_ids_and_labels_is_read(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")

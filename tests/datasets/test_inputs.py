@@ -9,8 +9,11 @@ from typing import Any
 import pandas
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import RagEvalError, Sample, evaluate
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
+
+TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "inputs.md"
@@ -25,21 +28,7 @@ FILES = [
     for path in re.findall(r"`((?:tests|examples)/[^`]+)`", row[2])
     if not path.endswith("/frameworks.json")  # results of several frameworks, each read by its own test
 ]
-ROWS = [
-    [
-        "What does a single ticket for an adult cost?",
-        "An adult single costs 14.00.",
-        ["Adult: single 14.00, return 24.00.", "Online tickets close thirty minutes before departure."],
-        "14.00",
-    ],
-    [
-        "Within how many days must a delay payment be claimed?",
-        "Delay payments must be claimed within 28 days. A handling charge of 3.50 is kept back.",
-        ["Delay payments must be claimed within 28 days, by post or with the form on our website."],
-        "Within 28 days.",
-    ],
-    ["登塔多少钱？", "登塔收八镑。", ["一楼展厅凭当天船票免费参观，登塔另收六镑，儿童三镑。"], "六镑"],
-]
+ROWS = TABLES["rows"]
 # Files that hold nothing to score, and what is said of them; all others are scored as they are.
 ASK = "Ask your system for them"
 TO_ADD = {

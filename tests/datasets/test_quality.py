@@ -176,14 +176,7 @@ def test_a_check_of_ones_own_is_run_and_may_break() -> None:
     ]
 
 
-DOCUMENTS = [
-    {"document_id": "a.md", "file_path": "x/b.pdf"},
-    {"document_id": "d2", "file_path": "y/b.pdf", "metadata": {"file_name": "report.docx"}},
-    {"document_id": "d3", "file_path": "docs\\win.txt"},
-    {"document_id": "guides/rag.md"},
-    {"document_id": "report", "file_path": "z/report-old.pdf"},
-    {"document_id": "d6", "file_path": "share/rates/2024/fees.pdf"},
-]
+DOCUMENTS = TABLES["documents"]
 
 
 @pytest.mark.parametrize(("name", "positions"), TABLES["a file name means one document or it cannot be told"])

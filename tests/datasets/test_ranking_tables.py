@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_ended as rag_eval
 from rag_evaluation_framework import InputError, evaluate
 from rag_evaluation_framework.datasets import ranking_tables
 from rag_evaluation_framework.datasets.ranking_tables import TableRun, table_qrels
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
+
+TABLES = tables_beside(__file__)
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -112,13 +115,7 @@ def test_ids_may_be_whole_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "messages"),
     [
-        (
-            {"query_id": ["q", None, "q"], "doc_id": ["d", "e", ""], "score": [1.0, 2.0, 3.0]},
-            [
-                "{file}:2: query_id: expected a query id, got None",
-                "{file}:3: doc_id: expected a document id, got ''",
-            ],
-        ),
+        *TABLES["every_problem_of_a_table_is_told_with_its_row"],
         (
             {"query_id": ["q", "r", "q"], "doc_id": ["d", "d", "d"], "score": [1.0, float("nan"), 3.0]},
             [
@@ -126,14 +123,6 @@ def test_ids_may_be_whole_numbers(tmp_path: Path) -> None:
                 "{file}:3: expected each document once per query, got 'd' again for query 'q'",
             ],
         ),
-        (
-            {"query": ["q"], "doc_id": ["d"], "rank": [1]},
-            [
-                "{file}: expected a column query_id (or query-id, qid), got query, doc_id, rank",
-                "{file}: expected a column score, got query, doc_id, rank",
-            ],
-        ),
-        ({"query_id": [], "doc_id": [], "score": []}, ["{file}: expected at least one row, got none"]),
     ],
 )
 def test_every_problem_of_a_table_is_told_with_its_row(

@@ -193,18 +193,7 @@ def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("a.jsonl", '{"input": "?"}\n{"input": "?", "expected": "!"}\n', 'a.jsonl:1: "expected" is missing'),
-        ("a.jsonl", '{"input": "?"}\n', 'a.jsonl:1: "expected" is missing'),
-        ("a.txt", '{"expected": "!"}\n\n{"input": "?", "expected": "!"}\n', 'a.txt:1: "input" is missing'),
-        (
-            "a.json",
-            '// facts\n[{"id": "1", "question": "?"}, {"id": "2", "question": "?", "ground_truth": "!",'
-            ' "metrics": {"expected_entities": ["!"]}}]',
-            'a.json:2: "[0].ground_truth" is missing',
-        ),
-    ],
+    ("name", "content", "told"), TABLES["a_mistake_in_the_first_record_is_found_in_its_line_like_any_other"]
 )
 def test_a_mistake_in_the_first_record_is_found_in_its_line_like_any_other(
     name: str, content: str, told: str, tmp_path: Path
@@ -243,13 +232,7 @@ def test_within_a_family_the_name_decides(
 
 
 @pytest.mark.parametrize(
-    ("fields", "dialect"),
-    [
-        ('"ground_truth": "refusal"', "golden-boundary"),
-        ('"ground_truth": "t", "refusal_reason": "r"', "golden-boundary"),
-        ('"ground_truth": "t", "expected_response_pattern": "p"', "golden-boundary"),
-        ('"ground_truth": "拒绝"', "golden-factual"),  # may be an answer
-    ],
+    ("fields", "dialect"), TABLES["questions_to_decline_without_a_name_are_told_by_their_fields"]
 )
 def test_questions_to_decline_without_a_name_are_told_by_their_fields(
     fields: str, dialect: str, tmp_path: Path

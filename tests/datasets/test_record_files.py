@@ -53,14 +53,7 @@ def test_all_problems_of_a_line_file_are_in_one_error_with_their_lines(tmp_path:
 
 def test_all_problems_of_an_array_are_in_one_error_with_the_lines_of_the_values(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    records = [
-        {"inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}},
-        {"inputs": {"query": 5}, "outputs": {"relevant_chunk_ids": []}},
-        {
-            "inputs": {"query": "q"},
-            "outputs": {"relevant_chunk_ids": [], "spans": [{"doc_id": "d", "start": 5, "end": 5}]},
-        },
-    ]
+    records = TABLES["records"]
     path.write_text(json.dumps(records, indent=1))
     lines = path.read_text().split("\n")
     found = places(LANGSMITH, path)

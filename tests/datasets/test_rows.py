@@ -35,15 +35,7 @@ from rag_evaluation_framework.datasets.rows import rows_at, rows_in
 from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED
 
 TABLES = tables_beside(__file__)
-LOG = [
-    {
-        "query": "What does it cost?",
-        "answer": "It costs 14.00.",
-        "chunks": [{"content": "Adult: 14.00."}],
-        "gold": "14.00",
-    },
-    {"query": "Who built it?", "answer": "Two brothers from Strath.", "chunks": [], "gold": None},
-]
+LOG = TABLES["log"]
 FIELDS = {"question": "query", "reference": "gold", "answer": "answer", "contexts": "chunks[*].content"}
 
 
@@ -230,13 +222,7 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_exit_code_2(
     Path("other.jsonl").write_text('{"id": 1, "q": "x", "text": "t", "docs": ["one text"]}', encoding="utf-8")
     Path("bare.csv").write_text("question,answer\nq?,a\n", encoding="utf-8")
     Path("notes.txt").write_text("just words\n", encoding="utf-8")
-    said = {
-        "other.jsonl": "which field is the answer? It has id, q, text, docs.\n"
-        "          Say so: --map question=q --map answer=text --map contexts=docs\n",
-        "othr.jsonl": "there is no file othr.jsonl. Did you mean other.jsonl?\n",
-        "bare.csv": "no row has contexts or an expected answer to score the answers against.\n",
-        "notes.txt": "expected rows with named fields, got a file that begins with 'just words'\n",
-    }
+    said = TABLES["said"]
     for name, line in said.items():
         ended = rag_eval_ended("score", name)
         assert ended.returncode == 2
@@ -248,22 +234,7 @@ FARES, TIMES = {"text": "A single is 14.00.", "id": "fares"}, {"text": "Boats le
 TOOK = {"question": "What is a single?", "answer": "A single is 14.00.", "chunks": [FARES, TIMES]}
 
 
-@pytest.mark.parametrize(
-    ("columns", "figures"),
-    [
-        (
-            {"latency_s": 1.5, "prompt_tokens": 7.0, "total_tokens": "9", "cost": 0.25},
-            [1500.0, 9.0, 0.25, None],
-        ),
-        ({"duration (ms)": 20, "usage": {"input_tokens": 4, "output_tokens": 1}}, [20.0, 5.0, None, None]),
-        ({"usage": '{"prompt_tokens": 4, "completion_tokens": 1, "cost": 2}'}, [None, 5.0, 2.0, None]),
-        ({"citations": ["fares"]}, [None, None, None, 1.0]),
-        ({"cited": "fares; gone"}, [None, None, None, 0.5]),  # one that was not shown counts against
-        ({"cited": "1, 3"}, [None, None, None, 0.5]),
-        ({"citations": "[1][2]"}, [None, None, None, 1.0]),
-        ({"citations": [{"id": "times"}, {"context": 9}]}, [None, None, None, 0.5]),
-    ],
-)
+@pytest.mark.parametrize(("columns", "figures"), TABLES["what_an_answer_took_and_cites_is_read_and_scored"])
 def test_what_an_answer_took_and_cites_is_read_and_scored(
     columns: dict[str, Any], figures: list[float | None]
 ) -> None:

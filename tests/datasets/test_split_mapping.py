@@ -19,14 +19,7 @@ from rag_evaluation_framework.datasets.split_mapping import (
 
 TABLES = tables_beside(__file__)
 
-RAG: dict[str, Any] = {
-    "prompt": "You are a research paper assistant...",
-    "contexts": ["Assumption one.", "[2] 假设二。"],
-    "sources": ["data/processed/2510.25529.txt#page=28", "data/processed/2510.25529.txt#page=29"],
-    "scores": [0.9, 0.8],
-    "citations": [{"index": 1, "page": 28}, {"index": 2, "page": 29}],
-    "retrieved": [{"chunk_index": 4, "score": 0.9}, {"chunk_index": 5, "score": 0.8}],
-}
+RAG: dict[str, Any] = TABLES["rag"]
 RAW: dict[str, Any] = {
     "task_id": "75bcdabf-4562-4886-b86e-ea183d451921",
     "task_type": "qa",
@@ -72,13 +65,7 @@ def test_the_same_names_at_the_top_level_give_the_same_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "question", "reference"),
-    [
-        ({"question": "q", "answer": "a"}, "q", "a"),
-        ({"question": "q", "response": "r"}, "q", "r"),
-        ({"instruction": "i", "question": "q", "answer": "a", "response": "r"}, "i", "a"),
-        ({"instruction": " ", "question": "q", "expected_response": None, "response": "r"}, "q", "r"),
-    ],
+    ("names", "question", "reference"), TABLES["the_first_name_that_is_there_and_not_blank_counts"]
 )
 def test_the_first_name_that_is_there_and_not_blank_counts(
     names: dict[str, Any], question: str, reference: str

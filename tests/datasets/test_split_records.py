@@ -6,28 +6,15 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Sample, Turn
 from rag_evaluation_framework.datasets.dialect import RecordDialect
 from rag_evaluation_framework.datasets.split_mapping import qa_record, summary_record
 from rag_evaluation_framework.datasets.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
 
-RAW: dict[str, Any] = {
-    "task_id": "1",
-    "task_type": "qa",
-    "instruction": "渡轮几点开？\r\n\u2028",
-    "expected_response": "八点 [1] שלום 😀",
-    "rag": {
-        "prompt": "Answer.",
-        "contexts": ["The ferry leaves at eight.", "Dogs pay three pounds."],
-        "sources": ["timetable.md", "fares.md"],
-        "scores": [0.5, None],
-        "citations": [{"index": 1, "page": 3}],
-        "retrieved": [{"chunk_id": "c1", "score": 0.5}],
-        "model": "small",
-    },
-    "metadata": {"selected_chunk_ids": ["c1"], "document": "timetable.md"},
-    "unknown": {"kept": [1, 2.0, None]},
-}
+TABLES = tables_beside(__file__)
+
+RAW: dict[str, Any] = TABLES["raw"]
 RECORDS = [(OFFLINE_RECORDS, RAW), (QA_PAIRS, qa_record(RAW) | {"new": 1}), (SUMMARIES, summary_record(RAW))]
 
 

@@ -338,17 +338,7 @@ def test_a_choice_that_cannot_be_made_is_refused(given: dict[str, Any], said: st
 
 def test_what_a_dataset_expects_is_found_by_question_or_by_id(tmp_path: Path) -> None:
     dataset = tmp_path / "expected.jsonl"
-    lines = [
-        {
-            "id": "s1",
-            "input": "What is  the FARE?",
-            "expected": "Five pounds.",
-            "relevant_documents": ["piece-1"],
-        },
-        {"id": "s2", "input": "Do dogs pay?", "expected": "No."},
-        {"id": "s3", "input": "Twice?", "expected": "a"},
-        {"id": "s4", "input": "Twice?", "expected": "b"},
-    ]
+    lines = TABLES["lines"]
     dataset.write_text("".join(json.dumps(line) + "\n" for line in lines))
     piece = retrieval(1, 2, "q", {"piece-1": "x"})
     piece["attributes"] += attributes({"retrieval.documents.0.document.metadata": '{"source": "fares.md"}'})

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import RagEvalError
 from rag_evaluation_framework.datasets import trec_tables
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
@@ -22,6 +23,8 @@ from rag_evaluation_framework.metrics.judged_columns import NotPlain
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.results.rankings import evaluate_run_files, rank_systems
+
+TABLES = tables_beside(__file__)
 
 METRICS = ["ndcg@3", "map", "mrr", "hit@1", "hole@5", "bpref", "r-precision"]
 
@@ -41,17 +44,7 @@ SCORES = (
     *("1.0000000000000002", "1.0000000000000000222", "0.00001234567890123456789", "1E5", "-0", "0", "-0.0"),
 )
 WRONG_SCORES = ("high", "nan", "inf", "1_0", "1..2", "--1", "1e999", "1,5", "1:2", "1/2")
-DOCUMENTS = (
-    "d1",
-    "d2",
-    "doc-of-a-longer-name-3",
-    "doc-of-a-longer-name-4",
-    "文档",
-    "d10",
-    "é",
-    "exactly8",
-    "exactly9c",
-)
+DOCUMENTS = TABLES["documents"]
 
 lines_of_runs = st.tuples(
     st.sampled_from(("q1", "q2", "a-longer-query", "q4")), st.sampled_from(DOCUMENTS), st.sampled_from(SCORES)
@@ -177,17 +170,7 @@ def test_judgements_of_beir_are_read_in_blocks(tmp_path: Path) -> None:
     assert columns.documents.texts() == ["a document", "d"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "q1 Q0 d 1 x t\n",
-        "q1 Q0 d 1 1 t\nq1 Q0 d 2 0 t\n",
-        "q1 Q0 d 1 1\n",
-        "{}",
-        "",
-        "q1 Q0 d 1 1 t\nq2 Q0 d 1 1 t\nq1 Q0 e 1 1 t\n",
-    ],
-)
+@pytest.mark.parametrize("content", TABLES["what_is_wrong_or_scattered_is_left_to_the_reader_of_lines"])
 def test_what_is_wrong_or_scattered_is_left_to_the_reader_of_lines(tmp_path: Path, content: str) -> None:
     (tmp_path / "qrels").write_bytes(QRELS)
     (tmp_path / "run").write_text(content, encoding="utf-8")

@@ -10,6 +10,7 @@ from chat_server import failing, running_chat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     CitationEvaluator,
     ContextCitation,
@@ -29,6 +30,8 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation
 
+TABLES = tables_beside(__file__)
+
 DOCUMENTS = {
     "boats.md": "The boat leaves at noon. The boat returns at six.",
     "fares.md": "The fare is two pounds.",
@@ -38,13 +41,7 @@ CONTEXTS = tuple(DOCUMENTS.values())
 METRICS = [metric.name for metric in all_metrics() if metric.family in ("citations", "consistency")]
 RIGHT = SpanCitation("boats.md", 0, 24)
 WRONG = SpanCitation("fares.md", 0, 23)
-SPAN_FIGURES = {
-    "citation_exact_jaccard": "mean_exact_jaccard",
-    "citation_tolerance_jaccard": "mean_tolerance_jaccard",
-    "citation_span_precision": "character_precision",
-    "citation_span_recall": "character_recall",
-    "citation_span_f1": "character_f1",
-}
+SPAN_FIGURES = TABLES["span_figures"]
 
 
 def asked(*true: SpanCitation, reference: str | None = None) -> Sample:
@@ -90,15 +87,7 @@ def figures(*case: Any) -> dict[str, float | None]:
 
 
 SENTENCES = ("The boat leaves at noon", "The fare is ten pounds", "I don't know", "Hello")
-BRACKETS = (
-    "",
-    "[boats.md:?:0-24]",
-    "[fares.md:?:0-23]",
-    "[ships.md:?:0-9]",
-    "[1]",
-    "[9]",
-    "[boats.md:?:9-5]",
-)
+BRACKETS = TABLES["brackets"]
 BESIDE: tuple[Citation, ...] = (
     RIGHT,
     WRONG,
@@ -128,14 +117,7 @@ def test_the_evaluator_and_the_scorers_agree_on_every_metric(
     assert evaluated(*case) == scored(*case)
 
 
-ONE = [
-    "citation_recall",
-    "citation_precision",
-    "citation_correctness",
-    "citation_validity",
-    "citation_exact_jaccard",
-    "citation_span_recall",
-]
+ONE = TABLES["one"]
 
 
 def test_citations_written_in_the_answer_count_before_those_beside_it() -> None:

@@ -43,20 +43,8 @@ CORPUS = Corpus(
     ]
 )
 CONTEXTS = ("The boat leaves at noon.", "The boat returns at six.", "The fare is two pounds.")
-CLAIM_METRICS = (
-    "citation_recall",
-    "citation_precision",
-    "citation_f1",
-    "citation_completeness",
-    "citation_correctness",
-)
-SPAN_METRICS = (
-    "citation_exact_jaccard",
-    "citation_tolerance_jaccard",
-    "citation_span_precision",
-    "citation_span_recall",
-    "citation_span_f1",
-)
+CLAIM_METRICS = TABLES["claim_metrics"]
+SPAN_METRICS = TABLES["span_metrics"]
 SOURCE_METRICS = ("factual_consistency", "hallucination_rate", "overall_citation_accuracy")
 
 

@@ -13,6 +13,7 @@ from threading import Event
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     Corpus,
     Dataset,
@@ -30,6 +31,8 @@ from rag_evaluation_framework import (
     save,
 )
 from rag_evaluation_framework.retrieval.sweep import grid_of
+
+TABLES = tables_beside(__file__)
 
 GRID = grid_of(chunkers=["sentence(chunk_size=400)"], retrievers=["bm25"])
 
@@ -158,17 +161,10 @@ def test_it_works_inside_a_running_event_loop(data: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"data": "nothing.jsonl"}, "there is no file nothing.jsonl, and no dataset of that id"),
-        ({"data": []}, "expected at least one row"),
-        ({"data": [1]}, "expected dictionaries, samples, a frame or a dataset"),
-        ({"target": 3}, "target: expected an address"),
-        ({"gate": 3}, "gate: expected a Gate"),
-        ({}, "no row holds an answer"),
-        ({"target": {}}, "target: expected at least one by name"),
+        *TABLES["what_cannot_be_evaluated_is_said_before_anything_is_asked"],
         ({"target": says_yes, "sample_size": 0}, "sample_size: expected a whole number of at least 1"),
         ({"target": {"a": says_yes}, "resume": "r"}, "several targets: expected no resume"),
         ({"target": {"a": says_yes}, "baseline": "r"}, "several targets: expected no baseline"),
-        ({"target": {"a": "a.run"}, "tags": ["x"]}, "runs against judgements: expected no tags"),
         ({"target": GRID, "gate": {}}, "a grid of pipelines: expected no gate"),
         ({"target": GRID, "metrics": ["recall", "f1"]}, "metrics: expected one that a grid is ranked by"),
     ],

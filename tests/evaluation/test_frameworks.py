@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from framework_apps import ANSWERS, DOCUMENTS, FIXTURE, FRAMEWORKS, NOT_ASKED, QUESTIONS, look_alike, rebuilt
 from rag_evaluation_framework import Corpus, Document, Sample, Turn, UsageError, evaluate
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.results.evaluations import Evaluation
+
+TABLES = tables_beside(__file__)
 
 RECORDED = json.loads(FIXTURE.read_text(encoding="utf-8"))["apps"]
 ASKED = [name for name in RECORDED if name not in NOT_ASKED]
@@ -40,29 +43,8 @@ def _sample(question: str, document: str, words: str) -> Sample:
 SAMPLES = [_sample(*each) for each in zip(QUESTIONS, RIGHT, NEEDED, strict=True)]
 
 # What each returns for the first question: whether it answers, what it found, whether it tells scores.
-FOUND: dict[str, tuple[bool, list[str], bool]] = {
-    "langchain_retriever": (False, ["ferry.md", "museum.md"], False),
-    "langchain_store": (False, ["ferry.md", "museum.md", "pool.md"], True),
-    "langchain_chain": (True, [], False),
-    "langchain_sourced_chain": (True, ["ferry.md", "museum.md"], False),
-    "langchain_retrieval_chain": (True, ["ferry.md", "museum.md"], False),
-    "langchain_retrieval_qa": (True, ["ferry.md", "museum.md"], False),
-    "langchain_async": (True, ["ferry.md", "museum.md"], False),
-    "llama_index_engine": (True, ["ferry.md", "museum.md"], True),
-    "llama_index_stream": (True, ["ferry.md", "museum.md"], True),
-    "llama_index_retriever": (False, ["ferry.md", "museum.md"], True),
-    "llama_index_index": (False, ["ferry.md", "museum.md", "pool.md"], True),
-    "haystack_pipeline": (True, ["ferry.md"], True),
-    "haystack_answers": (True, ["ferry.md", "museum.md"], True),
-    "dspy_module": (True, ["ferry.md", "museum.md"], False),
-    "chroma_collection": (False, ["ferry.md", "museum.md", "pool.md"], True),
-}
-REFUSED = {
-    "langchain_unasked": 'takes context, question: .* chain.invoke\\({"context": …, "question": question}\\)',
-    "llama_index_chat": "chat engine remembers what it was asked: expected a query engine",
-    "dspy_signature": "takes context, question: expected a module that takes the question alone",
-    "chroma_client": r"holds many collections: expected one, such as client.get_collection\(NAME\)",
-}
+FOUND: dict[str, tuple[bool, list[str], bool]] = TABLES["found"]
+REFUSED = TABLES["refused"]
 
 
 def _evaluated(app: Any, tmp_path: Path, **given: Any) -> Evaluation:

@@ -135,16 +135,7 @@ def test_thresholds_have_the_direction_of_their_metric_unless_min_or_max_says_ot
 
 
 @pytest.mark.parametrize(
-    ("threshold", "warned"),
-    [
-        ("hallucination: 0.95", "did you mean 0.05"),
-        ("toxicity: 0.1", "did you mean 0.9"),
-        ("hallucination: 0.05", None),
-        ("toxicity: 0.9", None),
-        ("hallucination: {max: 0.95}", None),
-        ("toxicity: {min: 0.1}", None),
-        ("latency: 2000", None),
-    ],
+    ("threshold", "warned"), TABLES["a_plain_number_that_looks_inverted_is_warned_about"]
 )
 def test_a_plain_number_that_looks_inverted_is_warned_about(
     tmp_path: Path, threshold: str, warned: str | None

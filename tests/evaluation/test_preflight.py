@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Milestones, Refusal, Sample, Turn, UsageError
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
@@ -26,6 +27,8 @@ from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Recorded
+
+TABLES = tables_beside(__file__)
 
 
 def manifest_of(
@@ -215,18 +218,7 @@ def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_
 
 
 @pytest.mark.parametrize(
-    ("metric", "field"),
-    [
-        ("entity_coverage", "entities"),
-        ("citation_span_recall", "relevant_spans"),
-        ("hop_coverage", "hops"),
-        ("turn_correctness", "turns"),
-        ("context_turn_correctness", "turns"),
-        ("hit@3", "relevant_documents"),
-        ("chunk_f1", "relevant_chunk_ids"),
-        ("span_recall", "relevant_spans"),
-        ("overall_citation_accuracy", "relevant_spans"),
-    ],
+    ("metric", "field"), TABLES["what_plain_samples_do_not_have_is_told_before_the_first_request"]
 )
 def test_what_plain_samples_do_not_have_is_told_before_the_first_request(
     tmp_path: Path, metric: str, field: str

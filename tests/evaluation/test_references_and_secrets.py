@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import Hit, InputError, Options, Request, Response, Sample, SpanCitation, Turn
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.attempts import Asker, StopSign
@@ -25,19 +26,13 @@ from rag_evaluation_framework.evaluation.secrets import (
 )
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 
+TABLES = tables_beside(__file__)
+
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="q"),))
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "expected"),
-    [
-        ("plain", {}, "plain"),
-        ("$env:STAGE", {"STAGE": "test"}, "test"),
-        ("a-$env:STAGE-b $env:STAGE", {"STAGE": "t"}, "a-t-b t"),
-        ("Bearer $secret:agent-key", {"AGENT_KEY": "s3cret-1"}, "Bearer s3cret-1"),
-        ("Bearer $secret:agent-key", {"agent-key": "s3cret-2", "AGENT_KEY": "s3cret-1"}, "Bearer s3cret-2"),
-        ("$secret:KEY.", {"KEY": " s3cret-1\n"}, "s3cret-1."),
-    ],
+    ("text", "environment", "expected"), TABLES["references_are_filled_in_from_the_environment"]
 )
 def test_references_are_filled_in_from_the_environment(
     text: str, environment: dict[str, str], expected: str
@@ -55,15 +50,7 @@ def test_a_secret_is_read_from_the_secrets_folder_before_the_environment(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "expected"),
-    [
-        ("$env:NONE", {}, "expected the environment variable NONE, got none"),
-        ("$env:NONE", {"NONE": ""}, "expected the environment variable NONE, got an empty one"),
-        ("$env:", {}, "expected a name after $env:, got none"),
-        ("$secret:", {}, "expected a name after $secret:, got none"),
-        ("$secret:key", {"KEY": "  "}, "expected the secret key"),
-        ("$secret:key", {"KEY": "abc"}, "at least 6 characters"),
-    ],
+    ("text", "environment", "expected"), TABLES["what_is_missing_empty_or_too_short_to_hide_is_an_error"]
 )
 def test_what_is_missing_empty_or_too_short_to_hide_is_an_error(
     text: str, environment: dict[str, str], expected: str

@@ -30,12 +30,7 @@ def response(text: str | None) -> Response:
 
 @pytest.mark.parametrize(
     ("answer", "answer_class", "recall", "over"),
-    [
-        ("I can't help with that.", "refused", 1.0, 1.0),
-        ("资料中没有提到。", "dont_know", 1.0, 1.0),
-        ("Which door do you mean?", "asks_back", 0.0, 0.0),
-        ("Insert the wrench and turn.", "answered", 0.0, 0.0),
-    ],
+    TABLES["each_metric_scores_the_samples_it_is_for_and_skips_the_others"],
 )
 def test_each_metric_scores_the_samples_it_is_for_and_skips_the_others(
     answer: str, answer_class: str, recall: float, over: float

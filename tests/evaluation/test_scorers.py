@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import Refusal, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.blame import Blaming
@@ -30,6 +31,8 @@ from rag_evaluation_framework.metrics.declaration import (
 from rag_evaluation_framework.metrics.texts import chrf, wording_similarity
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 
+TABLES = tables_beside(__file__)
+
 
 def sample(reference: str | None, expectation: Refusal | None = None) -> Sample:
     turns = (Turn(role="user", content="q"),)
@@ -37,15 +40,7 @@ def sample(reference: str | None, expectation: Refusal | None = None) -> Sample:
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "value"),
-    [
-        ("string_match", "It is PARIS.", 1.0),
-        ("string_match", "It is Rome.", 0.0),
-        ("exact_match", "the Paris!", 1.0),
-        # "it is paris" and "paris" share 1 of 3 + 1 tokens: 2 × 1 / 4
-        ("token_f1", "It is Paris", 0.5),
-        ("answer_similarity", "PARIS", 1.0),
-    ],
+    ("name", "answer", "value"), TABLES["text_metrics_score_the_answer_against_the_expected_one"]
 )
 def test_text_metrics_score_the_answer_against_the_expected_one(name: str, answer: str, value: float) -> None:
     score = scorer_for(name).score(sample("Paris"), Response(text=answer))
@@ -127,16 +122,7 @@ def test_a_sample_that_lacks_what_a_metric_compares_is_skipped_with_the_reason()
 
 
 @pytest.mark.parametrize("answer", ["👍", "", "Paris"])
-@pytest.mark.parametrize(
-    ("name", "reference"),
-    [
-        ("rouge", "👍"),
-        ("rouge", "。"),
-        ("rouge(variant=rouge1)", "+"),
-        ("rouge(variant=rouge2)", "👍"),
-        ("rouge(variant=rouge2)", "Paris"),
-    ],
-)
+@pytest.mark.parametrize(("name", "reference"), TABLES["a_reference_without_units_of_rouge_is_skipped"])
 def test_a_reference_without_units_of_rouge_is_skipped(name: str, reference: str, answer: str) -> None:
     score = scorer_for(name).score(sample(reference), Response(text=answer))
     assert score.status == "skipped"

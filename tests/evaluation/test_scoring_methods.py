@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import Dataset, Document, DocumentId, Judge, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.recognition import recognise
@@ -18,6 +19,8 @@ from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+
+TABLES = tables_beside(__file__)
 
 
 class Silent:
@@ -60,17 +63,7 @@ def test_the_judge_is_used_where_there_is_one_unless_the_metric_says_otherwise(
 
 
 @pytest.mark.parametrize(
-    ("metric", "looks_up"),
-    [
-        ("hit@3", True),
-        ("rbp(p=0.5)@3", True),
-        ("P_5", True),
-        ("span_recall", True),
-        ("citation_validity", True),
-        ("chunk_recall", False),
-        ("token_f1", False),
-        ("somebody_elses@3", False),
-    ],
+    ("metric", "looks_up"), TABLES["the_documents_of_the_dataset_are_read_where_a_metric_looks_something_up"]
 )
 def test_the_documents_of_the_dataset_are_read_where_a_metric_looks_something_up(
     metric: str, looks_up: bool, tmp_path: Path

@@ -6,40 +6,17 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import CitationEvaluator, Refusal, Response, Sample, Turn, evaluate
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 
+TABLES = tables_beside(__file__)
+
 # The answer is false, and the words that it has beside the false one all stand in the context.
-FALSE_CLAIMS = {
-    "German": (
-        "Wie lange kann man die Lampe zurückgeben?",
-        "Die Lampe kann innerhalb von 90 Tagen zurückgegeben werden.",
-        "Die Lampe kann innerhalb von 30 Tagen zurückgegeben werden, nicht innerhalb von 90.",
-    ),
-    "Spanish": (
-        "¿Cuánto tiempo hay para devolver la lámpara?",
-        "La lámpara se puede devolver en un plazo de 90 días.",
-        "La lámpara se puede devolver en un plazo de 30 días, no de 90.",
-    ),
-    "Japanese": (
-        "ランプは何日以内に返品できますか。",
-        "ランプは90日以内に返品できます。",
-        "ランプは30日以内に返品できます。90日ではありません。",
-    ),
-    "Arabic": (
-        "ما هي مدة إرجاع المصباح؟",
-        "يمكن إرجاع المصباح خلال 90 يوما من التسليم.",
-        "يمكن إرجاع المصباح خلال 30 يوما من التسليم وليس 90.",
-    ),
-}
-REFUSALS = {
-    "German": "Tut mir leid, dabei kann ich Ihnen nicht helfen.",
-    "Spanish": "Lo siento, no puedo ayudarle con eso.",
-    "Japanese": "申し訳ありませんが、お答えできません。",
-    "Arabic": "عذرا، لا أستطيع مساعدتك في ذلك.",
-}
+FALSE_CLAIMS = TABLES["false_claims"]
+REFUSALS = TABLES["refusals"]
 BY_WORDS = (
     *(
         "faithfulness",

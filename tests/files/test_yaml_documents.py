@@ -171,13 +171,7 @@ def test_what_yaml_and_json_do_not_both_hold_is_not_written(value: Any, message:
 
 
 def test_written_yaml_is_pleasant_to_read() -> None:
-    value = {
-        "name": "文 é 😀",
-        "on": "yes",
-        "notes": "first\nsecond",
-        "date": "2024-01-15",
-        "list": [1, "1", 1.5, None],
-    }
+    value = TABLES["value"]
     assert encode(value) == (
         "name: 文 é 😀\n'on': 'yes'\nnotes: |-\n  first\n  second\ndate: '2024-01-15'\n"
         "list:\n- 1\n- '1'\n- 1.5\n- null\n"
@@ -293,18 +287,7 @@ KEYS = "wieght: 1\nwait: 1\nmetadata: 1\n"
 
 
 @pytest.mark.parametrize(
-    ("strict", "problems"),
-    [
-        (False, ["line 1: there is no key wieght in the file. Did you mean weight?"]),
-        (
-            True,
-            [
-                "line 1: there is no key wieght in the file. Did you mean weight?",
-                "line 2: there is no key wait in the file. Did you mean weight?",
-                "line 3: there is no key metadata in the file. There are name, weight.",
-            ],
-        ),
-    ],
+    ("strict", "problems"), TABLES["unknown_keys_are_noted_where_none_is_allowed_and_else_only_slips"]
 )
 def test_unknown_keys_are_noted_where_none_is_allowed_and_else_only_slips(
     strict: bool, problems: list[str]

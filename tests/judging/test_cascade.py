@@ -12,6 +12,7 @@ import pytest
 from benchmarks import cascade as benchmark
 from chat_server import running_chat
 
+from cases import tables_beside
 from labelled_data import present
 from rag_evaluation_framework import UsageError, evaluate
 from rag_evaluation_framework.errors import InputError
@@ -30,6 +31,8 @@ from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+
+TABLES = tables_beside(__file__)
 
 EVIDENCE = ["The old bridge was built in 1890 by Clara Weiss. It is 120 metres long."]
 
@@ -139,24 +142,7 @@ def test_bands_from_a_file_of_labels_and_what_is_wrong_with_one(tmp_path: Path) 
         assert expected in lines
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("judge", "needs a judge: give --judge-model MODEL"),
-        ("cascade(lexical, judge)", "needs a judge"),
-        ("cascade(lexical)", "expected two stages or more"),
-        ("cascade(lexical, lexical, goal=1)", "expected the settings labels and target, got goal"),
-        (
-            "cascade(lexical, lexical, target=0.91)",
-            "expected one of 0.85, 0.9, 0.95, or labels=FILE, got 0.91",
-        ),
-        ("cascade(lexical, lexical, target=2)", "expected a number above 0.5 and below 1, got 2"),
-        ("cascade(lexical(low=0.9, high=0.1), lexical)", "expected low and high, from 0 to 1"),
-        ("cascade(cascade(lexical, lexical), lexical)", "got a cascade within a cascade"),
-        ("entailment()", "expected model, a name on the hub, or path"),
-        ("lexikal", 'there is no method "lexikal". Did you mean lexical?'),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["a_wrong_text_is_told"])
 def test_a_wrong_text_is_told(text: str, message: str) -> None:
     with pytest.raises(UsageError) as told:
         support_from(text)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judge import judged_by, read_question
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.models.prompts import (
@@ -23,22 +24,11 @@ from rag_evaluation_framework.models.prompts import (
     read_prompt,
 )
 
+TABLES = tables_beside(__file__)
+
 # A prompt that changes gets a new version, so that figures by different words are told apart: raise the
 # version in the file, then put its new digest here. The frame is a part of every prompt.
-KNOWN = {
-    "answer_class": (1, "c9add27bb986"),
-    "bias": (1, "c1b9003987fa"),
-    "claim_support": (2, "0447cce0caba"),
-    "context_relevance": (1, "1dfa6094daa1"),
-    "nugget_assignment": (1, "b6eba7162e53"),
-    "nugget_importance": (1, "0b64927f0338"),
-    "nuggets": (1, "319c2b8e7bde"),
-    "preference": (1, "a963d626302b"),
-    "relevance_grade": (1, "9264f3619272"),
-    "relevancy": (2, "8e24abe7d5b6"),
-    "rubric": (1, "e54ebc880c05"),
-    "toxicity": (1, "918a8985a7a7"),
-}
+KNOWN = TABLES["known"]
 
 
 def digest(name: str) -> str:
@@ -48,7 +38,7 @@ def digest(name: str) -> str:
 
 
 def test_a_prompt_changes_only_together_with_its_version() -> None:
-    assert {name: (load_prompt(name).version, digest(name)) for name in prompt_names()} == KNOWN
+    assert {name: [load_prompt(name).version, digest(name)] for name in prompt_names()} == KNOWN
 
 
 @pytest.mark.parametrize("name", prompt_names())
@@ -122,15 +112,7 @@ def test_everything_that_is_wrong_with_a_prompt_is_told_with_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("decides", "expected"),
-    [
-        ("verdict", "schema.properties.verdict: expected what decides"),
-        ("notes[].polite", "schema.properties.notes.items.properties.number: expected an integer"),
-        ("answer[].polite", "decides: expected a list among the fields, got answer"),
-        ("a b", "decides: expected a field of the schema"),
-    ],
-)
+@pytest.mark.parametrize(("decides", "expected"), TABLES["what_decides_must_be_in_the_schema"])
 def test_what_decides_must_be_in_the_schema(decides: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_prompt(OWN.replace("decides: polite", f"decides: {decides}"))

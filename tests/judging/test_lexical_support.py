@@ -44,15 +44,7 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
     assert (features.new_forms, features.words) == (1, 9)
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        "Clara Weiss built the old bridge in 1890.",
-        "The bridge is 120 metres long.",
-        "Trams cross the river every 10 minutes.",
-        "The fare is not included in the city pass.",
-    ],
-)
+@pytest.mark.parametrize("claim", TABLES["what_the_evidence_says_is_supported"])
 def test_what_the_evidence_says_is_supported(claim: str) -> None:
     found = verdict(claim, CONTEXTS)
     assert (found.label, found.new_tokens) == ("supported", ())
@@ -160,13 +152,7 @@ def test_what_was_asked_counts_beside_something_that_the_evidence_has(
 
 
 @pytest.mark.parametrize(
-    ("claim", "evidence", "label"),
-    [
-        ("B", "Answer: C", "unsupported"),
-        ("B", "The right answer is B.", "supported"),
-        ("七", "三", "unsupported"),
-        ("七", "答案是七。", "supported"),
-    ],
+    ("claim", "evidence", "label"), TABLES["the_letter_of_a_choice_is_compared_as_it_is"]
 )
 def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, label: str) -> None:
     assert verdict(claim, [evidence]).label == label

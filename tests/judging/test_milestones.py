@@ -49,15 +49,7 @@ def test_whatever_the_texts_a_step_is_told_or_not(answer: str, step: str) -> Non
     assert len(first_tellings(answer, [step])) == 1
 
 
-@pytest.mark.parametrize(
-    ("contexts", "places"),
-    [
-        (["前文。沈栖发现雾礁的灯火熄灭了，于是决定出海。后文。"], 1),
-        (["沈栖发现雾礁的灯火熄灭了，于是", "沈栖和陆远舟连夜修好小船，冒着大雾出发。"], 2),  # cut by a chunk
-        (["出海。"], 0),
-        ([], 0),
-    ],
-)
+@pytest.mark.parametrize(("contexts", "places"), TABLES["a_golden_place_is_found_with_half_of_its_snippet"])
 def test_a_golden_place_is_found_with_half_of_its_snippet(contexts: list[str], places: int) -> None:
     snippets = ["沈栖发现雾礁的灯火熄灭了，于是决定出海。", "沈栖和陆远舟连夜修好小船，冒着大雾出发。"]
     assert golden_places(contexts, snippets) == places

@@ -158,15 +158,7 @@ def test_weights_sum_to_one(tmp_path: Path, weights: tuple[float, float], proble
     assert issues(tmp_path, "name: r\nversion: 1\ncriteria:\n" + "".join(lines)) == [problem]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "expected a rubric with name, version and criteria, got None"),
-        ("just words", "expected a rubric with name, version and criteria, got 'just words'"),
-        ("- a\n- b\n", "expected a rubric with name, version and criteria, got ['a', 'b']"),
-        ("name: r\nversion: 1\ncriteria: none\n", "criteria: expected a list of criteria, got 'none'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "problem"), TABLES["a_file_that_is_no_rubric_is_told_so_in_one_sentence"])
 def test_a_file_that_is_no_rubric_is_told_so_in_one_sentence(tmp_path: Path, text: str, problem: str) -> None:
     (issue,) = issues(tmp_path, text)
     assert issue.endswith(problem)

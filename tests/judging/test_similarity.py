@@ -11,6 +11,7 @@ from benchmarks._answers import SYSTEMS, by_metric, questions
 from benchmarks._auroc import auroc
 from benchmarks._labelled_data import DATA
 
+from cases import tables_beside
 from labelled_data import present
 from rag_evaluation_framework import Response, Sample, Turn
 from rag_evaluation_framework.evaluation.scoring import scorer_for
@@ -20,6 +21,8 @@ from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.scores import ClaimVerdict
 from sizes import size
 
+TABLES = tables_beside(__file__)
+
 score = by_metric("answer_similarity")
 STEP = size(3, 1)
 """Every so many of EVOUNA's questions are read."""
@@ -27,13 +30,7 @@ STEP = size(3, 1)
 
 @pytest.mark.parametrize(
     ("question", "reference", "right", "wrong"),
-    [
-        ("Capital of France?", "Paris", "The capital of France is Paris.", "The capital of France is Lyon."),
-        ("How long?", "30 days", "You may return it within 30 days of delivery.", "Within 90 days."),
-        ("Who wrote it?", "Jane Austen", "It was written by Jane Austen in 1813.", "Emily Brontë wrote it."),
-        ("When?", "1969", "Apollo 11 landed on the moon in July 1969.", "Apollo 11 landed in July 1971."),
-        ("图书馆几点关门？", "晚上9点", "图书馆每天21:00关门。", "图书馆每天19:00关门。"),
-    ],
+    TABLES["a_short_right_answer_inside_a_sentence_reaches_the_threshold"],
 )  # fmt: skip
 def test_a_short_right_answer_inside_a_sentence_reaches_the_threshold(
     question: str, reference: str, right: str, wrong: str
@@ -104,16 +101,7 @@ def test_each_system_by_the_scale_of_the_others(
     assert np.mean(areas) >= 0.96
 
 
-@pytest.mark.parametrize(
-    ("system", "least", "more"),
-    [
-        ("fid", 0.97, 0),
-        ("gpt35", 0.97, 0),
-        ("chatgpt", 0.97, 0),
-        ("gpt4", 0.975, 0.01),
-        ("newbing", 0.944, 0.01),
-    ],
-)
+@pytest.mark.parametrize(("system", "least", "more"), TABLES["correctness_agrees_with_people"])
 def test_correctness_agrees_with_people(
     verdicts: tuple[np.ndarray, np.ndarray, _similarity.Scores], system: str, least: float, more: float
 ) -> None:

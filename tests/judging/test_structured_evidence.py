@@ -15,18 +15,7 @@ from rag_evaluation_framework.records.scores import Claim
 
 TABLES = tables_beside(__file__)
 
-CAFE = {
-    "name": "Blue Door",
-    "hours": {"Monday": "9:0-17:0", "Tuesday": "9:0-17:0", "Saturday": "10:0-14:30", "Sunday": "closed"},
-    "features": {
-        "OutdoorSeating": False,
-        "WiFi": "no",
-        "TakeOut": True,
-        "Parking": {"garage": False, "street": True},
-    },
-    "Music": None,
-    "stars": 4.5,
-}
+CAFE = TABLES["cafe"]
 
 
 def test_a_fact_has_the_words_of_its_key_its_meaning_and_its_characters() -> None:

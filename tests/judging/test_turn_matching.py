@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.judging.turn_matching import match_reference
+
+CASES = tables_beside(__file__)
 
 HELPED, HELPED_ASKED = "阿尤协助基尼奇击败了深渊魔物...", "在这个任务中“它”做了什么？"
 TABLES = yaml_documents.decode(Path(__file__).with_name("turns.yaml").read_text(encoding="utf-8"))
@@ -35,21 +38,7 @@ def test_a_turn_says_the_share_that_the_table_tells(
     assert said(answer, reference, question) == float(Fraction(share))
 
 
-@pytest.mark.parametrize(
-    ("answer", "characters"),
-    [
-        # The reference has 阿尤 协助 基尼奇 击败 (9 characters) and 深渊魔物 (4): 13.
-        ("阿尤协助基尼奇击败了深渊魔物。", 13),
-        ("阿尤協助基尼奇擊敗了深淵魔物", 13),  # traditional
-        ("深渊魔物被基尼奇在阿尤的协助下击败了。", 13),  # in another order
-        ("阿尤帮助基尼奇打败了深渊魔物", 10),  # 阿尤 2, 助基尼奇 4, 深渊魔物 4
-        ("它幫助基尼奇打敗了深淵魔物", 8),  # 助基尼奇 4, 深渊魔物 4
-        ("阿尤击败了深渊魔物", 8),  # without 协助基尼奇
-        ("阿尤没有协助基尼奇", 2),  # only 阿尤
-        ("没有证据表明阿尤协助基尼奇击败了深渊魔物", 0),
-        ("不清楚", 0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "characters"), CASES["chinese_counts_by_characters_that_stand_together"])
 def test_chinese_counts_by_characters_that_stand_together(answer: str, characters: int) -> None:
     assert said(answer, HELPED, HELPED_ASKED) == characters / 13
 
@@ -75,16 +64,7 @@ def test_where_the_question_gives_everything_all_of_the_reference_counts() -> No
 
 
 @pytest.mark.parametrize("question", ["Is a visa required?", "Do I need a visa?"])
-@pytest.mark.parametrize(
-    ("answer", "value"),
-    [
-        ("A visa is required.", 1.0),
-        ("You need a visa.", 1.0),
-        ("No visa is required.", 0.0),
-        ("A visa is not needed.", 0.0),
-        ("A passport is required.", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "value"), CASES["what_is_needed_is_required"])
 def test_what_is_needed_is_required(answer: str, value: float, question: str) -> None:
     assert said(answer, "Yes, a visa is required.", question) == value
 

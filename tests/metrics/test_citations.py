@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     CharacterSpan,
     DocumentId,
@@ -26,6 +27,8 @@ from rag_evaluation_framework.metrics.citations import (
     heaviest_pairs,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
+
+TABLES = tables_beside(__file__)
 
 
 def cite(start: int, end: int, *, file: str = "guide.pdf", page: int | None = None) -> SpanCitation:
@@ -136,30 +139,14 @@ def test_one_empty_side_scores_zero_and_has_no_precision_or_no_recall() -> None:
 
 
 def test_dictionaries_of_evaluation_files_and_character_spans_are_read() -> None:
-    true = {
-        "file_name": "project_tool_guide.pdf",
-        "page_number": 3,
-        "start_char": 1250,
-        "end_char": 1350,
-        "confidence_score": 0.95,
-        "context_text": "Key features include task tracking and team collaboration...",
-    }
+    true = TABLES["true_"]
     predicted = CharacterSpan(DocumentId("project_tool_guide.pdf"), 1250, 1350)
     report = evaluate_citation_spans([true], [predicted])
     assert report.perfect_matches == 1
     assert report.pairs[0].true == SpanCitation("project_tool_guide.pdf", 1250, 1350, page=3, confidence=0.95)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"end_char": 5}, r"predicted\[1\]\.end_char: expected a whole number above 5, got 5"),
-        ({"start_char": "5"}, r"predicted\[1\]\.start_char: expected a whole number of at least 0, got '5'"),
-        ({"file_name": None}, r"predicted\[1\]\.file_name: expected a file name, got None"),
-        ({"page_number": "iv"}, r"predicted\[1\]\.page_number: expected a whole number, got 'iv'"),
-        ({"confidence_score": 2}, r"predicted\[1\]\.confidence_score: expected a number from 0 to 1, got 2"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), TABLES["a_wrong_citation_is_named"])
 def test_a_wrong_citation_is_named(changed: dict[str, Any], message: str) -> None:
     right = {"file_name": "a.pdf", "start_char": 5, "end_char": 9}
     with pytest.raises(InputError, match=message):

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.metrics.steps import Hop, ToolCall
 from rag_evaluation_framework.metrics.views import NoValueError
 from rag_evaluation_framework.records.steps import Found, Step
+
+TABLES = tables_beside(__file__)
 
 
 def hop(documents: int, relevant: int, new: int, known: int = 4) -> Hop:
@@ -106,20 +109,7 @@ TIMED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("step_time", 150),
-        ("step_time(kind=retrieval)", 40),
-        ("step_time(kind=tool)", None),  # its time is not known
-        ("step_tokens", 77),  # 50 + 7 + 20
-        ("step_tokens(kind=tool)", None),
-        ("step_count", 2),
-        ("step_count(kind=model)", 2),
-        ("step_count(kind=rerank)", 0),
-        ("failed_steps", 1 / 7),
-        ("step_tokens(kind=embedding)", 12),  # 9 + 3: one read nothing, the other wrote nothing
-        ("step_tokens(kind=retrieval)", None),  # one of the two reports none
-    ],
+    ("name", "value"), [*TABLES["time_tokens_and_errors_by_step"], ("failed_steps", 1 / 7)]
 )
 def test_time_tokens_and_errors_by_step(name: str, value: float | None) -> None:
     assert parse_metric(name)(TIMED) == value

@@ -22,15 +22,7 @@ def cited(start: int, end: int, page: int | None) -> CharacterSpan | Issue:
     return place_in(GUIDE, SpanCitation("guide.pdf", start, end, page=page))
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "page", "text"),
-    [
-        (0, 4, 1, "Page"),
-        (0, 6, 3, "船在六点回来"),  # 13 + 0 to 13 + 6
-        (7, 12, 3, "today"),  # 13 + 7 to 13 + 12
-        (13, 19, None, "船在六点回来"),  # without a page the whole document is counted
-    ],
-)
+@pytest.mark.parametrize(("start", "end", "page", "text"), TABLES["positions_on_a_page_count_from_its_start"])
 def test_positions_on_a_page_count_from_its_start(start: int, end: int, page: int | None, text: str) -> None:
     place = cited(start, end, page)
     assert isinstance(place, CharacterSpan)

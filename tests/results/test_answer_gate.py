@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import Evaluation, Gate, InputError, Threshold, UsageError, evaluate
 from rag_evaluation_framework.judging.verdict import GRADES, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.reports.verdict_lines import headline
 from rag_evaluation_framework.results.summaries import Counts, Figure
 from rag_evaluation_framework.results.verdicts import read_thresholds, written_thresholds
+
+TABLES = tables_beside(__file__)
 
 INIT = {"correct": {"min": "90%"}, "wrong": {"max": 0}}
 
@@ -50,31 +53,7 @@ def answers(**states: int) -> AnswerCounts:
     return AnswerCounts(states=found, by=judged, questions=sum(found.values()), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("name", "written", "read"),
-    [
-        ("wrong", 2, "wrong <= 2"),
-        ("wrong", {"max": 2}, "wrong <= 2"),
-        ("correct", 1, "correct >= 1"),
-        ("correct", 1.0, "correct >= 100%"),
-        ("correct", "100%", "correct >= 100%"),
-        ("correct", 0.9, "correct >= 90%"),
-        ("correct", {"min": "90%"}, "correct >= 90%"),
-        ("not_judged", "12.5 %", "not_judged <= 12.5%"),
-        ("partly_correct", 0, "partly_correct <= 0"),
-        ("unstable", 0, "unstable <= 0"),
-        ("error_rate", 0.05, "error_rate <= 5%"),
-        ("wrong", {"min": 1}, "expected max, got min"),
-        ("correct", {"max": 1}, "expected min, got max"),
-        ("wrong", 1.5, "expected a number of answers or a share (3, 0.1 or 10%), or {max: …}, got 1.5"),
-        ("wrong", True, "expected a number of answers or a share (3, 0.1 or 10%), or {max: …}, got True"),
-        (
-            "correct",
-            "most",
-            "expected a number of answers or a share (3, 0.1 or 10%), or {min: …}, got 'most'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "written", "read"), TABLES["limit_of_answers_is_read_as_number_or_share"])
 def test_limit_of_answers_is_read_as_number_or_share(name: str, written: Any, read: str) -> None:
     if "expected" in read:
         with pytest.raises(InputError, match=f"^{re.escape(read)}$"):
@@ -275,15 +254,7 @@ def test_wrong_alone_in_a_manifest_is_a_warning() -> None:
     assert str(headline(both)) == "✓ PASSED: the only answer is correct."
 
 
-STATES = (
-    "correct",
-    "correct_refusal",
-    "partly_correct",
-    "wrong",
-    "missed_refusal",
-    "no_answer",
-    "not_judged",
-)
+STATES = TABLES["states"]
 NUMBERS = st.integers(0, 8)
 COUNTED = st.fixed_dictionaries(dict.fromkeys(STATES, NUMBERS))
 SHARES = st.sampled_from((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))

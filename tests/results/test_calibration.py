@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Response, Score, UsageError, calibrate
 from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelField
 from rag_evaluation_framework.errors import Location, UnknownNameError
@@ -30,6 +31,8 @@ from rag_evaluation_framework.results.calibration import (
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
 from rag_evaluation_framework.statistics.agreement import Resampling
 from rag_evaluation_framework.statistics.classification import Confusion
+
+TABLES = tables_beside(__file__)
 
 FIELDS = ["completeness", "accuracy", "relevance", "clarity", "conciseness", "overall"]
 FAST = CalibrationSettings(resampling=Resampling(resamples=300))
@@ -72,21 +75,7 @@ def flagged(n: int, labelled: int, *, seed: int = 0) -> tuple[AnsweredRun, list[
     return run, labels_of({f"q{i}": float(truth[i]) for i in range(labelled)}, "hallucinated")
 
 
-@pytest.mark.parametrize(
-    ("metric", "field"),
-    [
-        ("faithfulness", "accuracy"),
-        ("faithfulness(method=judge)", "accuracy"),
-        ("hallucination", "accuracy"),
-        ("answer_relevancy", "relevance"),
-        ("claim_recall", "completeness"),
-        ("token_f1", "overall"),
-        ("rubric", "overall"),
-        ("clarity", "clarity"),
-        ("ndcg@5", None),
-        ("latency", None),
-    ],
-)
+@pytest.mark.parametrize(("metric", "field"), TABLES["a_metric_goes_with_the_label_that_measures_the_same"])
 def test_a_metric_goes_with_the_label_that_measures_the_same(metric: str, field: str | None) -> None:
     chosen, unpaired = chosen_pairs([metric], FIELDS)
     assert [str(pair.field) for pair in chosen] == ([] if field is None else [field])
@@ -191,14 +180,7 @@ def test_labels_of_other_splits_are_told_where_all_splits_are() -> None:
 
 
 def test_a_results_document_is_a_run_too() -> None:
-    document = {
-        "evaluation_id": "e1",
-        "query_results": [
-            {"query_id": "q1", "generated_answer": "A", "individual_metrics": {"faithfulness": 0.5}},
-            {"query_id": "q2", "individual_metrics": {"faithfulness": 1.0}},
-            {"query_id": "q3", "error": {"kind": "timeout", "message": "slow"}},
-        ],
-    }
+    document = TABLES["document"]
     run = answered_run(document)
     assert run.answers == {"q1": "A", "q2": None}
     assert run.metrics["faithfulness"].values == {"q1": 0.5, "q2": 1.0}

@@ -13,19 +13,14 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import Evaluation, load
 
+TABLES = tables_beside(__file__)
+
 OLD = Path(__file__).parents[1] / "fixtures" / "runs_1_0_0"
-ANSWERS = {
-    "What does a single ticket cost?": "A single ticket costs 14.00.",
-    "What does a kayak cost?": "A kayak costs 5.00.",
-    "When do online tickets close?": "They close one day before.",
-    "How many bicycles can travel?": "12 bicycles can travel.",
-    "登塔多少钱？": "登塔另收六镑。",
-    "Who will win the election?": "Sorry, I cannot answer that.",
-    "Where is lost property kept?": None,
-}
+ANSWERS = TABLES["answers"]
 LATER = {
     "What does a kayak cost?": "A kayak costs 8.00 one way.",
     "When do online tickets close?": "Thirty minutes before.",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from finished_runs import RESULTS, SAMPLES, evaluated, on_disk
 
+from cases import tables_beside
 from rag_evaluation_framework import Evaluation, InputError, UsageError
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
@@ -24,6 +25,8 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
 from sizes import size
+
+TABLES = tables_beside(__file__)
 
 PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
 
@@ -49,18 +52,7 @@ def test_the_document_is_valid_by_both_schemas(document: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("metric", "method", "section"),
-    [
-        ("ndcg@5", "exact", "retrieval_metrics"),
-        ("chunk_f1", "exact", "retrieval_metrics"),
-        ("span_recall", "exact", "retrieval_metrics"),
-        ("citation_span_f1", "exact", "citation_metrics"),
-        ("factual_consistency", "lexical support, screening", "answer_quality_metrics"),
-        ("hallucination_rate(method=judge)", "judge:m", "answer_quality_metrics"),
-        ("token_f1", "lexical", "answer_quality_metrics"),
-        ("somebody's own", "judge:m", "answer_quality_metrics"),
-        ("latency", "timing", "performance_metrics"),
-    ],
+    ("metric", "method", "section"), TABLES["a_metric_stands_in_the_section_of_its_family"]
 )
 def test_a_metric_stands_in_the_section_of_its_family(metric: str, method: str, section: str) -> None:
     assert section_of(metric, method) == section

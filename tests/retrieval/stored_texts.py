@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cases import tables_beside
 from rag_evaluation_framework import DocumentId, PositionAwareChunk, generate_pa_chunk_id
 
-TEXTS = [
-    "The handbook grants thirty days of parental leave to every employee.",
-    "Expense reports are filed within ten days of the journey.",
-    "Servers are patched on the first Tuesday of each month.",
-    "Laptops are encrypted and replaced after four years.",
-    "The cafeteria serves lunch from noon to two.",
-    "员工每年享有十五天带薪年假。",
-    "差旅费用须在十天内报销。",
-    "Überstunden werden am Monatsende ausgeglichen.",
-]
+TABLES = tables_beside(__file__)
+
+TEXTS = TABLES["texts"]
 
 
 def chunk(text: str, doc_id: str = "doc", start: int = 0) -> PositionAwareChunk:

@@ -8,6 +8,7 @@ import pytest
 from chunked_texts import BLANK, TEXTS, repetitive_texts
 from hypothesis import given, settings
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     Chunker,
     ChunkerPositionAdapter,
@@ -20,25 +21,10 @@ from rag_evaluation_framework.components import CHUNKERS, chunker_from
 from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.retrieval.chunkers import SpanChunker
 
+TABLES = tables_beside(__file__)
+
 # How to build a small chunker of each kind; one that is not listed must build without arguments.
-SPECIFICATIONS = {
-    "chonkie": ["chonkie(chunker=RecursiveChunker, tokenizer=character, chunk_size=60)"],
-    "fixed": ["fixed(tokens=15)", "fixed(tokens=15, overlap=5)", "fixed(tokens=1)", "fixed(tokenizer=o200k)"],
-    "langchain": [
-        "langchain(splitter=RecursiveCharacterTextSplitter, chunk_size=60, chunk_overlap=20)",
-        "langchain(splitter=CharacterTextSplitter, chunk_size=60, chunk_overlap=0)",
-    ],
-    "markdown": ["markdown(chunk_size=60, overlap=20)", "markdown"],
-    "recursive": [
-        "recursive(chunk_size=60)",
-        "recursive(chunk_size=60, overlap=20)",
-        "recursive(chunk_size=1)",
-        "recursive(chunk_size=15, overlap=5, length=words)",
-        "recursive(chunk_size=60, overlap=20, separators=langchain)",
-    ],
-    "semantic": ["semantic(embedder=hashing, percentile=50, chunk_size=80)"],
-    "sentence": ["sentence(chunk_size=60)", "sentence(chunk_size=90, overlap=60)"],
-}
+SPECIFICATIONS = TABLES["specifications"]
 ALL = [text for name in CHUNKERS.names() for text in SPECIFICATIONS.get(name, [name])]
 
 

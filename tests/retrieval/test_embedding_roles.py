@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from component_server import ComponentServer, running_components
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     Corpus,
     Document,
@@ -37,6 +38,8 @@ from rag_evaluation_framework.retrieval.embedders import (
 )
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore, Matrix
+
+TABLES = tables_beside(__file__)
 
 ENGLISH = "Represent this sentence for searching relevant passages: "
 INSTRUCTION = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
@@ -134,27 +137,15 @@ def test_who_does_not_tell_them_apart_is_asked_once_for_both(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("model", "query", "document"),
     [
-        ("intfloat/e5-base-v2", "query: ", "passage: "),
-        ("multilingual-e5-large", "query: ", "passage: "),
+        *TABLES["prefixes_follow_from_the_name_of_a_model"],
         ("intfloat/multilingual-e5-large-instruct", INSTRUCTION + " ", ""),
         ("e5-mistral-7b-instruct", INSTRUCTION + " ", ""),
         ("BAAI/bge-small-en-v1.5", ENGLISH, ""),
         ("bge-large:latest", ENGLISH, ""),
-        ("BAAI/bge-base-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""),
-        ("BAAI/bge-m3", "", ""),
-        ("nomic-embed-text:latest", "search_query: ", "search_document: "),
-        ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
         ("mixedbread-ai/mxbai-embed-large-v1", ENGLISH, ""),
         ("Snowflake/snowflake-arctic-embed-m-v1.5", ENGLISH, ""),
-        ("Snowflake/snowflake-arctic-embed-l-v2.0", "query: ", ""),
         ("Alibaba-NLP/gte-Qwen2-7B-instruct", INSTRUCTION + " ", ""),
         ("Qwen/Qwen3-Embedding-0.6B", INSTRUCTION, ""),
-        ("google/embeddinggemma-300m", "task: search result | query: ", "title: none | text: "),
-        ("/models/e5-small/", "query: ", "passage: "),
-        ("/data/e5-base-v2/tuned-by-us", "", ""),
-        ("text-embedding-3-small", "", ""),
-        ("all-MiniLM-L6-v2", "", ""),
-        ("gte-base", "", ""),
     ],
 )
 def test_prefixes_follow_from_the_name_of_a_model(model: str, query: str, document: str) -> None:
@@ -213,14 +204,7 @@ class Encoder:
 
 
 @pytest.mark.parametrize(
-    ("model", "given", "roles"),
-    [
-        ("own", {}, {"query": "q> ", "document": "p> "}),
-        ("own", {"query_prefix": "ask: "}, {"query": "ask: ", "document": "p> "}),
-        ("empty", {}, {}),
-        ("intfloat/e5-base-v2", {}, {"query": "query: ", "document": "passage: "}),
-        ("all-MiniLM-L6-v2", {}, {}),
-    ],
+    ("model", "given", "roles"), TABLES["sentence_transformers_uses_the_prompts_of_the_model_or_of_its_name"]
 )
 def test_sentence_transformers_uses_the_prompts_of_the_model_or_of_its_name(
     model: str, given: dict[str, str], roles: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -239,20 +223,7 @@ def test_sentence_transformers_uses_the_prompts_of_the_model_or_of_its_name(
     assert np.allclose(embedder.embed_queries(["leave"]), plain.embed([roles.get("query", "") + "leave"]))
 
 
-@pytest.mark.parametrize(
-    ("files", "roles"),
-    [
-        ({}, {}),
-        (
-            {"config.json": {"_name_or_path": "intfloat/e5-small"}},
-            {"query": "query: ", "document": "passage: "},
-        ),
-        (
-            {"config_sentence_transformers.json": {"prompts": {"query": "q> ", "document": ""}}},
-            {"query": "q> ", "document": ""},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("files", "roles"), TABLES["onnx_reads_the_prompts_beside_the_model"])
 def test_onnx_reads_the_prompts_beside_the_model(
     files: dict[str, Any], roles: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

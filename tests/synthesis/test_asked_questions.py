@@ -22,12 +22,7 @@ FARES = (
 RULES = "# Rules\n\nDogs are kept on a lead. Bicycles stay on the lower deck.\n"
 CORPUS = Corpus([Document("fares.md", FARES), Document("rules.md", RULES)])
 
-MEASURE = {
-    "question": "What is the price of a single ticket?",
-    "answer": "£4.50",
-    "kind": "factual",
-    "difficulty": "easy",
-}
+MEASURE = TABLES["measure"]
 GOOD = {**MEASURE, "excerpts": ["A single ticket costs £4.50."]}
 
 

@@ -81,16 +81,7 @@ def made_of(text: str) -> dict[str, str]:
     return {made.text: made.answer for made in structure_questions(passages_of(document(text)), text)}
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--diagnose, --no-diagnose\n    Create an archive of all warnings.",  # one does the opposite
-        "--progname NAME\n    Name of the program file to profile.",  # nothing is done
-        "--version\n    Print the version of ferry and exit.",  # says no more than its name
-        "--ignore-case\n    Ignore case differences between the names of boats.",  # the name says it
-        "--size size\n    Use a buffer of size to query the harbour office.",  # an argument like a word
-    ],
-)
+@pytest.mark.parametrize("option", TABLES["option_that_does_not_tell_what_it_does_is_not_asked_for"])
 def test_option_that_does_not_tell_what_it_does_is_not_asked_for(option: str) -> None:
     assert made_of(f"NAME\n  ferry - carry\n\nSYNOPSIS\n  ferry\n\nOPTIONS\n  {option}\n") == {}
 
@@ -121,19 +112,7 @@ def test_records_of_known_form_are_asked_about_by_their_names() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("holders", "joined"),
-    [
-        (
-            "1991, 1992, 1996, 1997, 1999, 2004, 2005, 2006 Free Software\n Foundation",
-            "Free Software Foundation",
-        ),
-        ("2014, Ada Lund\n 2015, Bo Lund", "2014, Ada Lund; 2015, Bo Lund"),
-        ("Ada Lund\n Bo Lund", "Ada Lund; Bo Lund"),
-        ("2014, Ada Lund\n Bo Lund", None),  # somebody else, or the same name
-        ("unknown", None),
-    ],
-)
+@pytest.mark.parametrize(("holders", "joined"), TABLES["holders_of_a_copyright_are_whole"])
 def test_holders_of_a_copyright_are_whole(holders: str, joined: str | None) -> None:
     made = made_of(
         f"Upstream-Name: ferry\n\n# but modified since\n\nFiles: a.c\nCopyright: {holders}\nLicense: MIT\n"
@@ -168,16 +147,7 @@ def test_chinese_documents_of_every_kind_are_asked_about(name: str) -> None:
     assert len(extractive_drafts(Corpus([document(text, name)])).kept) >= 2
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Cards sold before April keep their validity",  # a participle before the verb
-        "The deckhand who should have been there was away",
-        "Short answers for the ticket office",
-        "In an outbreak of flu all ringing stops",
-        "What the master says is final",
-    ],
-)
+@pytest.mark.parametrize("sentence", TABLES["sentence_whose_verb_is_in_doubt_is_not_read"])
 def test_sentence_whose_verb_is_in_doubt_is_not_read(sentence: str) -> None:
     assert clause_of(sentence, frozenset({"short", "cards"})) is None
 
@@ -264,13 +234,7 @@ def test_paragraph_that_begins_like_its_heading_is_asked_about(heading: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("sentence", "never"),
-    [
-        ("A fine is charged for every day a book is late.", "how often"),
-        ("Dogs travel free.", "what do"),
-        ("When Weehawken, the leading ship, closed in she opened fire.", "what happens when Weehawken"),
-        ("Before 1955, Nebraska did not have a legal instrument.", "when do Nebraska"),
-    ],
+    ("sentence", "never"), TABLES["sentence_is_not_asked_about_where_the_question_would_be_broken"]
 )
 def test_sentence_is_not_asked_about_where_the_question_would_be_broken(sentence: str, never: str) -> None:
     assert not [question for question in asked(sentence) if question.startswith(never)]

@@ -33,16 +33,7 @@ def test_names_numbers_and_scraps_are_not_told(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Eight kilos, I am told by the shop.", "en"),
-        ("SELECT id FROM users", "en"),
-        ("Les Misérables was written by Victor Hugo in 1862.", "en"),
-        ("退货期限为九十天。", "zh"),
-        ("退貨期限為九十天。", "zh"),
-        ("HTTP 协议在 1991 年由 Tim Berners-Lee 提出。", "zh"),
-        ("《となりのトトロ》是宫崎骏于1988年执导的一部日本动画电影，由吉卜力工作室制作发行。", "zh"),
-    ],
+    ("text", "language"), TABLES["english_and_chinese_with_words_of_others_stay_what_they_are"]
 )
 def test_english_and_chinese_with_words_of_others_stay_what_they_are(text: str, language: str) -> None:
     assert language_of(text) == language
