@@ -27,7 +27,7 @@ from rag_evaluation_framework.models.prompts import (
 TABLES = tables_beside(__file__)
 
 # A prompt that changes gets a new version, so that figures by different words are told apart: raise the
-# version in the file, then put its new digest here. The frame is a part of every prompt.
+# version in the file, then its new digest in judge_prompts.yaml. The frame is a part of every prompt.
 KNOWN = TABLES["known"]
 
 
