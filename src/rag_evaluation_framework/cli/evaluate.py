@@ -7,20 +7,9 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET_FILE, project_dataset
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import (
-    ALLOW_MISSING,
-    GATE,
-    LIMITS,
-    OUTPUT,
-    TARGET,
-    Option,
-    metrics_option,
-    scoring_of,
-    scoring_options,
-    with_all,
-)
 from rag_evaluation_framework.cli.output import MAP, NO_BLAME
 
 EXAMPLES = """\b
@@ -47,9 +36,9 @@ def _manifest() -> str:
     return name if dataset is None else str(project_dataset(dataset.value))
 
 
-_OPTIONS: tuple[Option[Any], ...] = (
+_OPTIONS: tuple[options.Option[Any], ...] = (
     click.argument("manifest", type=DATASET_FILE, default=_manifest, metavar="[AGENT.YAML]"),
-    *TARGET,
+    *options.TARGET,
     click.option(
         "--dataset",
         "datasets",
@@ -57,7 +46,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="NAME",
         help="Evaluate only this dataset; may be repeated.  [default: all]",
     ),
-    metrics_option(help="Score by this metric instead of the manifest's; may be repeated."),
+    options.metrics_option(help="Score by this metric instead of the manifest's; may be repeated."),
     click.option(
         "--threshold",
         "thresholds",
@@ -74,17 +63,17 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Use only samples with this tag; if repeated, with any of the tags.",
     ),
     MAP,
-    *LIMITS,
-    ALLOW_MISSING,
+    *options.LIMITS,
+    options.ALLOW_MISSING,
     NO_BLAME,
-    *GATE,
+    *options.GATE,
     click.option(
         "--out",
         type=click.Path(path_type=Path),
         help="Also write the results document to this file; for several datasets, into this folder. A name "
         "that ends in .shards makes a folder of Parquet files of 20,000 answers each.",
     ),
-    *OUTPUT,
+    *options.OUTPUT,
 )
 
 
@@ -95,8 +84,8 @@ _COMMON = (
 
 
 @click.command("evaluate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@with_all(_OPTIONS)
-@scoring_options
+@options.with_all(_OPTIONS)
+@options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask an agent, score its answers, decide the gate, as AGENT.YAML says (agent.yaml in this folder).
@@ -114,4 +103,4 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     choices = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
     check_run(given, {name: given[option] for name, option in choices})
-    context.exit(evaluated(given.pop("manifest"), {**given, **scoring_of(given)}))
+    context.exit(evaluated(given.pop("manifest"), {**given, **options.scoring_of(given)}))

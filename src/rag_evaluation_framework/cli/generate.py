@@ -10,27 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import (
-    ALLOW_HOST,
-    AS_JSON,
-    ASK_DAMAGED,
-    BASE_URL,
-    DOCUMENTS,
-    FILE,
-    GLOB,
-    KEY_ENV,
-    MAX_COST,
-    QUESTIONS,
-    RUNS_DIR,
-    SEED,
-    WORKERS,
-    Amount,
-    concurrency,
-    given_again,
-    mend_journals,
-    whole_number,
-)
 from rag_evaluation_framework.cli.output import check_free, tell
 from rag_evaluation_framework.errors import MissingKeyError, ModelError, UsageError, counted
 
@@ -76,14 +57,14 @@ _COMMON = (
 
 
 @click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("corpus", type=DOCUMENTS)
+@click.argument("corpus", type=options.DOCUMENTS)
 @click.option(
     "-o",
     "--output",
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.  "
-    f"[default: {QUESTIONS}, without --dataset-name]",
+    f"[default: {options.QUESTIONS}, without --dataset-name]",
 )
 @click.option(
     "--format",
@@ -100,14 +81,14 @@ _COMMON = (
 @click.option(
     "--chunker", metavar="SPEC", help="Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence."
 )
-@whole_number("--queries-per-doc", least=0, default=5, help="Number of questions for each document.")
-@whole_number(
+@options.whole_number("--queries-per-doc", least=0, default=5, help="Number of questions for each document.")
+@options.whole_number(
     "--queries-across-docs",
     least=0,
     default=0,
     help="With --model: additional questions that need several documents.",
 )
-@whole_number(
+@options.whole_number(
     "--unanswerable",
     least=0,
     default=0,
@@ -123,16 +104,20 @@ _COMMON = (
     "--extractive", is_flag=True, help="Make the questions by rules; this is the default without --model."
 )
 @click.option("--model", metavar="NAME", help="Model that writes the questions.")
-@BASE_URL
-@KEY_ENV
-@ALLOW_HOST
-@click.option("--price-input", type=Amount(0), metavar="USD", help="US dollars for a million input tokens.")
-@click.option("--price-output", type=Amount(0), metavar="USD", help="US dollars for a million output tokens.")
-@MAX_COST
-@concurrency(type=click.IntRange(1, 256))
-@RUNS_DIR
+@options.BASE_URL
+@options.KEY_ENV
+@options.ALLOW_HOST
+@click.option(
+    "--price-input", type=options.Amount(0), metavar="USD", help="US dollars for a million input tokens."
+)
+@click.option(
+    "--price-output", type=options.Amount(0), metavar="USD", help="US dollars for a million output tokens."
+)
+@options.MAX_COST
+@options.concurrency(type=click.IntRange(1, 256))
+@options.RUNS_DIR
 @click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
-@ASK_DAMAGED
+@options.ASK_DAMAGED
 @click.option(
     "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
 )
@@ -144,9 +129,9 @@ _COMMON = (
 @click.option(
     "--embedder", metavar="SPEC", help="Embedder that finds repeated questions.  [default: hashing]"
 )
-@GLOB
-@SEED
-@WORKERS
+@options.GLOB
+@options.SEED
+@options.WORKERS
 @click.option(
     "--dataset-name",
     metavar="NAME",
@@ -157,7 +142,7 @@ _COMMON = (
     is_flag=True,
     help="Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.",
 )
-@AS_JSON
+@options.AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Make questions about the documents in CORPUS, a folder or one file, with the passages that answer them.
@@ -191,7 +176,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
     _check_model(given)
-    mend_journals(given)
+    options.mend_journals(given)
     if given["resume"] is None:
         run, chunker = None, given["chunker"]
         settings = QuestionSettings(
@@ -239,7 +224,7 @@ def _check_model(given: dict[str, Any]) -> None:
 def _check_output(given: dict[str, Any], level: str, chunker: str | None) -> None:
     """Give the dataset a place where none is named; refuse a chunker that does not go with the level."""
     if given["output"] is None and given["dataset_name"] is None and not given["upload_to_langsmith"]:
-        given["output"] = QUESTIONS
+        given["output"] = options.QUESTIONS
     if level == "chunk" and chunker is None:
         raise UsageError("--chunker: expected one at chunk level, such as recursive(chunk_size=500)")
     if level == "token" and chunker is not None:
@@ -295,7 +280,7 @@ def _by_model(
                 runs_directory=given["runs_dir"],
                 on_progress=show,
                 concurrency=given["concurrency"],
-                configuration={"arguments": given_again(given.keys() - _GIVEN_AGAIN)},
+                configuration={"arguments": options.given_again(given.keys() - _GIVEN_AGAIN)},
             )
     except ModelError as error:
         _say(str(error))

@@ -6,20 +6,8 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    FILE,
-    GATE,
-    LIMITS,
-    OUTPUT,
-    TARGET,
-    Option,
-    scoring_of,
-    scoring_options,
-    with_all,
-)
 
 EXAMPLES = """\b
 Examples:
@@ -31,11 +19,13 @@ Examples:
   rag-eval golden evaluation --target my_agent:answer --history reference"""
 
 
-_OPTIONS: tuple[Option[Any], ...] = (
-    click.argument("folder", metavar="DIR", type=EXISTING_FOLDER),
-    *TARGET,
+_OPTIONS: tuple[options.Option[Any], ...] = (
+    click.argument("folder", metavar="DIR", type=options.EXISTING_FOLDER),
+    *options.TARGET,
     click.option(
-        "--config", type=EXISTING_FILE, help="YAML file with settings: metrics, thresholds, gate, judge, API."
+        "--config",
+        type=options.EXISTING_FILE,
+        help="YAML file with settings: metrics, thresholds, gate, judge, API.",
     ),
     click.option(
         "--threshold",
@@ -58,10 +48,10 @@ _OPTIONS: tuple[Option[Any], ...] = (
         default="own",
         help="Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
     ),
-    *LIMITS,
-    *GATE,
-    click.option("--out", type=FILE, help="Also write the results of all splits to this file."),
-    *OUTPUT,
+    *options.LIMITS,
+    *options.GATE,
+    click.option("--out", type=options.FILE, help="Also write the results of all splits to this file."),
+    *options.OUTPUT,
 )
 
 
@@ -72,8 +62,8 @@ _COMMON = (
 
 
 @click.command("golden", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@with_all(_OPTIONS)
-@scoring_options
+@options.with_all(_OPTIONS)
+@options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Evaluate a system on the golden sets in DIR, each split by metrics of its own, and decide the gate.
@@ -97,4 +87,4 @@ def command(context: click.Context, /, **given: Any) -> None:
         thresholds=given.pop("thresholds"),
         history=given["history"],
     )
-    context.exit(evaluated(manifest, {**given, **scoring_of(given)}))
+    context.exit(evaluated(manifest, {**given, **options.scoring_of(given)}))

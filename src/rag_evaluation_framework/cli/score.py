@@ -8,33 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import (
-    ALLOW_MISSING,
-    AS_JSON,
-    ASK_DAMAGED,
-    DETAILS,
-    DIALECT,
-    DRY_RUN,
-    FILE,
-    NOT_RESUMED,
-    RESUME,
-    RUNS_DIR,
-    SEED,
-    WORKERS,
-    check_resumed_alone,
-    completed_as_file,
-    given_again,
-    mend_journals,
-    metrics_option,
-    new_screen,
-    scoring_of,
-    scoring_options,
-    show,
-    told_how_to_resume,
-    whole_number,
-)
 from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
@@ -66,8 +42,10 @@ _COMMON = (
 
 
 @click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=completed_as_file)
-@metrics_option(help="Score by this metric; may be repeated.  [default for a file: what its rows allow]")
+@click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=options.completed_as_file)
+@options.metrics_option(
+    help="Score by this metric; may be repeated.  [default for a file: what its rows allow]"
+)
 @MAP
 @click.option(
     "--threshold",
@@ -101,26 +79,26 @@ _COMMON = (
     metavar="ATTRIBUTE=VALUE",
     help="Only traces with a span that has this attribute; if repeated, all must match.",
 )
-@whole_number("--sample", "sample_size", help="Only N, drawn at random (--seed).")
-@DIALECT
-@RUNS_DIR
+@options.whole_number("--sample", "sample_size", help="Only N, drawn at random (--seed).")
+@options.DIALECT
+@options.RUNS_DIR
 @click.option(
     "--out",
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="Write the results of every sample to this .json, .yaml, .csv or .parquet file; .shards makes a "
     "folder of Parquet files of 20,000 samples each.",
 )
-@RESUME
-@ASK_DAMAGED
-@DRY_RUN
-@SEED
-@WORKERS
+@options.RESUME
+@options.ASK_DAMAGED
+@options.DRY_RUN
+@options.SEED
+@options.WORKERS
 @NO_BLAME
-@ALLOW_MISSING
-@DETAILS
-@AS_JSON
-@scoring_options
+@options.ALLOW_MISSING
+@options.DETAILS
+@options.AS_JSON
+@options.scoring_options
 def command(answers: str | None, out: Path | None, **given: Any) -> int:
     """Score the answers in FILE, or those in the journal of RUN; without either, those of the latest run.
 
@@ -136,7 +114,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
 
     if out is not None:
         check_writable([out.parent])
-    given |= scoring_of(given)
+    given |= options.scoring_of(given)
     mapped = dict(given.pop("mapped"))
     if answers is not None and _is_data(Path(answers)):
         scored = _score_file(Path(answers), mapped, given)
@@ -213,8 +191,10 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
     chosen = {"--metric": given["metrics"], "--sample": given["sample_size"]}
-    check_resumed_alone(given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
-    given = mend_journals(given)
+    options.check_resumed_alone(
+        given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {})
+    )
+    given = options.mend_journals(given)
     check_writable([given["runs_dir"]], option="--runs-dir")
     job = Job(
         data=path,
@@ -228,7 +208,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         runs_directory=given["runs_dir"],
         sample_size=given["sample_size"],
         resume=given["resume"],
-        given=given_again(NOT_RESUMED),
+        given=options.given_again(options.NOT_RESUMED),
         options=Options(
             allow_missing=given["allow_missing"],
             format=given["format_"],
@@ -241,7 +221,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         spending=given["spending"],
         demands=bounds(given["thresholds"]),
     )
-    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
+    with options.told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
         if not given["as_json"]:
             _say_reading(suite)
         if given["dry_run"]:
@@ -253,9 +233,9 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         if given["as_json"]:
             print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
-            screen = new_screen(suite.secrets.mask)
+            screen = options.new_screen(suite.secrets.mask)
             evaluation.render(screen=screen, details=given["details"], reading=False)
-            show(screen)
+            options.show(screen)
     return evaluation
 
 
@@ -265,13 +245,13 @@ def _say_reading(suite: Suite) -> None:
     from rag_evaluation_framework.reports.rows_screen import show_format, show_reading
 
     for dataset in suite.plan.datasets:
-        entry, screen = dataset.entry, new_screen(suite.secrets.mask)
+        entry, screen = dataset.entry, options.new_screen(suite.secrets.mask)
         if dataset.reading is not None:
             show_reading(screen, dataset.reading)
         elif entry.path is not None:
             format_ = entry.format or recognise(entry.path).name
             show_format(screen, entry.path.name, format_, dataset.selection.n_in_file)
-        show(screen)
+        options.show(screen)
         click.echo()
 
 
@@ -318,9 +298,9 @@ def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
     if as_json:
         print_json(scored_document(evaluation))
         return
-    screen = new_screen()
+    screen = options.new_screen()
     evaluation.render(samples=False, screen=screen, details=details)
-    show(screen)
+    options.show(screen)
     if evaluation.counts.unfinished:
         unasked = counted(evaluation.counts.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)
