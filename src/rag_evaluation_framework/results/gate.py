@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.judging.verdict import (
     CORRECT,
@@ -23,7 +21,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
-from rag_evaluation_framework.results.drawn_scores import PARTLY, Draws, JudgedPart, estimated
+from rag_evaluation_framework.results.drawn_scores import JudgedPart
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import MOST_ASKINGS
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
@@ -38,7 +36,7 @@ from rag_evaluation_framework.results.verdicts import (
     Threshold,
     Verdict,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -401,8 +399,6 @@ class PassCounter:
     unmeasured: int = 0
     undecided: int = 0
     errors: int = 0
-    standings: bytearray = field(default_factory=bytearray)
-    """Of each sample in its order: 1 passes, 0 fails, 2 is neither known to."""
 
     def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows, each as soon as it is counted."""
@@ -414,16 +410,12 @@ class PassCounter:
         """Add one result."""
         failed = result.response.failure is not None or any(each.status == "failed" for each in result.scores)
         self.errors += failed
-        verdict = sample_passes(result, self.bounds)
-        self.standings.append(2 if verdict is None else int(verdict))
-        if verdict is None and _lacks_a_score(_counted(result, self.bounds)):
-            self.unmeasured += 1
-        elif verdict is None:
-            self.undecided += 1
-        elif verdict:
-            self.passed += 1
-        else:
-            self.failed += 1
+        scores, verdict = _counted(result, self.bounds), sample_passes(result, self.bounds)
+        is_undrawn = any(score.is_undrawn for score, _ in scores)
+        self.passed += verdict is True
+        self.failed += verdict is False and not is_undrawn
+        self.unmeasured += verdict is None and _lacks_a_score(scores)
+        self.undecided += is_undrawn or (verdict is None and not _lacks_a_score(scores))
 
     def rate(self) -> Figure:
         """Return ``pass_rate``; a failed request counts against it, a missing verdict does not."""
@@ -439,39 +431,11 @@ class PassCounter:
             method=PASS_METHOD,
         )
 
-    def rate_of_all(self, draws: Sequence[Draws]) -> Figure:
-        """Return ``pass_rate`` where metrics that decide it were judged in part: that of all samples.
-
-        Samples that no draw is about are known, and count as they are.
-        """
-        strata = np.abs(np.stack(draws)).max(axis=0)
-        is_drawn = (np.stack(draws) >= 0).all(axis=0)
-        strata[strata == 0] = strata.max() + 1
-        told = np.array([0.0, 1.0, np.nan])[np.frombuffer(bytes(self.standings), dtype=np.uint8)]
-        signed = np.where(is_drawn, strata, -strata).astype(np.int8)
-        found, part = estimated(signed, told, is_share=True, confidence=0.95)
-        rate = self.rate()
-        n_open = int((~is_drawn & np.isnan(told)).sum())
-        return replace(
-            rate,
-            value=None if found is None else found.value,
-            interval=None if found is None else found.interval,
-            n_scored=0 if found is None else found.n_judged,
-            n_skipped=max(rate.n_skipped - n_open, 0),
-            method=f"{rate.method}{PARTLY}",
-            judged=part,
-        )
-
 
 def with_pass_rate(evaluation: Evaluation, passes: PassCounter) -> Evaluation:
     """Add what was counted while a run was summed up: the share that passes, and errors."""
-    drawn = evaluation.columns.draws
-    draws = [drawn[bound.metric] for bound in passes.bounds if bound.metric in drawn]
-    return replace(
-        evaluation,
-        metrics={**evaluation.metrics, PASS_RATE: passes.rate_of_all(draws) if draws else passes.rate()},
-        counts=replace(evaluation.counts, errors=passes.errors),
-    )
+    metrics = {**evaluation.metrics, PASS_RATE: passes.rate()}
+    return replace(evaluation, metrics=metrics, counts=replace(evaluation.counts, errors=passes.errors))
 
 
 def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Score, Threshold]]:
