@@ -28,31 +28,8 @@ from rag_evaluation_framework.judging.verdict import (
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
-from rag_evaluation_framework.reports.messages.verdict_sentences import (
-    agent_failed,
-    all_correct,
-    became_wrong,
-    correctness_not_judged,
-    few_unjudged,
-    flagged_answers,
-    incomplete,
-    judge_failed,
-    mean_missed,
-    no_longer_confirmed,
-    no_problems,
-    none_got_worse,
-    nothing_to_judge_by,
-    off_topic,
-    other_questions,
-    refusals_missed,
-    some_wrong,
-    too_few_correct,
-    too_many_unjudged,
-    without_gate,
-    wrong_allowed,
-    wrong_uncovered,
-)
-from rag_evaluation_framework.reports.screen import measure, one_line
+from rag_evaluation_framework.reports.messages import verdict_sentences as say
+from rag_evaluation_framework.reports.screen import measure, number_word, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
@@ -142,7 +119,7 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if moved is not None and moved.word == "worse":
         if moved.worse and answers.total:
             count, is_confirmed = len(moved.worse), moved.was_asked_again
-            yield became_wrong(worse=count, baseline=_called(moved), is_confirmed=is_confirmed)
+            yield say.became_wrong(worse=count, baseline=_called(moved), is_confirmed=is_confirmed)
         else:
             yield f"{_moved(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
@@ -152,7 +129,7 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     check = missed.get(CORRECT) or missed.get(PARTLY_CORRECT)
     if check is not None and (answers.partly_correct or not answers.wrong):
         correct, partly = answers.correct, answers.partly_correct
-        yield too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
+        yield say.too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
     means = [each for each in verdict.checks if each.fails and not each.is_of_grade]
     for number, check in enumerate(each for each in means if each.metric != BASELINE):
         yield _missed(check, evaluation, is_first=not (number or is_told))
@@ -166,11 +143,11 @@ def _not_evaluated(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     is_of_grade = any(check.is_of_grade for check in opened)
     if is_of_grade and answers.without_verdict:
         silent, asked = answers.without_verdict, answers.asked_of_judge
-        yield judge_failed(silent=silent, asked=asked, reason=_why_silent(evaluation))
+        yield say.judge_failed(silent=silent, asked=asked, reason=_why_silent(evaluation))
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        yield f"{moved.reason}." if moved.paired and moved.reason else other_questions()
+        yield f"{moved.reason}." if moved.paired and moved.reason else say.other_questions()
     if is_of_grade and answers.without_truth and answers.without_truth + answers.unanswered == answers.total:
-        yield nothing_to_judge_by()
+        yield say.nothing_to_judge_by()
     yield from (f"{each}." for each in _open_reasons(verdict))
 
 
@@ -186,12 +163,12 @@ def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     answers, moved = evaluation.answers, evaluation.regressions
     opened = [check for check in verdict.checks if check.is_undecided]
     if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
-        yield off_topic(count=answers.off_topic, total=answers.total)
+        yield say.off_topic(count=answers.off_topic, total=answers.total)
     if moved is not None and any(check.metric == BASELINE for check in opened):
         count = len(moved.worse) + len(moved.unconfirmed)
-        yield no_longer_confirmed(count=count, baseline=_called(moved)) if count else f"{_moved(moved)}."
+        yield say.no_longer_confirmed(count=count, baseline=_called(moved)) if count else f"{_moved(moved)}."
     if any(check.is_of_grade for check in opened):
-        yield too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
+        yield say.too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
 
 
 def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -199,27 +176,27 @@ def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     limits = {each.metric: each for each in verdict.checks if each.is_of_grade}
     covering = limits.get(WRONG) or limits.get(CORRECT)
     if answers.wrong and covering is not None:
-        yield wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
+        yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
     if moved is not None and not moved.worse:
         better, unstable = len(moved.better), len(moved.unstable)
-        yield none_got_worse(baseline=_called(moved), better=better, unstable=unstable)
+        yield say.none_got_worse(baseline=_called(moved), better=better, unstable=unstable)
     elif moved is not None:
         yield f"{_moved(moved)}, compared with {_called(moved)}."
     if answers.wrong and covering is None:
-        yield wrong_uncovered(wrong=answers.wrong, total=answers.total)
+        yield say.wrong_uncovered(wrong=answers.wrong, total=answers.total)
     elif answers.total and answers.correct == answers.total:
-        yield all_correct(total=answers.total)
+        yield say.all_correct(total=answers.total)
     elif answers.total and not answers.judged:
-        yield correctness_not_judged(total=answers.total)
+        yield say.correctness_not_judged(total=answers.total)
     elif answers.correct < answers.total - answers.wrong:
         counts = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
-        yield few_unjudged(correct=answers.correct, total=answers.total, **counts)
+        yield say.few_unjudged(correct=answers.correct, total=answers.total, **counts)
     if not answers.total:
         yield "every threshold is met."
 
 
 def _thresholds_met(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
-    yield wrong_uncovered(wrong=evaluation.answers.wrong, total=evaluation.answers.total)
+    yield say.wrong_uncovered(wrong=evaluation.answers.wrong, total=evaluation.answers.total)
     yield "To fail on wrong answers, add `wrong: {max: 0}` to the thresholds."
 
 
@@ -227,7 +204,7 @@ def _incomplete(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     counts, reason = evaluation.counts, evaluation.outcome.reason
     reason = _FULL if reason and reason.startswith(_FULL) else reason
     reason = one_line(reason, 300) if reason else None
-    yield incomplete(answered=counts.finished, total=counts.total, reason=reason)
+    yield say.incomplete(answered=counts.finished, total=counts.total, reason=reason)
     kept = "Finished answers are saved and will not be requested again. " if counts.finished else ""
     yield f"{kept}No verdict (exit {verdict.exit_code})."
 
@@ -237,12 +214,12 @@ def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if not answers.total:
         yield f"{counted(counts.finished, 'question was', 'questions were')} evaluated."
     elif not answers.judged and not answers.flagged and holds_rows(evaluation):
-        yield no_problems(total=answers.total, unjudged=answers.not_judged)
+        yield say.no_problems(total=answers.total, unjudged=answers.not_judged)
     elif answers.judged or not holds_rows(evaluation):
         unsure = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
-        yield without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
+        yield say.without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
     if answers.flagged and holds_rows(evaluation):
-        yield flagged_answers(flagged=answers.flagged, total=answers.total)
+        yield say.flagged_answers(flagged=answers.flagged, total=answers.total)
     if evaluation.head.configuration.get("blame") is False:
         yield "Causes were not looked for (--no-blame)."
     if counts.failed:
@@ -262,9 +239,9 @@ _SITUATIONS: Mapping[Word, Callable[[Evaluation, Verdict], Iterator[str]]] = {
 
 def _wrong(answers: AnswerCounts) -> str:
     if answers.wrong == answers.missed_refusals:
-        return refusals_missed(missed=answers.missed_refusals, expected=answers.refusals_expected)
+        return say.refusals_missed(missed=answers.missed_refusals, expected=answers.refusals_expected)
     within = answers.conversations if answers.conversations == answers.questions else 0
-    return some_wrong(wrong=answers.wrong, total=answers.total, kinds=answers.kinds, conversations=within)
+    return say.some_wrong(wrong=answers.wrong, total=answers.total, kinds=answers.kinds, conversations=within)
 
 
 def _agent_failed(evaluation: Evaluation) -> str:
@@ -272,7 +249,7 @@ def _agent_failed(evaluation: Evaluation) -> str:
     for part in evaluation.runs:
         kinds.update(part.counts.failures)
     counts = evaluation.counts
-    return agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
+    return say.agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
 
 
 def _demand(check: Check) -> str:
@@ -323,7 +300,7 @@ def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
         value = measure(check.metric, check.value, bound=check.bound)
         bound = measure(check.metric, check.bound)
     held = "" if check.held in ("mean", "answers") else f" ({check.held})"
-    return mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
+    return say.mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
 
 
 def _moved(moved: Regressions) -> str:
