@@ -284,8 +284,10 @@ def _compare(
 ) -> MetricComparison:
     """Compare the values of the second with those of the first."""
     metric, (baseline, before), (contender, after), higher_is_better, are_other = pair
+    names = {"metric": metric, "baseline": baseline, "contender": contender}
+    told: dict[str, Any] = {**names, "p_adjusted": None, "higher_is_better": higher_is_better, "alpha": alpha}
     if are_other:
-        return _compare_samples(pair, alpha)
+        return _compare_samples(list(before.values()), list(after.values()), told)
     shared = [query for query in before if query in after]
     if not shared:
         raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
@@ -295,9 +297,8 @@ def _compare(
     tested = paired_test(new, old, test=test, resamples=resamples, seed=seed)
     outcome = wins_ties_losses(new, old, higher_is_better=higher_is_better)
     return MetricComparison(
-        metric=metric,
-        baseline=baseline,
-        contender=contender,
+        **told,
+        **asdict(outcome),
         n=n,
         n_unpaired=len(before) + len(after) - 2 * n,
         baseline_mean=exact_mean(old),
@@ -305,46 +306,33 @@ def _compare(
         difference=exact_mean(differences),
         interval=difference_interval(new, old, confidence=1 - alpha, resamples=resamples, seed=seed),
         p_value=tested.p_value if tested else None,
-        p_adjusted=None,
         test=tested.method if tested else f"{test}: needs at least two queries",
         effect_size=cohens_d(new, old),
-        wins=outcome.wins,
-        ties=outcome.ties,
-        losses=outcome.losses,
         smallest_detectable=None
         if n < 2
         else smallest_detectable_difference(standard_deviation(differences), n, alpha=alpha),
-        higher_is_better=higher_is_better,
-        alpha=alpha,
     )
 
 
-def _compare_samples(pair: _Pair, alpha: float) -> MetricComparison:
+def _compare_samples(old: list[float], new: list[float], told: dict[str, Any]) -> MetricComparison:
     """Compare the means of two samples of different questions, by Welch's test."""
-    (baseline, before), (contender, after) = pair.before, pair.after
-    old, new = list(before.values()), list(after.values())
-    tested = welch_difference(new, old, confidence=1 - alpha)
-    means = exact_mean(old), exact_mean(new)
+    interval, p_value = welch_difference(new, old, confidence=1 - told["alpha"]) or (None, None)
+    before, after = exact_mean(old), exact_mean(new)
     return MetricComparison(
-        metric=pair.metric,
-        baseline=baseline,
-        contender=contender,
+        **told,
         n=min(len(old), len(new)),
         n_unpaired=0,  # all count
-        baseline_mean=means[0],
-        contender_mean=means[1],
-        difference=means[1] - means[0],
-        interval=tested[0] if tested else None,
-        p_value=tested[1] if tested else None,
-        p_adjusted=None,
-        test="Welch's t, different questions" if tested else "Welch's t: the values tell no spread",
+        baseline_mean=before,
+        contender_mean=after,
+        difference=after - before,
+        interval=interval,
+        p_value=p_value,
+        test="Welch's t, different questions" if interval else "Welch's t: the values tell no spread",
         effect_size=None,
         wins=0,
         ties=0,
         losses=0,
         smallest_detectable=None,
-        higher_is_better=pair.higher_is_better,
-        alpha=alpha,
     )
 
 
