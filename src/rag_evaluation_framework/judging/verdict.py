@@ -71,17 +71,6 @@ _WORST_FIRST: tuple[State, ...] = (
     "correct",
     "correct_refusal",
 )
-_NAMES: Mapping[State, tuple[str, str]] = {
-    "correct": ("correct", "correct"),
-    "correct_refusal": ("correct refusal", "correct refusals"),
-    "partly_correct": ("partly correct", "partly correct"),
-    "wrong": ("wrong", "wrong"),
-    "unsupported": ("unsupported claim", "unsupported claims"),
-    "wrong_refusal": ("wrong refusal", "wrong refusals"),
-    "missed_refusal": ("missed refusal", "missed refusals"),
-    "no_answer": ("no answer", "no answer"),
-    "not_judged": ("not judged", "not judged"),
-}
 _OF_FINDINGS: Mapping[str, State] = {
     "matches": "correct",
     "partly_matches": "partly_correct",
@@ -144,10 +133,6 @@ class AnswerVerdict:
     @property
     def is_unanswered(self) -> bool:
         return self.state == "no_answer"
-
-    @property
-    def is_off_topic(self) -> bool:
-        return self.why == OFF_TOPIC
 
     @property
     def looks_wrong(self) -> bool:
@@ -218,17 +203,12 @@ class AnswerVerdict:
         if blame is None:
             return self
         if self.turns:
-            found = [*blame.turns.values()]
-            if len(found) != len(self.turns):
-                return self
-            return _of_conversation(
-                [turn.with_cause(each) for turn, each in zip(self.turns, found, strict=True)]
-            )
-        flags = self.flags
-        if blame.kind == "wrong_citation" and "wrong_citation" not in flags:
-            flags = (*flags, "wrong_citation")
+            turns = zip(self.turns, blame.turns.values(), strict=False)
+            is_told = len(blame.turns) == len(self.turns)
+            return _of_conversation([turn.with_cause(each) for turn, each in turns]) if is_told else self
+        found: tuple[Flag, ...] = ("wrong_citation",) if blame.kind == "wrong_citation" else ()
         cause = blame.kind if self.needs_cause and blame.kind in CAUSES else None
-        return self if (cause, flags) == (self.cause, self.flags) else replace(self, cause=cause, flags=flags)
+        return replace(self, cause=cause, flags=tuple(dict.fromkeys((*self.flags, *found))))
 
     def to_cells(self) -> dict[str, Any]:
         """Return it as the cells of a table, the grades of a conversation's turns in one of them."""
@@ -248,8 +228,8 @@ UNSTABLE = AnswerVerdict("not_judged", None, "not correct every time it was aske
 
 def name_of_state(state: str, count: int = 1) -> str:
     """Return a state in words, in the plural where there are several."""
-    names = _NAMES.get(state)  # type: ignore[call-overload]
-    return state if names is None else names[count != 1]
+    name = "unsupported claim" if state == "unsupported" else state.replace("_", " ")
+    return f"{name}s" if count != 1 and name.endswith(("refusal", "claim")) else name
 
 
 def state_of(decision: object) -> State | None:
@@ -514,12 +494,8 @@ class AnswerCounts:
     @property
     def refusals(self) -> dict[str, int]:
         """How many refusals are correct, wrong and missed."""
-        names: dict[str, State] = {
-            "correct": "correct_refusal",
-            "wrong": "wrong_refusal",
-            "missed": "missed_refusal",
-        }
-        return {name: self.states.get(state, 0) for name, state in names.items()}
+        states: tuple[State, ...] = ("correct_refusal", "wrong_refusal", "missed_refusal")
+        return {state.removesuffix("_refusal"): self.states.get(state, 0) for state in states}
 
     @property
     def missed_refusals(self) -> int:
@@ -538,13 +514,10 @@ class AnswerCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as results and JSON reports hold them."""
-        grades: dict[str, Any] = {grade: self.count(grade) for grade in GRADES}
-        counts = {"flagged": self.flagged, "total": self.total, "questions": self.questions}
-        states = {state: self.states[state] for state in STATES if state in self.states}
         return {
-            **grades,
-            **counts,
-            "states": states,
+            **{grade: self.count(grade) for grade in GRADES},
+            **{name: getattr(self, name) for name in ("flagged", "total", "questions")},
+            "states": {state: self.states[state] for state in STATES if state in self.states},
             "kinds": dict(self.kinds),
             "by": dict(self.by),
             "unstable": list(self.unstable),
@@ -616,7 +589,7 @@ class AnswerCounter:
             self._more["flagged"] += each.is_flagged
             self._more["listed"] += each.is_listed
             self._flags.update(each.flags if each.is_flagged else ())
-            self._more["off_topic"] += each.is_off_topic
+            self._more["off_topic"] += each.why == OFF_TOPIC
             self._more["without_truth"] += each.why == NOTHING_TO_JUDGE_BY
             self._more["without_verdict"] += each.why == NO_VERDICT
             self._more["left_out"] += each.why == LEFT_OUT
