@@ -94,11 +94,6 @@ SENTENCES = [
     ),
     (of.no_problems(total=500, unjudged=480), "No problems found in 500 answers; 480 were not judged."),
     (of.compared(word="Worse", worse=3, better=1), "Worse: 3 answers got worse, 1 got better."),
-    (of.no_common_question(), "Not comparable answer by answer: the runs share no questions."),
-    (
-        of.recommended_setup(setup="markdown 1000 with BM25", recall=0.98, tied=8),
-        "Recommended: markdown 1000 with BM25. Recall 0.98, tied with 8 other setups.",
-    ),
 ]
 OF_ONE = [
     (of.all_correct(total=1), "the only answer is correct."),

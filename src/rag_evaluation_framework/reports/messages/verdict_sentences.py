@@ -174,15 +174,6 @@ def compared(*, word: Literal["Worse", "Better", "No worse", "Undecided"], worse
     return f"{word}: {counted(worse, 'answer')} got worse, {better:,} got better."
 
 
-def no_common_question() -> str:
-    return "Not comparable answer by answer: the runs share no questions."
-
-
-def recommended_setup(*, setup: str, recall: float, tied: int) -> str:
-    also = f", tied with {counted(tied, 'other setup')}" if tied else ""
-    return f"Recommended: {setup}. Recall {recall:.2f}{also}."
-
-
 def _part(number: int, total: int, within: str = "", verbs: tuple[str, str] = ("is", "are")) -> str:
     """Return a part of the answers with its verb: ``1 of 30 answers is``, ``all 30 answers are``."""
     return f"{number:,} of {counted(total, 'answer')}{within} {verbs[number != 1]}"
