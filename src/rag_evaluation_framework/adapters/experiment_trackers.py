@@ -282,7 +282,7 @@ def _records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     now = str(time_ns())
     for part in evaluation.runs:
         for row in part.rows:
-            for verdict in row.verdict.answers if row.verdict is not None else ():
+            for verdict in row.verdicts:
                 yield _record(part, row, _verdict_attributes(verdict), now)
             for score in row.scores:
                 if score.status != "skipped":

@@ -156,7 +156,7 @@ def _of_a_kind(evaluation: Evaluation, holds: _Holds, metric: str | None = None)
 
 
 def _count(row: Row, holds: _Holds) -> int:
-    return 0 if row.verdict is None else sum(map(holds, row.verdict.answers))
+    return sum(map(holds, row.verdicts))
 
 
 def _is_missed(row: Row) -> bool:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.verdict import CAUSES, AnswerCounts, AnswerVerdict, Flag, name_of_state
+from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, Flag, name_of_state
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
@@ -46,15 +46,11 @@ KINDS: Mapping[BlameKind, str] = {
     "unknown": "cause unknown",
 }
 """Where an answer failed, in words."""
-_PLURALS = {
-    "retrieval_missed": "retrieval misses",
-    "cut_passage": "expected passages cut by a chunk edge",
-    "wrong_citation": "wrong citations",
-}
-_FLAGS: Mapping[Flag, str] = {
+FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
     "wrong_citation": "wrong citation",
 }
+"""What is flagged about an answer, in words."""
 _DECIDERS = {
     "person": "label",
     "check": "check",
@@ -155,7 +151,7 @@ def why(
     if fault := _fault_of(row, verdict, blame, is_listed=is_listed):
         return fault if verdict.is_wrong else f"{verdict.name}, {fault}"
     if verdict.is_correct:
-        return f"{verdict.name}, but {', '.join(_FLAGS[flag] for flag in verdict.flags)}"
+        return f"{verdict.name}, but {', '.join(FLAGS[flag] for flag in verdict.flags)}"
     return _verdict_of(row, verdict, is_told_by=False)
 
 
@@ -172,7 +168,7 @@ def _verdict_of(row: Row, verdict: AnswerVerdict, *, is_told_by: bool = True) ->
     reason = (row.response.failure is not None and verdict.is_unanswered and row.error) or verdict.why
     decider = _DECIDERS.get(verdict.by or "") if is_told_by else None
     told = f"{verdict.name}: {reason}" + (f" ({decider})" if decider else "")
-    return "; ".join([told, *(_FLAGS[flag] for flag in verdict.flags)])
+    return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags)])
 
 
 def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
@@ -316,13 +312,12 @@ def unsupported_words(row: Row) -> list[tuple[int, int]]:
 
 def kind_of(row: Row) -> str:
     """Return the kind of failure in words: the cause where it is known, else the state."""
-    return KINDS["unknown"] if row.verdict is None else _kind_name(row.verdict.failure_kind)
+    return KINDS["unknown"] if row.verdict is None else name_of_kind(row.verdict.failure_kind)
 
 
-def _kind_name(kind: str, count: int = 1) -> str:
-    if kind not in CAUSES:
-        return name_of_state(kind, count)
-    return (count != 1 and _PLURALS.get(kind)) or KINDS[kind]  # type: ignore[index]  # one of its keys
+def name_of_kind(kind: str) -> str:
+    """Return a cause, or the state of a wrong answer without a known cause, in words."""
+    return KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload]
 
 
 def counts_sentence(counts: AnswerCounts) -> str:
@@ -334,7 +329,7 @@ def counts_sentence(counts: AnswerCounts) -> str:
         look = "looks" if counts.looks_wrong == 1 else "look"
         leaning = f" ({counts.looks_wrong:,} {look} wrong)" if counts.looks_wrong else ""
         told.append(f"{counts.not_judged:,} not judged{leaning}")
-    flags = [f"{n:,} flagged: {_FLAGS[flag]}" for flag, n in counts.flags.items()]
+    flags = [f"{n:,} flagged: {FLAGS[flag]}" for flag, n in counts.flags.items()]
     return "; ".join([f"{counted(counts.total, 'answer')}{to_questions}: {', '.join(told)}", *flags])
 
 
@@ -426,7 +421,7 @@ def show_cases(
 
 
 def _count_listed(row: Row) -> int:
-    return 1 if row.verdict is None else sum(each.is_listed for each in row.verdict.answers)
+    return 1 if row.verdict is None else sum(each.is_listed for each in row.verdicts)
 
 
 def show_more(screen: Screen, names: Sequence[str], more: int) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
-from rag_evaluation_framework.metrics.declaration import known_metric
-from rag_evaluation_framework.reports.cases import KINDS, names_listed
+from rag_evaluation_framework.reports.cases import name_of_kind, names_listed
 from rag_evaluation_framework.reports.messages.verdict_sentences import different_samples
 from rag_evaluation_framework.reports.screen import (
     BAD,
@@ -115,7 +114,7 @@ def trait_sentence(trait: SharedTrait) -> str:
     was = {
         "document": f"were answered from {value}",
         "needed": f"need {value}",
-        "why": f"{'are' if trait.moved == 'worse' else 'were'} {_kind(trait.value)}",
+        "why": f"{'are' if trait.moved == 'worse' else 'were'} {name_of_kind(trait.value)}",
         "tag": f"have the tag {value}",
         "category": f"are of the category {value}",
         "difficulty": f"are {value} questions",
@@ -123,10 +122,6 @@ def trait_sentence(trait: SharedTrait) -> str:
     }[trait.kind]
     beside = "" if is_all else f" ({_count(trait.others)} of the {counted(trait.of_others, 'other')})"
     return f"{who} {was}{beside}."
-
-
-def _kind(kind: str) -> str:
-    return next((words for known, words in KINDS.items() if known == kind), one_line(kind))
 
 
 def sorts_sentence(changes: AnswerChanges) -> str:
@@ -326,17 +321,8 @@ def _detail_cells(each: MetricComparison) -> list[str]:
     return [
         probability_text(each.p_adjusted),
         NOTHING if each.effect_size is None else difference(each.effect_size),
-        _visible_from(each),
+        "> 1" if each.visible_from is None and each.smallest_detectable else figure(each.visible_from),
     ]
-
-
-def _visible_from(each: MetricComparison) -> str:
-    """Write the smallest difference that could have been shown; scores from 0 to 1 are at most 1 apart."""
-    if each.smallest_detectable is None:
-        return NOTHING
-    known = known_metric(each.metric)
-    is_share = known is not None and known.is_share
-    return "> 1" if is_share and each.smallest_detectable > 1 else figure(each.smallest_detectable)
 
 
 def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str]) -> None:

@@ -48,7 +48,6 @@ TONES = {
 }
 GRADE_TONES = {CORRECT: "yes", PARTLY_CORRECT: "part", WRONG: "no", NOT_JUDGED: "un"}
 """How the verdict on an answer looks, by its grade."""
-_FLAGS = {"unsupported_text": "may contain unsupported text", "wrong_citation": "wrong citation"}
 _LOOKS_WRONG, _FLAGGED = "looks_wrong", "flagged"
 _SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Question type"}
 _REFUSAL = "(a refusal)"
@@ -101,7 +100,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "columns": _columns(evaluation, figures),
         "filters": list(_filters(evaluation.answers)),
         "wrong": WRONG,
-        "kinds": {kind: name_of_kind(kind) for kind in evaluation.answers.kinds},
+        "kinds": {kind: cases.name_of_kind(kind) for kind in evaluation.answers.kinds},
         "required": _required(evaluation),
         "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
@@ -167,17 +166,13 @@ def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: b
     crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
     is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))
     is_known = each.metric in run.columns.values
-    values = list(run.columns.scored(each.metric).values()) if is_known else []
-    heights = _heights(values) if is_share else []
-    counts = [each.n_scored, each.n_scored + each.n_skipped + each.n_failed]
-    if each.judged is not None:
-        counts = [each.n_scored, each.judged.n]
-    written, ends = (
-        figure(value, interval, bound=bound.bound if bound else None),
-        interval_text(interval, value),
-    )
+    counts = _binned(run.columns.scored(each.metric).values()) if is_known else []
+    scored = each.answers
+    if each.judged is None and (missing := each.n_skipped + each.n_failed):
+        scored = f"{scored} of {each.n_scored + missing:,}"
+    written = figure(value, interval, bound=bound.bound if bound else None)
+    ends = interval_text(interval, value)
     needs = "" if bound is None else f"{bound.operator} {bound.bound:g}"
-    lacking = [f"{one.count:,} {one.status}: {one.reason}" for one in each.reasons]
     return {
         "name": f"{part}: {each.metric}" if several else each.metric,
         "by": f"by {by(each.method)}",
@@ -193,10 +188,10 @@ def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: b
         "open": crosses,
         "tone": "bad" if status in ("missed", "not evaluated") else "",
         "label": f"{each.metric} {written}, interval {ends}" + (f", needs {needs}" if needs else ""),
-        "bins": heights,
-        "spread": _spread(values),
-        "scored": f"{counts[0]:,}" + (f" of {counts[1]:,}" if counts[1] > counts[0] else ""),
-        "lacking": "; ".join(lacking),
+        "bins": _heights(counts) if is_share else [],
+        "spread": _spread(counts),
+        "scored": scored,
+        "lacking": "; ".join(f"{one.count:,} {one.status}: {one.reason}" for one in each.reasons),
         "needs": needs or NOTHING,
         "status": status,
         "mark": {"met": "yes", "missed": "no", "not evaluated": "no"}.get(status, "un"),
@@ -210,15 +205,14 @@ def _binned(values: Iterable[float], low: float = 0.0, high: float = 1.0) -> lis
     return counts
 
 
-def _heights(values: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[int]:
-    counts = _binned(values, low, high)
-    most = max(counts)
+def _heights(counts: Sequence[int]) -> list[int]:
+    most = max(counts, default=0)
     return [max(2, round(_BIN_HEIGHT * count / most)) if count else 0 for count in counts] if most else []
 
 
-def _spread(values: Iterable[float]) -> str:
-    counts = [(f"{step / _BINS:.1f}", count) for step, count in enumerate(_binned(values)) if count]
-    return "Distribution: " + ", ".join(f"{count:,} from {begin}" for begin, count in counts)
+def _spread(counts: Sequence[int]) -> str:
+    told = (f"{count:,} from {step / _BINS:.1f}" for step, count in enumerate(counts) if count)
+    return "Distribution: " + ", ".join(told)
 
 
 # The answers by their verdicts, and what wrong ones share.
@@ -227,11 +221,6 @@ def _spread(values: Iterable[float]) -> str:
 def tone_of(verdict: AnswerVerdict) -> str:
     """Return the tone in which the verdict on an answer is shown."""
     return GRADE_TONES[verdict.grade]
-
-
-def name_of_kind(kind: str) -> str:
-    """Return a cause, or the state of a wrong answer without a known cause, in words."""
-    return cases.KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload]
 
 
 def _counts(counts: AnswerCounts, number: int) -> dict[str, Any] | None:
@@ -274,7 +263,7 @@ def _kinds(counts: AnswerCounts, number: int) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind,
-            "words": name_of_kind(kind),
+            "words": cases.name_of_kind(kind),
             "part": PART_OF_KIND.get(kind, ""),  # type: ignore[call-overload]
             "count": count,
             "link": "#" + urlencode({"v": number, "k": kind}),
@@ -296,8 +285,8 @@ def _filters(counts: AnswerCounts) -> Iterator[tuple[str, str, int]]:
     yield from ((key, name, count) for key, (name, count) in named.items() if count)
 
 
-def _filters_of(verdict: AnswerVerdict) -> Iterator[str]:
-    for each in verdict.answers:
+def _filters_of(verdicts: Iterable[AnswerVerdict]) -> Iterator[str]:
+    for each in verdicts:
         yield each.grade
         if each.looks_wrong and not each.is_judged:
             yield _LOOKS_WRONG
@@ -308,10 +297,10 @@ def _filters_of(verdict: AnswerVerdict) -> Iterator[str]:
 def _flagged(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
     """Yield the answers that are flagged and not known to be wrong."""
     for key, row in rows:
-        for each in () if row.verdict is None else row.verdict.answers:
+        for each in row.verdicts:
             if each.is_flagged:
                 yield {
-                    "words": ", ".join(_FLAGS[flag] for flag in each.flags),
+                    "words": ", ".join(cases.FLAGS[flag] for flag in each.flags),
                     "verdict": each.name,
                     "tone": tone_of(each),
                     "question": one_line(row.question, 200),
@@ -327,12 +316,7 @@ def _required(evaluation: Evaluation) -> dict[str, list[Any]]:
 
 def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
     """Return the share of correct answers among those that were judged, by tag, document and so on."""
-    judged = [
-        (row, each.is_correct)
-        for _, row in rows
-        for each in (() if row.verdict is None else row.verdict.answers)
-        if each.is_judged
-    ]
+    judged = [(row, each.is_correct) for _, row in rows for each in row.verdicts if each.is_judged]
     groups: dict[str, dict[str, list[bool]]] = {}
     for row, is_correct in judged:
         for name, value in _values_of(row):
@@ -396,7 +380,7 @@ def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, 
             yield {
                 "count": f"{len(members):,}",
                 "kind": kind,
-                "words": name_of_kind(kind),
+                "words": cases.name_of_kind(kind),
                 "document": document,
                 "link": "#" + urlencode({"v": number, "k": kind, "q": document}),
                 "question": one_line(members[0][1].question, 200),
@@ -417,14 +401,11 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
     told = {name: duration(stats[name] / 1000) for name in ("p50", "p95", "p99") if name in stats}
     said = ", ".join(f"{words} {told[name]}" for name, words in _PERCENTILES.items() if name in told)
     least, most = duration(times[0] / 1000), duration(times[-1] / 1000)
-    is_spread = times[-1] > times[0]
+    counts = _binned(times, times[0], times[-1]) if times[-1] > times[0] else []
     return {
         "sentence": f"{said}; {least} to {most} over {counted(len(times), 'answer')}.".capitalize(),
-        "bins": _heights(times, times[0], times[-1]) if is_spread else [],
-        "spread": f"Latency from {least} to {most}: "
-        + ", ".join(map(str, _binned(times, times[0], times[-1])))
-        if is_spread
-        else "",
+        "bins": _heights(counts),
+        "spread": f"Latency from {least} to {most}: {', '.join(map(str, counts))}" if counts else "",
         "least": least,
         "most": most,
         "steps": cases.steps_sentence(row for _, row in rows),
@@ -495,8 +476,8 @@ def _sample(key: str, name: str, row: Row, metrics: Sequence[str], texts: PageTe
         "a": row.response.text,
         "err": row.error,
         **_verdict(row.verdict, row, row.blame),
-        "f": [] if row.verdict is None else list(dict.fromkeys(_filters_of(row.verdict))),
-        "k": _kinds_of(row.verdict),
+        "f": list(dict.fromkeys(_filters_of(row.verdicts))),
+        "k": list(dict.fromkeys(each.failure_kind for each in row.verdicts if each.is_wrong)),
         "m": [None if score is None or score.value is None else _rounded(score.value) for score in values],
         "x": {score.metric: f"{score.status}: {score.reason}" for score in row.scores if score.value is None},
         "t": [] if row.sample is None else list(row.sample.tags),
@@ -517,7 +498,7 @@ def verdict_fields(verdict: AnswerVerdict) -> dict[str, Any]:
         "v": [verdict.name, tone_of(verdict)],
         "by": (verdict.by or "").replace("_", " "),
         "why": verdict.why,
-        "fl": [_FLAGS[flag] for flag in verdict.flags],
+        "fl": [cases.FLAGS[flag] for flag in verdict.flags],
     }
     return {name: value for name, value in written.items() if value}
 
@@ -526,14 +507,8 @@ def _verdict(verdict: AnswerVerdict | None, row: Row, blame: Blame | None) -> di
     """Return the verdict on an answer or a turn, with the cause where it is known."""
     if verdict is None:
         return {}
-    cause = None if verdict.cause is None else cases.why(row, blame) or name_of_kind(verdict.cause)
+    cause = None if verdict.cause is None else cases.why(row, blame) or cases.name_of_kind(verdict.cause)
     return {**verdict_fields(verdict), **({} if cause is None else {"cause": cause})}
-
-
-def _kinds_of(verdict: AnswerVerdict | None) -> list[str]:
-    """Return how the answers that are wrong fail."""
-    answers = () if verdict is None else verdict.answers
-    return list(dict.fromkeys(each.failure_kind for each in answers if each.is_wrong))
 
 
 def _turns(row: Row) -> Iterator[dict[str, Any]]:
@@ -599,14 +574,5 @@ def _standing(row: Row, metrics: Mapping[str, Figure]) -> tuple[float, ...]:
     ]
     mean = sum(values) / len(values) if values else 1.0
     if verdict is None:
-        return 0, mean
-    groups = (
-        verdict.is_unanswered,
-        verdict.is_wrong,
-        verdict.is_partly_correct,
-        verdict.looks_wrong,
-        not verdict.is_judged,
-        verdict.is_flagged,
-        True,
-    )
-    return groups.index(True), mean
+        return 0, 0, mean
+    return not verdict.deserves_attention, verdict.severity, mean

@@ -207,6 +207,11 @@ class Row:
         return self.sample is not None and isinstance(self.sample.expectation, Refusal)
 
     @property
+    def verdicts(self) -> tuple[AnswerVerdict, ...]:
+        """The verdict on every single answer, where something was answered: one for each turn."""
+        return () if self.verdict is None else self.verdict.answers
+
+    @property
     def has_failed(self) -> bool:
         """Return True if the answer is wrong or partly correct, or there is none to judge."""
         return self.response.failure is not None if self.verdict is None else self.verdict.has_failed
