@@ -9,23 +9,9 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    CONFIDENCE,
-    DETAILS,
-    FILE,
-    PAIRED_TEST,
-    RESAMPLES,
-    SEED,
-    WORKERS,
-    given_again,
-    metrics_option,
-    new_screen,
-    show,
-    whole_number,
-)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
@@ -53,7 +39,7 @@ _COMMON = (
 @click.command("rank", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("qrels", type=_GIVEN)
 @click.argument("runs", type=_GIVEN, nargs=-1, required=True, metavar="RUN [RUN2 …]")
-@metrics_option(
+@options.metrics_option(
     help="Metric to compute, e.g. ndcg@10; may be repeated.  "
     "[default: ndcg@10, map@100, mrr, recall@10, hit@1]"
 )
@@ -72,7 +58,7 @@ _COMMON = (
     "-l", "--relevance-level", type=click.IntRange(1), default=1, help="Lowest grade that counts as relevant."
 )
 @click.option("-c", "--complete", is_flag=True, help="Judged queries missing from a run count 0.")
-@whole_number("-M", "--max-depth", help="Look only at the first N documents of each query.")
+@options.whole_number("-M", "--max-depth", help="Look only at the first N documents of each query.")
 @click.option(
     "--totals", is_flag=True, help=f"Also show {', '.join(TOTALS)}; so does -m with one of these names."
 )
@@ -81,26 +67,26 @@ _COMMON = (
     type=click.Choice(["trec", "beir", "json"]),
     help="Format of all files.  [default: recognised by each file's content]",
 )
-@PAIRED_TEST
+@options.PAIRED_TEST
 @click.option(
     "--interval",
     type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
     help="Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
 )
-@CONFIDENCE
-@RESAMPLES
-@SEED
-@WORKERS
+@options.CONFIDENCE
+@options.RESAMPLES
+@options.SEED
+@options.WORKERS
 @click.option(
     "--out",
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="Also write the scores of every query to this .parquet or .arrow file, or all to .json, to merge.",
 )
 @click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
-@DETAILS
-@AS_JSON
+@options.DETAILS
+@options.AS_JSON
 def command(
     qrels: Path,
     runs: tuple[Path, ...],
@@ -112,7 +98,7 @@ def command(
     as_json: bool,
     details: bool,
     out: Path | None,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
 
@@ -138,15 +124,15 @@ def command(
             metrics=[name for name in metrics if name not in TOTALS] or None,
             baseline=baseline,
             seed=seed,
-            options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **options),
+            options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **given),
         )
     if out is not None:
         ranking.save(out)
     if not as_json:
-        screen = new_screen()
-        again = f"rag-eval rank {join(given_again({'details', 'width', 'color'}))}"
+        screen = options.new_screen()
+        again = f"rag-eval rank {join(options.given_again({'details', 'width', 'color'}))}"
         ranking_screen(screen, ranking, rows=per_query, details=details, again=again)
-        show(screen)
+        options.show(screen)
         return
     document = with_queries(ranking) if per_query else ranking.to_dict()
     print_json({"qrels": str(qrels), **{name: document[name] for name in document if name != "head"}})
