@@ -233,21 +233,26 @@ class AnswerEvidence:
     @property
     def compares_contexts(self) -> bool:
         """Return True if a metric held the answer against its contexts."""
-        return any(self._scores[name].value is not None for name in _OF_CONTEXTS if name in self._scores)
+        return any(score.value is not None for score in self._of_contexts)
 
     @property
     def is_flagged_by_words(self) -> bool:
         """Return True if words found a claim that the contexts do not support, which changes no grade."""
-        return any(
-            not score.method.startswith((_JUDGE, _LOCAL_MODEL)) and _has_unsupported_claim(score)
-            for score in self._of_contexts
-        )
+        return any(not each.method.startswith((_JUDGE, _LOCAL_MODEL)) for each in self._unsupported)
 
     @property
     def is_unsupported_by_judge(self) -> bool:
-        return any(
-            score.method.startswith(_JUDGE) and _has_unsupported_claim(score) for score in self._of_contexts
-        )
+        return any(each.method.startswith(_JUDGE) for each in self._unsupported)
+
+    @property
+    def _unsupported(self) -> list[Score]:
+        """The scores that found a claim that the contexts do not support."""
+        found = [each for each in self._of_contexts if each.value is not None]
+        return [
+            each
+            for each in found
+            if any(claim["label"] != "supported" for claim in each.details.get("claims", ()))
+        ]
 
     @property
     def _of_contexts(self) -> list[Score]:
@@ -268,13 +273,7 @@ class AnswerEvidence:
     def _judged_class(self, metric: str) -> str | None:
         for name in (metric, _OF_TURNS):
             score = self._scores.get(name)
-            if score is not None and score.value is not None and score.method.startswith(_JUDGE):
-                found: str | None = score.details.get("class")
-                if found is not None:
-                    return found
+            is_judged = score is not None and score.value is not None and score.method.startswith(_JUDGE)
+            if score is not None and is_judged and score.details.get("class") is not None:
+                return str(score.details["class"])
         return None
-
-
-def _has_unsupported_claim(score: Score) -> bool:
-    claims = score.details.get("claims", ())
-    return score.value is not None and any(claim["label"] != "supported" for claim in claims)

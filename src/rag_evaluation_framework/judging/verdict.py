@@ -182,10 +182,6 @@ class AnswerVerdict:
         """The cause of a failure where it is known, else the state."""
         return self.cause or self.state
 
-    def is_explained_by(self, blame: Blame) -> bool:
-        """Return True if blame says where this failure comes from."""
-        return blame.kind == self.cause or blame.kind in self.flags
-
     @property
     def needs_cause(self) -> bool:
         """Return True if it is not told by the state itself where the answer failed, or seems to fail."""
@@ -487,11 +483,6 @@ class AnswerCounts:
         return self.wrong + self.partly_correct
 
     @property
-    def failure_kinds(self) -> Mapping[str, int]:
-        """How the answers that are wrong or partly correct fail."""
-        return {**self.kinds, **({PARTLY_CORRECT: self.partly_correct} if self.partly_correct else {})}
-
-    @property
     def refusals(self) -> dict[str, int]:
         """How many refusals are correct, wrong and missed."""
         states: tuple[State, ...] = ("correct_refusal", "wrong_refusal", "missed_refusal")
@@ -562,11 +553,8 @@ class AnswerCounter:
 
     def __init__(self, *, has_repeats: bool = True) -> None:
         self._has_repeats = has_repeats
-        self._states: Counter[State] = Counter()
-        self._by: Counter[str] = Counter()
-        self._kinds: Counter[str] = Counter()
-        self._more: Counter[str] = Counter()
-        self._flags: Counter[Flag] = Counter()
+        self._states, self._flags = Counter[State](), Counter[Flag]()
+        self._by, self._kinds, self._more = Counter[str](), Counter[str](), Counter[str]()
         self._grades: dict[str, Grade] = {}
         self._unstable: dict[str, None] = {}
 

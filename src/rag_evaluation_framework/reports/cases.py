@@ -157,7 +157,9 @@ def why(
 
 def _fault_of(row: Row, verdict: AnswerVerdict | None, blame: Blame | None, *, is_listed: bool) -> str | None:
     """Say what blame found out about a failure; ``None`` if that is nothing beside the verdict."""
-    if verdict is None or blame is None or verdict.is_unanswered or not verdict.is_explained_by(blame):
+    if verdict is None or blame is None or verdict.is_unanswered:
+        return None
+    if blame.kind not in (verdict.cause, *verdict.flags):
         return None
     fault = _fault(row, blame, is_listed=is_listed)
     return None if fault == KINDS[blame.kind] else fault
@@ -343,19 +345,10 @@ def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class FailedAnswers:
-    """The answers that are wrong or partly correct: how many of which kind, and the worst rows by part.
+    """How many answers are listed, and the worst rows by part: those that look wrong or are flagged last."""
 
-    ``cases`` has after them those that look wrong or are flagged; ``listed`` counts the answers of all.
-    """
-
-    failing: int
-    kinds: Mapping[str, int]
     listed: int
     cases: tuple[tuple[str, Row], ...]
-
-    @property
-    def worst(self) -> list[tuple[str, Row]]:
-        return [each for each in self.cases if each[1].has_failed]
 
 
 _FOUND: WeakKeyDictionary[Evaluation, FailedAnswers] = WeakKeyDictionary()
@@ -375,14 +368,13 @@ def failed_answers(evaluation: Evaluation, *, everything: bool = False) -> Faile
 
 
 def _failed_answers(evaluation: Evaluation, most: int) -> FailedAnswers:
-    counts, worst = AnswerCounts.together(run.answers for run in evaluation.runs), []
-    for name, run in evaluation.named_runs.items() if counts.listed else ():
+    total, worst = sum(run.answers.listed for run in evaluation.runs), []
+    for name, run in evaluation.named_runs.items() if total else ():
         found = worst_rows(run, most)
         rows = _with_places(evaluation, run, [row for _, row in found])
         worst += [(order, name, row) for (order, _), row in zip(found, rows, strict=True)]
     first = sorted(worst, key=lambda each: each[0][:-1])[:most]
-    cases = tuple([each[1:] for each in first])
-    return FailedAnswers(counts.failed, counts.failure_kinds, counts.listed, cases)
+    return FailedAnswers(total, tuple([each[1:] for each in first]))
 
 
 def in_common(rows: Sequence[Row]) -> str | None:
