@@ -29,7 +29,7 @@ from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
 from rag_evaluation_framework.reports.messages import verdict_sentences as say
-from rag_evaluation_framework.reports.screen import measure, number_word, one_line
+from rag_evaluation_framework.reports.screen import measure, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
