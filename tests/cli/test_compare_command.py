@@ -173,7 +173,6 @@ def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Comm
     text = compare(first.head.run_id, second.head.run_id, "--all").out
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert "[bold]" in text
 
 
 def test_a_sweep_stands_for_its_combinations(folder: Path, compare: Command, to_the_end: Command) -> None:

@@ -161,12 +161,12 @@ def test_show_lists_the_same_answers_with_and_without_a_gate(
         assert "5 answers" in said
         assert said in markdown
     else:
-        assert re.match(r"\d of 5 answers .*\n\n  session_001  turn 2: 它爱吃什么？\n", text)
-        assert "retrieved but not used: " in text
+        assert re.match(r"\d of 5 answers .*\n\n  session_002  turn 3: ", text)
+        assert "missed refusal" in text
         assert "turn 1" not in text  # which is right
     assert "turn 2: 它爱吃什么？" in markdown
     shown = to_the_end(main, "show", "--not-judged").out
-    assert re.findall("^session_00.", shown, re.MULTILINE) == ["session_001", "session_002"]
+    assert re.findall("^session_00.", shown, re.MULTILINE) == ["session_001"]
     suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
     outputs = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
@@ -291,7 +291,7 @@ def test_an_agent_that_keeps_its_own_history_cannot_be_given_another(
 def test_thresholds_are_a_gate_like_any_other(golden: Command, threshold: str, code: int) -> None:
     ended = golden("--target", ASSISTANT, "--threshold", threshold)
     assert ended.code == code, ended.out
-    assert ended.out.startswith("✗ FAILED" if code else "✓ PASSED")
+    assert ended.out.startswith("✗ FAILED" if code else "THRESHOLDS MET")
 
 
 def test_settings_come_from_a_file_and_reports_are_written(golden: Command, project: Path) -> None:
@@ -492,7 +492,7 @@ def test_what_cannot_be_written_hides_neither_report_nor_verdict(golden: Command
     arguments = ("--target", "full:answer", "--threshold", "entity_coverage=0.8")
     ended = golden(*arguments, "--out", "results/all.json")
     assert ended.code == 2
-    assert ended.out.startswith("✓ PASSED")
+    assert ended.out.startswith("THRESHOLDS MET")
     assert "cannot write results/all.json: " in ended.err
 
 

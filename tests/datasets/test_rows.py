@@ -358,7 +358,7 @@ def test_two_files_of_answers_to_the_same_questions_are_compared(
         assert rag_eval_ended("score", f"{name}.jsonl", "-m", "faithfulness").returncode == 0
     compared = rag_eval_ended("compare", "001", "002")
     assert compared.returncode == 0, compared.stderr
-    assert "none new or gone" in compared.stdout
+    assert "2 not judged in either" in compared.stdout
     assert "1 answer got worse" in compared.stdout
 
 

@@ -156,17 +156,12 @@ def test_cut_passage_is_seen_in_chinese() -> None:
 def test_expected_document_without_its_passage_is_named_so() -> None:
     spans = (SpanCitation("fares.md", START, START + len(FARES)),)
     asked, first = ticket(relevant_spans=spans), hit(0, START)
-    assert (
-        reason(asked, hits=(first,))
-        == f"{LOOKS}retrieval miss: retrieved fares.md, but not the expected passage"
-    )
+    assert reason(asked, hits=(first,)) == "retrieval miss: retrieved fares.md, but not the expected passage"
     half = reason(asked, hits=(hit(0, START + 40),))
-    assert (
-        half == f"{LOOKS}expected passage cut by a chunk edge: retrieved fares.md, but not the whole passage"
-    )
+    assert half == "expected passage cut by a chunk edge: retrieved fares.md, but not the whole passage"
     by_document = ticket(relevant_documents={"fares.md": 1})
     elsewhere = Hit(id="fares.md", text=OTHER)
     found = reason(by_document, hits=(elsewhere,))
-    assert found == f"{LOOKS}retrieval miss: retrieved fares.md, but not the expected passage"
+    assert found == "retrieval miss: retrieved fares.md, but not the expected passage"
     seen = reason(by_document, hits=(elsewhere, Hit(id="faq.md", text=FARES)))
-    assert seen == f"{LOOKS}retrieved but not used: faq.md contains the expected answer"
+    assert seen == "retrieved but not used: faq.md contains the expected answer"

@@ -387,7 +387,7 @@ def test_branch_is_its_latest_complete_run_or_what_was_saved(
     assert path == Path("data", "evaluation", "results", "baseline_nightly.results.json")
     for name in ("nightly", "main"):
         _, moved = decided(run(tmp_path / "elsewhere", Agent({1, 2}), baseline=name))
-        assert (moved.baseline, halls(moved.worse)) == (path.name, [1, 2])
+        assert (moved.baseline, halls(moved.worse)) == ("nightly", [1, 2])
     written = path.read_bytes()
     assert save_baseline(load(path), "again").read_bytes() == written
     assert save_baseline(latest, "nightly").read_bytes() == written

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from rag_evaluation_framework.errors import described
 from rag_evaluation_framework.judging.answer_verdicts import (
     class_of_answer,
     expects_refusal,
@@ -228,7 +229,10 @@ class AnswerEvidence:
     def words(self) -> WordFinding:
         """What words find of the references; the best of them counts."""
         question, contexts = self._sample.question, self._response.contexts
-        return compare_with_references(self._answer, self.readings, question, contexts)
+        try:
+            return compare_with_references(self._answer, self.readings, question, contexts)
+        except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose answers are made
+            return WordFinding("undecided", f"comparing the words broke: {described(error)}")
 
     @property
     def compares_contexts(self) -> bool:

@@ -212,8 +212,8 @@ def _numbers(text: str) -> Sequence[_Number]:
         value, word, counted = found.groups()
         written = found[0] if word in ("am", "pm") else value
         unit = counted or ("" if word is None or word in STOP_WORDS else stem(word))
-        if ":" in value:
-            hour, _, minute = value.partition(":")
+        hour, _, minute = value.partition(":")
+        if minute and hour.isdigit():
             value, unit = f"{int(hour) % 12}:{minute}", "time"
         elif unit in ("", "年") and re.fullmatch(r"1\d{3}|20\d\d", value):
             unit = "year"
