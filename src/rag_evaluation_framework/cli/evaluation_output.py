@@ -199,6 +199,7 @@ def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_js
         "prices": prices,
         "forecasts": forecasts,
         "judging": summed(forecasts.values()),
+        "ask_again": 0 if suite.baseline is None else suite.gate.ask_again,
     }
     if as_json:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, **told)))

@@ -223,6 +223,9 @@ def show_comparison(
                 screen.say(trait_sentence(trait), indent=2 if several else 0)
             screen.gap()
             screen.say(sorts_sentence(changes), indent=2, hang=4)
+            sides = (changes.baseline, changes.contender)
+            for name, counts in zip(sides, changes.answers, strict=True) if changes.answers[1].total else ():
+                screen.say(f"{names[name]}: {counts}", indent=2, hang=4)
             for line in left_out_sentences(changes):
                 screen.say(line, indent=2, hang=4)
             screen.gap()

@@ -89,6 +89,7 @@ def plan_document(
     prices: Prices | None,
     forecasts: Mapping[str, JudgeForecast],
     judging: JudgeForecast | None,
+    ask_again: int = 0,
 ) -> dict[str, Any]:
     """Return what a run would do, and what it would cost, as plain values; ``judging`` is all forecasts.
 
@@ -98,6 +99,7 @@ def plan_document(
     return {
         "dryRun": True,
         "agentUrl": target,
+        "askAgain": ask_again,
         "datasets": [
             {
                 "dataset": dataset.name,

@@ -24,6 +24,7 @@ def show_plan(
     prices: Prices | None,
     forecasts: Mapping[str, JudgeForecast],
     judging: JudgeForecast | None,
+    ask_again: int = 0,
 ) -> None:
     """Say what a run would do, and what it would cost; ``judging`` is all forecasts together.
 
@@ -36,7 +37,8 @@ def show_plan(
     _show_datasets(screen, plan, forecasts, is_asked=target is not None)
     screen.gap()
     if target is not None:
-        screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated")
+        again = f"; up to {ask_again} more per question that got worse" if ask_again else ""
+        screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
     for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
         screen.say(line, hang=2)
     if target is None and judging is None:

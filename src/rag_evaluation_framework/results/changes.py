@@ -14,7 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.judging.verdict import AnswerCounter, decide_result, original_sample_id
+from rag_evaluation_framework.judging.verdict import (
+    AnswerCounter,
+    AnswerCounts,
+    decide_result,
+    original_sample_id,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
@@ -290,9 +295,13 @@ class SideBySide:
         return found
 
     @property
+    def counts(self) -> tuple[AnswerCounts, AnswerCounts]:
+        return self.old.counts.counts(), self.new.counts.counts()
+
+    @property
     def shares(self) -> SampleShares | None:
         """How many answers of each run are correct; flagged, where nothing was judged."""
-        counts = [each.counts.counts() for each in (self.old, self.new)]
+        counts = self.counts
         if not all(each.total for each in counts):
             return None
         is_judged = all(each.judged for each in counts)
@@ -323,6 +332,7 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
             contender=contender,
             other_questions=(len(old.scored_as), len(new.scored_as)),
             shares=both.shares,
+            answers=both.counts,
         )
     flips = flips_of(sides)
     moved = {kind: flips.of(kind) for kind in _NAMED}
@@ -336,6 +346,7 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
     return AnswerChanges(
         baseline=baseline,
         contender=contender,
+        answers=both.counts,
         worse=told["worse"],
         better=told["better"],
         new=told["new"],

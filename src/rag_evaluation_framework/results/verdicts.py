@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.verdict import CORRECT, GRADES
+from rag_evaluation_framework.judging.verdict import CORRECT, GRADES, AnswerCounts
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import Interval
@@ -529,6 +529,8 @@ class AnswerChanges:
     """How many answers each run has, where the two are samples of different questions and none pairs."""
     shares: SampleShares | None = None
     """How many of these are good, where that is known of both."""
+    answers: tuple[AnswerCounts, AnswerCounts] = (AnswerCounts(), AnswerCounts())
+    """How many answers of each run have which grade."""
 
     __repr__ = short_repr
 
