@@ -115,7 +115,8 @@ def _figures(evaluation: Evaluation) -> list[tuple[str, Figure]]:
         (name, each)
         for name, part in evaluation.named_runs.items()
         for metric, each in part.metrics.items()
-        if each.n_scored or each.n_failed or metric in {bound.metric for bound in part.thresholds}
+        if metric in {bound.metric for bound in part.thresholds}
+        or (metric != PASS_RATE and (each.n_scored or each.n_failed))
     ]
 
 

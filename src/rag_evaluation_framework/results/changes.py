@@ -317,7 +317,7 @@ def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
         yield from (("needed", name) for name, grade in row.sample.relevant_documents.items() if grade > 0)
         yield from (("needed", span.file) for span in row.sample.relevant_spans)
         yield from ((SLICES[kind], value) for kind, value in groups_of(row.sample) if kind in SLICES)
-    if row.verdict is not None and row.verdict.has_failed:
+    if row.verdict is not None and row.verdict.has_failed and row.verdict.failure_kind not in GRADES:
         yield "why", row.verdict.failure_kind
 
 
