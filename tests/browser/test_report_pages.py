@@ -181,7 +181,7 @@ def test_without_scripts_verdict_and_figures_are_there(pages: dict[str, Path], b
     tab.goto(pages["run"].as_uri())
     assert tab.locator("h1").first.inner_text().startswith("✗ FAILED")
     assert tab.locator(".figures tbody tr").count() == 4
-    assert tab.locator(".figures svg circle").count() >= 5
+    assert tab.locator(".figures svg circle").count() >= 4
     context.close()
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.verdict import (
+    GRADES,
     AnswerCounter,
     AnswerCounts,
     decide_result,
