@@ -135,6 +135,7 @@ fuzz: $(VENV)/fuzz/.made ## coverage-guided fuzzing of every file reader (FUZZ_S
 SOAK_SECONDS ?= 600
 soak: $(VENV)/.dev ## evaluate, kill and resume over and over; nothing may be lost or grow (SOAK_SECONDS, by default 600)
 	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
+	@GATE_CASES=100000 $(BIN)/python -m pytest -q tests/results/test_answer_gate.py
 
 MUTANTS ?= 500
 SEED ?= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from typing import Any
@@ -258,6 +259,8 @@ STATES = TABLES["states"]
 NUMBERS = st.integers(0, 8)
 COUNTED = st.fixed_dictionaries(dict.fromkeys(STATES, NUMBERS))
 SHARES = st.sampled_from((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))
+CASES = int(os.environ.get("GATE_CASES", "2000"))
+"""How many random gates each property is tried on; `make soak` tries 100,000."""
 LIMITS = st.dictionaries(st.sampled_from(GRADES), st.one_of(NUMBERS, SHARES), min_size=1)
 WORSE = st.sampled_from(("wrong", "missed_refusal", "no_answer", "not_judged", "without_truth"))
 
@@ -268,7 +271,7 @@ def change(states: dict[str, int], to: str) -> AnswerCounts:
     return answers(**{**states, state: states[state] + 1}, without_truth=int(to == "without_truth"))
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=CASES, deadline=None)
 @given(states=COUNTED, limits=LIMITS, to=WORSE)
 def test_gate_never_passes_instead_when_a_correct_answer_gets_worse(
     states: dict[str, int], limits: dict[str, Any], to: str
@@ -282,7 +285,7 @@ def test_gate_never_passes_instead_when_a_correct_answer_gets_worse(
     assert after.answers.correct == before.answers.correct - 1
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=CASES, deadline=None)
 @given(
     states=COUNTED,
     limits=st.dictionaries(st.sampled_from(GRADES[1:]), NUMBERS),
