@@ -57,6 +57,18 @@ SENTENCES = [
         of.none_got_worse(baseline="main", better=0, unstable=2),
         "no answer got worse than in main; 2 are unstable.",
     ),
+    (
+        of.none_got_worse(baseline="main", better=2, unsure=3),
+        "no answer became wrong since main; 3 are partly correct or were not confirmed.",
+    ),
+    (
+        of.became_wrong(worse=3, partly=1, baseline="main"),
+        "3 answers that were correct or partly correct in main are now wrong.",
+    ),
+    (
+        of.no_longer_confirmed(count=2, baseline="main", were_judged=True),
+        "2 answers are no longer as good as in main, but not wrong every time.",
+    ),
     (of.none_got_worse(baseline="main", better=2), "no answer got worse than in main; 2 got better."),
     (
         of.no_longer_confirmed(count=4, baseline="main"),

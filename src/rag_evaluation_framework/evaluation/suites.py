@@ -610,7 +610,7 @@ class AskingAgain:
         first = {key: verdict for key in wanted if (verdict := verdicts.get(key)) is not None}
         if not first:  # only retrieval was measured
             return moved
-        found = ask_again(first, self.ask, times=self._suite.gate.ask_again)
+        found = ask_again(first, self.ask, self._suite.gate.ask_again, moved.partly_before)
         for name, part in self._parts.items():
             unstable = [sample for dataset, sample in found.unstable if dataset == name]
             if unstable and part.folder is not None:
@@ -623,6 +623,7 @@ class AskingAgain:
             unstable=(*moved.unstable, *found.unstable),
             asked_again=found.calls,
             was_asked_again=True,
+            were_judged=found.were_judged,
         ).settled()
 
     def ask(self, keys: Collection[Key], times: int) -> dict[Key, Sequence[AnswerVerdict]]:

@@ -118,8 +118,9 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         yield _agent_failed(evaluation)
     if moved is not None and moved.word == "worse":
         if moved.worse and answers.total:
-            count, is_confirmed = len(moved.worse), moved.was_asked_again
-            yield say.became_wrong(worse=count, baseline=_called(moved), is_confirmed=is_confirmed)
+            partly = len(moved.partly_before.intersection(moved.worse))
+            worse, again = len(moved.worse), moved.was_asked_again
+            yield say.became_wrong(worse=worse, baseline=_called(moved), partly=partly, is_confirmed=again)
         else:
             yield f"{_moved(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
@@ -165,8 +166,9 @@ def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
         yield say.off_topic(count=answers.off_topic, total=answers.total)
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        count = len(moved.worse) + len(moved.unconfirmed)
-        yield say.no_longer_confirmed(count=count, baseline=_called(moved)) if count else f"{_moved(moved)}."
+        count, called, were_judged = len(moved.unconfirmed), _called(moved), moved.were_judged
+        lost = say.no_longer_confirmed(count=count, baseline=called, were_judged=were_judged)
+        yield lost if count else f"{_moved(moved)}."
     if any(check.is_of_grade for check in opened):
         yield say.too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
 
@@ -178,8 +180,9 @@ def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if answers.wrong and covering is not None:
         yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
     if moved is not None and not moved.worse:
-        better, unstable = len(moved.better), len(moved.unstable)
-        yield say.none_got_worse(baseline=_called(moved), better=better, unstable=unstable)
+        better, unstable, unsure = len(moved.better), len(moved.unstable), moved.partly + moved.unconfirmed
+        baseline = _called(moved)
+        yield say.none_got_worse(baseline=baseline, better=better, unstable=unstable, unsure=len(unsure))
     elif moved is not None:
         yield f"{_moved(moved)}, compared with {_called(moved)}."
     if answers.wrong and covering is None:
@@ -306,18 +309,14 @@ def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
 def _moved(moved: Regressions) -> str:
     """Say how many answers got worse and better; without any, which metric fell."""
     worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
-    if worse and moved.word == "worse":
-        return f"{worse:,} of {paired} got worse and {better or 'none':} got better"
-    if worse:
-        return f"{worse:,} of {paired} got worse, {better or 'none':} better"
     fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
-    if fell:
+    if fell and not worse:
         told = ", ".join(
             f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
             for each in fell
         )
         return f"none of {paired} got worse, but {told} fell"
-    return f"none of {paired} got worse and {better or 'none':} got better"
+    return f"{worse or 'none':} of {paired} got worse and {better or 'none':} got better"
 
 
 def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -366,7 +365,7 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
         yield f"{moved.new:,} new, {moved.gone:,} gone since"
     if moved.unstable:
-        yield f"Unstable, correct only at times: {_names_of(evaluation, moved.unstable)}."
+        yield f"Unstable, not always as good as before: {_names_of(evaluation, moved.unstable)}."
     if moved.unconfirmed and moved.word != "undecided":
         yield f"No longer confirmed: {_names_of(evaluation, moved.unconfirmed)}."
     if moved.was_asked_again:

@@ -25,8 +25,8 @@ def movement_between(
 ) -> Movement:
     """Return how a question moved, from the verdicts on all its answers before and now.
 
-    Asked several times, it became wrong if it was correct every time before and is wrong every time now; if
-    it is wrong only sometimes, it is unstable. The same text is unchanged.
+    Asked several times, it became wrong if it was correct every time before, or partly correct every time,
+    and is wrong every time now; if it is wrong only sometimes, it is unstable. The same text is unchanged.
     """
     if is_same_text or not before or not now:
         return "unchanged"
@@ -51,31 +51,37 @@ def movement_between(
 class AskedAgain(Generic[K]):
     """The questions that seemed to get worse, after each was asked again.
 
-    Those that ``became_wrong`` were wrong every time; ``unconfirmed`` were never correct and not always
-    wrong; ``unstable`` were correct at least once. ``calls`` is how many answers that took.
+    Those that ``became_wrong`` were wrong every time; ``unconfirmed`` were never as good as before and not
+    always wrong; ``unstable`` were so at least once. ``calls`` is how many answers that took.
     """
 
     became_wrong: tuple[K, ...] = ()
     unconfirmed: tuple[K, ...] = ()
     unstable: tuple[K, ...] = ()
     calls: int = 0
+    were_judged: bool = False
+    """Whether any answer to the unconfirmed was judged."""
 
 
 def ask_again(
     first: Mapping[K, AnswerVerdict],
     ask: Callable[[Collection[K], int], Mapping[K, Sequence[AnswerVerdict]]],
-    *,
     times: int = MOST_ASKINGS,
+    partly_before: Collection[K] = (),
 ) -> AskedAgain[K]:
-    """Ask questions that got worse again: twice, and those that are still not correct up to three times more.
+    """Ask questions that got worse again: twice, and those still not as good as before three times more.
 
     ``first`` has the verdict on each answer of the run; ``ask`` puts questions a number of times and returns
-    the verdicts on their answers.
+    the verdicts on their answers. They were correct before, or only partly.
     """
+
+    def is_good(key: K, verdict: AnswerVerdict) -> bool:
+        return verdict.is_correct or (key in partly_before and verdict.is_partly_correct)
+
     found = {key: [verdict] for key, verdict in first.items()}
     calls = 0
     for round_ in (min(times, _FIRST_ROUND), times - _FIRST_ROUND):
-        is_open = [key for key, verdicts in found.items() if not any(each.is_correct for each in verdicts)]
+        is_open = [key for key, all_ in found.items() if not any(is_good(key, each) for each in all_)]
         if round_ <= 0 or not is_open:
             break
         for key, verdicts in ask(is_open, round_).items():
@@ -85,7 +91,7 @@ def ask_again(
     unconfirmed: list[K] = []
     unstable: list[K] = []
     for key, verdicts in found.items():
-        is_correct = any(each.is_correct for each in verdicts)
-        is_wrong = all(each.is_wrong for each in verdicts)
-        (unstable if is_correct else wrong if is_wrong else unconfirmed).append(key)
-    return AskedAgain(tuple(wrong), tuple(unconfirmed), tuple(unstable), calls)
+        lost = wrong if all(each.is_wrong for each in verdicts) else unconfirmed
+        (unstable if any(is_good(key, each) for each in verdicts) else lost).append(key)
+    were_judged = any(each.is_judged for key in unconfirmed for each in found[key])
+    return AskedAgain(tuple(wrong), tuple(unconfirmed), tuple(unstable), calls, were_judged)

@@ -110,11 +110,6 @@ class Pairing:
             each: f"{each} (before)" if each in taken else each for each in self.gone
         }
 
-    @cached_property
-    def groups(self) -> frozenset[str]:
-        """The names of the pairs that are repeats."""
-        return frozenset(pair.after[0] for pair in self.pairs if len(pair.before) + len(pair.after) > 2)
-
     @property
     def edited(self) -> tuple[str, ...]:
         """The names of the pairs that are edited."""

@@ -196,12 +196,15 @@ def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regre
     if are_other_questions(side.pairing for side in sides):
         return Regressions(baseline=baseline, word="not evaluated", reason=OTHER_QUESTIONS, **asked)
     moved: dict[AnswerMovement, list[tuple[str, str]]] = {each: [] for each in get_args(AnswerMovement)}
+    partly_before: set[tuple[str, str]] = set()
     for side in sides:
         for name, before, after in side.standings():
             is_same_text = before.texts == after.texts
             movement = movement_between(before.verdicts, after.verdicts, is_same_text=is_same_text)
             moved[movement].append((side.dataset, name))
-    metrics = _gated_metrics(sides, (METRICS_LEVEL, METRICS_LEVEL), seed)
+            if movement == "became wrong" and not before.verdicts[0].is_correct:
+                partly_before.add((side.dataset, name))
+    metrics = _gated_metrics(sides, seed)
     has_answers = any(each.verdicts for side in sides for each in side.after.values())
     worse, word, reason = moved["became wrong"], "no worse", None
     if not has_answers:
@@ -217,6 +220,7 @@ def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regre
         baseline=baseline,
         word=word,  # type: ignore[arg-type]  # one of the words it may be
         worse=tuple(worse),
+        partly_before=frozenset(partly_before),
         unconfirmed=tuple(moved["no longer confirmed"]),
         unstable=tuple(moved["unstable"]),
         partly=tuple(moved["became partly correct"]),
@@ -239,7 +243,7 @@ def _labelled(sides: Sequence[Side], samples: Iterable[tuple[str, str]]) -> tupl
     return tuple((dataset, labels[dataset].get(name, name)) for dataset, name in samples)
 
 
-def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) -> tuple[GatedMetric, ...]:
+def _gated_metrics(sides: Sequence[Side], seed: int) -> tuple[GatedMetric, ...]:
     gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
     tested = [(side, metric, pairs) for side, metric, pairs in gated if pairs]
     fallen, risen = (
@@ -254,7 +258,7 @@ def _gated_metrics(sides: Sequence[Side], levels: Sequence[float], seed: int) ->
         for down in (True, False)
     )
     return tuple(
-        _gated_metric(side, metric, pairs, (next(fallen), next(risen)), levels, seed)
+        _gated_metric(side, metric, pairs, (next(fallen), next(risen)), seed)
         if pairs
         else GatedMetric(dataset=side.dataset, metric=metric)
         for side, metric, pairs in gated
@@ -273,12 +277,7 @@ def _one_sided(side: Side, metric: str, pairs: list[tuple[float, float]], down: 
 
 
 def _gated_metric(
-    side: Side,
-    metric: str,
-    pairs: list[tuple[float, float]],
-    p_values: tuple[float, float],
-    levels: Sequence[float],
-    seed: int,
+    side: Side, metric: str, pairs: list[tuple[float, float]], p_values: tuple[float, float], seed: int
 ) -> GatedMetric:
     differences = [now - before for before, now in pairs]
     sign = 1.0 if side.metrics[metric] else -1.0
@@ -297,9 +296,9 @@ def _gated_metric(
     finding: Movement | Literal["same"]
     if not any(differences) and not gain:
         finding = "same"
-    elif gain < 0 and p_values[0] <= levels[0]:
+    elif gain < 0 and p_values[0] <= METRICS_LEVEL:
         finding = "worse"
-    elif gain > 0 and p_values[1] <= levels[1]:
+    elif gain > 0 and p_values[1] <= METRICS_LEVEL:
         finding = "better"
     else:
         finding = "undecided" if gain < 0 else "no worse"

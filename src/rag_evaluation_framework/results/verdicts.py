@@ -276,7 +276,9 @@ class Regressions:
     baseline: str
     word: Movement
     worse: tuple[tuple[str, str], ...] = ()
-    """Questions whose answers were correct and became wrong, also when they were asked again."""
+    """Questions whose answers were correct, or partly, and became wrong, also when they were asked again."""
+    partly_before: frozenset[tuple[str, str]] = frozenset()
+    """Those of them whose answers were only partly correct before."""
     unconfirmed: tuple[tuple[str, str], ...] = ()
     """Questions whose answers were correct and are not judged now, or were not wrong every time."""
     unstable: tuple[tuple[str, str], ...] = ()
@@ -302,6 +304,8 @@ class Regressions:
     asked_again: int = 0
     """How many answers it took to ask again what seemed to get worse."""
     was_asked_again: bool = False
+    were_judged: bool = False
+    """Whether answers to the unconfirmed were judged when they were asked again, but not always wrong."""
     answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What the first samples that got worse were answered in the baseline."""
 

@@ -103,19 +103,26 @@ def mean_missed(*, metric: str, value: str, threshold: str, wrong: int | None = 
     return f"{metric} is {value}, the threshold is {threshold}{known}."
 
 
-def became_wrong(*, worse: int, baseline: str, is_confirmed: bool = False) -> str:
+def became_wrong(*, worse: int, baseline: str, partly: int = 0, is_confirmed: bool = False) -> str:
     answers = counted(worse, "answer that was", "answers that were")
+    correct = ("partly correct" if partly == worse else "correct or partly correct") if partly else "correct"
     again = ", also when asked again" if is_confirmed else ""
-    return f"{answers} correct in {baseline} {'is' if worse == 1 else 'are'} now wrong{again}."
+    return f"{answers} {correct} in {baseline} {'is' if worse == 1 else 'are'} now wrong{again}."
 
 
-def none_got_worse(*, baseline: str, better: int, unstable: int = 0) -> str:
+def none_got_worse(*, baseline: str, better: int, unstable: int = 0, unsure: int = 0) -> str:
+    if unsure:
+        changed = counted(unsure, "is partly correct or was", "are partly correct or were")
+        return f"no answer became wrong since {baseline}; {changed} not confirmed."
     more = f"; {counted(unstable, 'is', 'are')} unstable" if unstable else ""
     more = more or (f"; {better:,} got better" if better else "")
     return f"no answer got worse than in {baseline}{more}."
 
 
-def no_longer_confirmed(*, count: int, baseline: str) -> str:
+def no_longer_confirmed(*, count: int, baseline: str, were_judged: bool = False) -> str:
+    if were_judged:
+        answers = counted(count, "answer is", "answers are")
+        return f"{answers} no longer as good as in {baseline}, but not wrong every time."
     answers = counted(count, "answer that was", "answers that were")
     return f"{answers} correct in {baseline} could not be judged this time."
 
