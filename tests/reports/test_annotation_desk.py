@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval
 from rag_evaluation_framework import Evaluation, evaluate, load
 from rag_evaluation_framework.cli.annotate import open_desk
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
+
+TABLES = tables_beside(__file__)
 
 TEXT = "The ferry leaves at noon. Dogs travel free. 狗免费乘船。"
 ANSWER = "Dogs travel free [boats.md:1:26-43]. Cats pay 2 pounds [1]."
@@ -56,13 +59,7 @@ def said(key: str = "q1", **fields: Any) -> dict[str, Any]:
     return {"key": key, "spans": [[0, 26, 43]], "seconds": 3.0, **fields}
 
 
-WHOLE = {
-    "scores": {"completeness": 1.0, "accuracy": 0.5, "relevance": 1.0, "clarity": 1.0, "conciseness": 0.5},
-    "unsupported": [[37, 59]],
-    "verdicts": {"0": "yes", "1": "no"},
-    "note": "Cats are not in it.",
-    "finished": True,
-}
+WHOLE = TABLES["whole"]
 
 
 def records(annotator: str = "anna") -> dict[str, Any]:
@@ -77,25 +74,7 @@ def test_two_records_as_the_seed_writes_them(run: str) -> None:
     desk.save(said(part="passage"))
     desk.save(said(**WHOLE, part="answer"))
     marks, judgement = records().values()
-    assert marks == {
-        "annotation_id": "citation_q1_anna",
-        "query_id": "q1",
-        "annotator_id": "anna",
-        "timestamp": "2026-11-16T12:00:00Z",
-        "citations": [
-            {
-                "citation_id": "cit_001",
-                "file_name": "boats.md",
-                "start_char": 26,
-                "end_char": 43,
-                "text": "Dogs travel free.",
-                "relevance_score": 1.0,
-                "justification": "Cats are not in it.",
-            }
-        ],
-        "quality_checks": {"span_accuracy": "verified", "text_extraction": "successful"},
-        "metadata": {"annotation_time_seconds": 3.0, "tools_used": ["rag-eval annotate"], "finished": True},
-    }
+    assert marks == TABLES["marks"]
     assert judgement["answer_text"] == ANSWER
     assert judgement["overall_score"] == 0.8
     assert judgement["unsupported_sentences"] == [
@@ -191,15 +170,7 @@ def test_taking_everything_back_leaves_no_record(run: str) -> None:
 
 
 def test_what_others_wrote_into_the_file_by_hand_is_kept(run: str) -> None:
-    by_hand = {
-        "annotation_id": "both_001",
-        "query_id": "q1",
-        "annotator_id": "anna",
-        "answer_text": "Another answer.",
-        "quality_scores": {"accuracy": 0.9},
-        "citations": [{"file_name": "lost.pdf", "start_char": 3, "end_char": 9}],
-        "feedback": {"strengths": ["short"]},
-    }
+    by_hand = TABLES["written_by_hand"]
     path = Path("annotations/anna/boats.gt.json")
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"dataset_id": "boats", "annotations": [by_hand]}), encoding="utf-8")
@@ -259,21 +230,7 @@ def test_where_there_is_nothing_to_annotate_that_is_said(tmp_path: Path) -> None
 # The order of the queue.
 
 
-@pytest.mark.parametrize(
-    ("scores", "value", "why"),
-    [
-        (
-            {"faithfulness": 1.0, "claim_recall": 0.0},
-            1.0,
-            "metrics disagree: faithfulness 1.00, claim_recall 0.00",
-        ),
-        ({"faithfulness": 1.0, "hallucination": 0.0}, 0.0, "metrics agree"),
-        ({"faithfulness": 0.25}, 0.5, "faithfulness lies in between: 0.25"),
-        ({"hit@1": 0.0, "faithfulness": 1.0}, 0.0, "metrics agree"),
-        ({"latency_ms": 812.0}, 0.0, ""),
-        ({}, 0.5, "no metric has scored it"),
-    ],
-)
+@pytest.mark.parametrize(("scores", "value", "why"), TABLES["how_much_a_label_tells"])
 def test_how_much_a_label_tells(scores: dict[str, float], value: float, why: str) -> None:
     assert telling(scores, {"hallucination": False}) == Telling(value, why)
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from fault_agent import running_server
 
+from cases import tables_beside
 from command_lines import commands_next, rag_eval, rag_eval_ended, rag_eval_process
 from kept_screens import WIDTHS, check
 from rag_evaluation_framework import evaluate, load
@@ -25,6 +26,8 @@ from rag_evaluation_framework.evaluation.diagnosis import Finding
 from rag_evaluation_framework.reports.histories import show_benchmark
 from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.benchmark_history import compared
+
+TABLES = tables_beside(__file__)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FERRY = ("--target", "ferry_agent:answer", "--allow-missing")
@@ -361,30 +364,9 @@ def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
 
 
 def test_how_fast_something_is_has_its_screen(width: int) -> None:
-    about = {
-        "configuration": "recursive(chunk_size=1000, overlap=200) · dense(embedder=hashing(dimensions=1024), "
-        "store=chroma(max_neighbors=32, ef_construction=200, ef_search=1000)) · k=5",
-        "dataset_id": "handbook_v2.0.0",
-        "questions": 168,
-        "repetitions": 20,
-        "warmup_queries": 5,
-        "concurrency": 1,
-        "total_queries": 3360,
-        "memory_mb_peak": 131.4,
-        "load_per_core": 0.3,
-    }
-    now = {
-        "queries_per_second": 391.2,
-        "slow_repetition": 380.1,
-        "fast_repetition": 402.7,
-        "failed_queries": 2,
-    }
-    last = {
-        "queries_per_second": 640.8,
-        "slow_repetition": 601.2,
-        "fast_repetition": 655.0,
-        "failed_queries": 0,
-    }
+    about = TABLES["benchmark_about"]
+    now = TABLES["benchmark_now"]
+    last = TABLES["benchmark_last"]
     before = {**about, **last, "timestamp": "2026-11-09T06:00:00+00:00", "memory_mb_peak": 129.9}
     screen = Screen(width=width)
     kept = KeptBenchmark(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BY,
@@ -28,6 +29,8 @@ from rag_evaluation_framework.reports.screen import (
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.text.display import duration
 
+TABLES = tables_beside(__file__)
+
 
 def interval(low: float, high: float) -> Interval:
     return Interval(low, high, 0.95, "wilson")
@@ -41,18 +44,7 @@ def test_width_counts_terminal_cells(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "bound", "written"),
-    [
-        (None, None, None, "–"),
-        (0.954545, (0.86, 1.0), 0.98, "0.95"),
-        (0.94961, None, 0.95, "0.9496"),  # 0.95 would look met
-        (0.95, None, 0.95, "0.95"),
-        (0.0504, None, 0.05, "0.0504"),
-        (0.6123, (0.605, 0.619), None, "0.612"),  # half the interval is 0.007
-        (-0.001, None, None, "0.00"),
-        (141.26, None, None, "141.3"),
-        (12345.6, None, None, "12,346"),
-    ],
+    ("value", "ends", "bound", "written"), TABLES["figures_have_the_digits_that_tell_something"]
 )
 def test_figures_have_the_digits_that_tell_something(
     value: float | None, ends: tuple[float, float] | None, bound: float | None, written: str
@@ -60,16 +52,7 @@ def test_figures_have_the_digits_that_tell_something(
     assert figure(value, interval(*ends) if ends else None, bound=bound) == written
 
 
-@pytest.mark.parametrize(
-    ("metric", "value", "written"),
-    [
-        ("latency", 141.26, "141.3 ms"),
-        ("step_time(kind=tool)", 2.0, "2.00 ms"),
-        ("cost", 0.0004, "$0.0004"),
-        ("latency", None, "–"),
-        ("hit@1", 1.0, "1.00"),
-    ],
-)
+@pytest.mark.parametrize(("metric", "value", "written"), TABLES["what_has_a_unit_is_written_with_it"])
 def test_what_has_a_unit_is_written_with_it(metric: str, value: float | None, written: str) -> None:
     assert measure(metric, value) == written
 
@@ -107,18 +90,7 @@ def test_counts_and_their_nouns() -> None:
     assert listed(["a"]) == "a"
 
 
-@pytest.mark.parametrize(
-    ("method", "word"),
-    [
-        ("lexical support, screening", "words"),
-        ("lexicon, profanity screen", "words"),
-        ("exact", "exact"),
-        ("judge: m", "judge"),
-        ("embedding, hashing", "meaning"),
-        ("timing", "timing"),
-        ("minicheck 1", "model"),
-    ],
-)
+@pytest.mark.parametrize(("method", "word"), TABLES["a_method_has_one_word"])
 def test_a_method_has_one_word(method: str, word: str) -> None:
     assert by(method) == word
 
@@ -240,17 +212,7 @@ def test_secrets_are_masked_before_a_line_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "width", "color", "plain"),
-    [
-        ({"is_terminal": True, "columns": 132}, 132, True, False),
-        ({"is_terminal": True, "columns": 60}, 80, True, False),
-        ({"is_terminal": True, "columns": 300}, 140, True, False),
-        ({"is_terminal": False, "columns": 132}, 100, False, False),
-        ({"is_terminal": False, "columns": 132, "color": "always", "width": 60}, 60, True, False),
-        ({"is_terminal": True, "columns": 90, "environment": {"NO_COLOR": "1"}}, 90, False, False),
-        ({"is_terminal": True, "columns": 90, "environment": {"TERM": "dumb"}}, 90, False, True),
-        ({"is_terminal": True, "columns": 90, "encoding": "ascii"}, 90, True, True),
-    ],
+    ("given", "width", "color", "plain"), TABLES["the_screen_fits_where_the_output_goes"]
 )
 def test_the_screen_fits_where_the_output_goes(
     given: dict[str, object], width: int, color: bool, plain: bool

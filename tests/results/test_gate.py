@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import (
     Evaluation,
     Gate,
@@ -33,6 +34,8 @@ from rag_evaluation_framework.results.verdicts import (
     read_thresholds,
 )
 from rag_evaluation_framework.statistics.intervals import Interval
+
+TABLES = tables_beside(__file__)
 
 COMPLETE = RunOutcome(completed=True, interrupted=False, done=10, failed=0, remaining=0)
 BOUND = Threshold("m", ">=", 0.8)
@@ -205,30 +208,7 @@ def test_numbers_that_look_inverted_only_warn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "written", "read"),
-    [
-        ("token_f1", 0.8, "token_f1 >= 0.8"),
-        ("token_f1", 0, "token_f1 >= 0 looks inverted"),
-        ("token_f1", 0.1, "token_f1 >= 0.1 looks inverted"),
-        ("token_f1", 0.11, "token_f1 >= 0.11"),
-        ("token_f1", 1, "token_f1 >= 1"),
-        ("token_f1", 1.01, "expected a number from 0 to 1, got 1.01"),
-        ("token_f1", -0.01, "expected a number from 0 to 1, got -0.01"),
-        ("hallucination", 0.05, "hallucination <= 0.05"),
-        ("hallucination", 0.5, "hallucination <= 0.5"),
-        ("hallucination", 0.51, "hallucination <= 0.51 looks inverted"),
-        ("hallucination", {"max": 0.9}, "hallucination <= 0.9"),
-        ("latency", 0.05, "latency <= 0.05"),  # no share: nothing looks inverted
-        ("latency", 900, "latency <= 900"),
-        ("latency", "x", "expected a number, or {min: …} or {max: …}, got 'x'"),
-        ("latency", {"max": "x"}, "max: expected a number, got 'x'"),
-        ("token_f1", {"min": 0.05}, "token_f1 >= 0.05"),
-        ("token_f1", {"min": 0.5, "max": 0.5}, "token_f1 >= 0.5, token_f1 <= 0.5"),
-        ("token_f1", {"min": 0.6, "max": 0.5}, "expected min of at most max, got min 0.6 above max 0.5"),
-        ("token_f1", {"min": 2}, "min: expected a number from 0 to 1, got 2"),
-        ("token_f1", {}, "expected min, max or both, got nothing"),
-        ("token_f1", {"min": 0.5, "least": 1}, "expected min, max or both, got min, least"),
-    ],
+    ("metric", "written", "read"), TABLES["a_threshold_is_read_as_it_is_written_or_refused"]
 )
 def test_a_threshold_is_read_as_it_is_written_or_refused(metric: str, written: Any, read: str) -> None:
     if "expected" in read:
@@ -251,13 +231,7 @@ def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "interval", "held", "value", "status"),
-    [
-        (">=", (0.79, 0.95), "lower bound", 0.79, "missed"),
-        (">=", (0.80, 0.95), "lower bound", 0.80, "met"),
-        ("<=", (0.01, 0.81), "upper bound", 0.81, "missed"),
-        ("<=", (0.01, 0.80), "upper bound", 0.80, "met"),
-        (">=", None, "lower bound", None, "not evaluated"),
-    ],
+    TABLES["by_its_bound_the_near_end_of_the_interval_counts"],
 )
 def test_by_its_bound_the_near_end_of_the_interval_counts(
     operator: Operator, interval: tuple[float, float] | None, held: str, value: float | None, status: str
@@ -269,15 +243,7 @@ def test_by_its_bound_the_near_end_of_the_interval_counts(
 
 @pytest.mark.parametrize(
     ("scored", "failed", "lacking", "unfinished", "share", "status"),
-    [
-        (10, 0, 0, 0, 0.9, "met"),
-        (9, 1, 0, 0, 0.9, "met"),
-        (9, 2, 0, 0, 0.9, "not evaluated"),
-        (8, 2, 0, 0, 0.8, "met"),
-        (8, 0, 2, 0, 0.9, "not evaluated"),  # the system gave no contexts, though the metric applies
-        (8, 0, 0, 2, 0.9, "not evaluated"),
-        (1, 9, 0, 0, 0.0, "met"),
-    ],
+    TABLES["those_that_were_scored_do_not_decide_for_those_that_failed"],
 )
 def test_those_that_were_scored_do_not_decide_for_those_that_failed(
     scored: int, failed: int, lacking: int, unfinished: int, share: float, status: str
@@ -440,20 +406,7 @@ def test_a_waiver_of_what_is_not_demanded_is_refused_with_the_nearest_names() ->
         Gate(waive=frozenset({"baselin"})).check_waivers([BOUND])
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
-        ("min_scored", 1.5, "a number from 0 to 1"),
-        ("min_scored", True, "a number from 0 to 1"),
-        ("max_errors", True, "a whole number of at least 0"),
-        ("max_errors", -1, "a whole number of at least 0"),
-        ("max_drop", -0.1, "a number of at least 0"),
-        ("max_regressions", 0.5, "a whole number of at least 0"),
-        ("on_undecided", "perhaps", "pass or fail"),
-        ("confidence", "upper", "mean or lower-bound"),
-        ("waive", "m", "a set of names"),
-    ],
-)
+@pytest.mark.parametrize(("field", "value", "expected"), TABLES["settings_that_make_no_sense_are_refused"])
 def test_settings_that_make_no_sense_are_refused(field: str, value: Any, expected: str) -> None:
     with pytest.raises(UsageError, match=f"{field}: expected {expected}, got "):
         Gate(**{field: value})

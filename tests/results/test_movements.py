@@ -6,37 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.verdict import STATES, AnswerVerdict, State
 from rag_evaluation_framework.results.movements import ask_again, movement_between
+
+TABLES = tables_beside(__file__)
 
 
 def verdicts(*states: State) -> list[AnswerVerdict]:
     return [AnswerVerdict(state) for state in states]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "movement"),
-    [
-        (["correct"], ["wrong"], "became wrong"),
-        (["correct"], ["no_answer"], "became wrong"),
-        (["correct_refusal"], ["missed_refusal"], "became wrong"),
-        (["correct"], ["partly_correct"], "became partly correct"),
-        (["partly_correct"], ["wrong"], "became wrong"),
-        (["correct"], ["not_judged"], "no longer confirmed"),
-        (["correct"], ["correct"], "unchanged"),
-        (["correct"], ["correct_refusal"], "unchanged"),
-        (["wrong"], ["correct"], "became correct"),
-        (["not_judged"], ["correct"], "became correct"),
-        (["partly_correct"], ["correct"], "became correct"),
-        (["not_judged"], ["wrong"], "unchanged"),
-        (["wrong"], ["not_judged"], "unchanged"),
-        (["correct", "correct"], ["wrong", "unsupported"], "became wrong"),
-        (["correct", "correct"], ["wrong", "correct"], "unstable"),
-        (["correct", "wrong"], ["wrong", "wrong"], "unchanged"),
-        (["correct"], ["wrong", "not_judged"], "no longer confirmed"),
-        (["correct"], ["wrong", "partly_correct"], "no longer confirmed"),
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "movement"), TABLES["movement_follows_the_grades"])
 def test_movement_follows_the_grades(before: list[State], now: list[State], movement: str) -> None:
     assert movement_between(verdicts(*before), verdicts(*now)) == movement
 
@@ -47,14 +28,7 @@ def test_same_text_is_unchanged_whatever_its_verdict(before: list[State], now: l
 
 
 @pytest.mark.parametrize(
-    ("partly_before", "again", "kind"),
-    [
-        ((), "correct", "unstable"),
-        ((), "partly_correct", "unconfirmed"),
-        ((), "wrong", "became_wrong"),
-        (("q",), "partly_correct", "unstable"),
-        (("q",), "wrong", "became_wrong"),
-    ],
+    ("partly_before", "again", "kind"), TABLES["a_question_as_good_as_before_when_asked_again_is_unstable"]
 )
 def test_a_question_as_good_as_before_when_asked_again_is_unstable(
     partly_before: tuple[str, ...], again: State, kind: str

@@ -17,12 +17,15 @@ from finished_runs import on_disk
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import EvaluationResultsStorage, InputError, UsageError
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import MissingResultsError, StorageError
 from rag_evaluation_framework.results.storage import check_id
 from rag_evaluation_framework.results.stored_runs import load_run
 from sizes import size
+
+TABLES = tables_beside(__file__)
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {
@@ -288,18 +291,7 @@ def test_comparing_covers_every_metric_section_at_every_depth(storage: Evaluatio
     storage.save_results(seed_like("b", 0.75, house_metrics={"ndcg@5": 1, "tone": 3}))
     compared = storage.compare_results(["a", "b"])
     assert compared["evaluations"] == ["a", "b"]
-    assert compared["metrics_comparison"] == {
-        "ndcg@5": {"a": 0.5},
-        "span_accuracy.mean_exact_jaccard": {"a": 0.85},
-        "span_accuracy.perfect_matches": {"a": 380},
-        "citation_completeness": {"a": 0.88},
-        "citation_completeness.total_claims": {"a": 1250},
-        "factual_consistency": {"a": 0.89},
-        # b has this name in two sections
-        "retrieval_metrics.ndcg@5": {"b": 0.75},
-        "house_metrics.ndcg@5": {"b": 1},
-        "tone": {"b": 3},
-    }
+    assert compared["metrics_comparison"] == TABLES["compared_metrics"]
     assert compared["performance_comparison"] == {"latency_stats": {"a": {"p50": 10}}}
     assert compared["paired_tests"] == compared["not_tested"] == []
 
