@@ -14,7 +14,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from http.client import IncompleteRead
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from serving import QuietHandler, serving
 from vendor_servers import ENVIRONMENTS, KEY, SERVERS, vendor_server
 
@@ -49,183 +50,15 @@ class Case:
     api: dict[str, Any]
     """The lines of the manifest, without the address."""
     requests: int
-    options: tuple[str, ...] = ()
+    options: Sequence[str] = ()
     reads_contexts: bool = False
     tokens: int | None = None
     ending: str = ""
     """What the second answer of a conversation has behind it, where the server knows of the first."""
 
 
-_WITH_KEY = ("--header", "Authorization: Bearer ${AGENT_KEY}")
-_KEY = {"headers": {"Authorization": "Bearer ${AGENT_KEY}"}}
-
-
-def _api(path: str, protocol: str, body: Any = None, **reply: str) -> dict[str, Any]:
-    api: dict[str, Any] = {"chatEndpoint": {"path": path, "protocol": protocol}}
-    return {**api, **({"request": {"body": body}} if body else {}), "responsePaths": reply}
-
-
-_GRAPH = _api(
-    "/runs/wait",
-    "langgraph",
-    answer="messages[-1].content",
-    contexts="documents",
-    usage="messages[*].usage_metadata",
-)
-CASES = {
-    "langserve, a chain of a dictionary": Case(
-        "langserve",
-        "",
-        _api(
-            "/rag/invoke",
-            "langserve",
-            {"input": {"question": "{{question}}"}},
-            answer="output.answer",
-            contexts="output.context",
-        ),
-        2,
-        reads_contexts=True,
-    ),
-    "langserve, a chain of a text": Case(
-        "langserve",
-        "/text/invoke",
-        _api("/text/invoke", "langserve", {"input": {"root": "{{question}}"}}, answer="output"),
-        2,
-    ),
-    "langserve, a name of its own": Case(
-        "langserve",
-        "/topic/invoke",
-        _api("/topic/invoke", "langserve", {"input": {"topic": "{{question}}"}}, answer="output"),
-        2,
-    ),
-    "langserve, streaming": Case(
-        "langserve",
-        "/rag/stream",
-        _api(
-            "/rag/stream",
-            "langserve",
-            {"input": {"question": "{{question}}"}},
-            answer="answer",
-            contexts="context",
-        ),
-        2,
-        reads_contexts=True,
-    ),
-    "gradio, a chat": Case(
-        "gradio", "", _api("/gradio_api/call/_chat", "gradio", answer="[0]"), 2, ending=" (2)"
-    ),
-    "gradio 5, a chat": Case(
-        "gradio5",
-        "",
-        _api("/gradio_api/call/chat", "gradio", {"data": ["{{question}}", None]}, answer="[0]"),
-        4,
-    ),
-    "gradio, an interface with a slider": Case(
-        "gradio_mounted",
-        "/look",
-        _api(
-            "/gradio_api/call/look_up",
-            "gradio",
-            {"data": ["{{question}}", 5], "session_hash": "{{thread}}"},
-            answer="[0]",
-            contexts="[1]",
-        ),
-        3,
-        reads_contexts=True,
-    ),
-    "gradio, a chat that streams": Case(
-        "gradio_mounted", "/tell", _api("/gradio_api/call/tell", "gradio", answer="[0]"), 3
-    ),
-    "gradio, blocks that keep the conversation": Case(
-        "gradio_mounted",
-        "/talk",
-        _api(
-            "/gradio_api/call/respond",
-            "gradio",
-            {"data": ["{{question}}", "{{history_parts}}"], "session_hash": "{{thread}}"},
-            answer="[1][-1].content",
-        ),
-        3,
-        ending=" (2)",
-    ),
-    "langgraph, messages": Case("langgraph", "", _GRAPH, 2, reads_contexts=True, tokens=21, ending=" (2)"),
-    "langgraph, streaming": Case(
-        "langgraph",
-        "/runs/stream",
-        {**_GRAPH, "chatEndpoint": {"path": "/runs/stream", "protocol": "langgraph"}},
-        1,
-        reads_contexts=True,
-        tokens=21,
-        ending=" (2)",
-    ),
-    "langgraph, a graph of its own fields": Case(
-        "langgraph",
-        "",
-        {
-            **_api(
-                "/runs/wait",
-                "langgraph",
-                {"assistant_id": "rag", "input": {"question": "{{question}}"}},
-                answer="answer",
-                contexts="context",
-            ),
-            "model": "rag",
-        },
-        2,
-        ("--model", "rag"),
-        reads_contexts=True,
-    ),
-    "litellm, chat completions": Case(
-        "litellm",
-        "/v1/chat/completions",
-        {
-            **_api(
-                "/v1/chat/completions",
-                "openai-compatible",
-                {"model": "ferries"},
-                answer="choices[0].message.content",
-                usage="usage",
-            ),
-            **_KEY,
-        },
-        2,
-        _WITH_KEY,
-        tokens=30,
-    ),
-    "litellm, responses": Case(
-        "litellm",
-        "/v1/responses",
-        {
-            **_api("/v1/responses", "openai-responses", {"model": "ferries"}, answer="output", usage="usage"),
-            **_KEY,
-        },
-        2,
-        _WITH_KEY,
-        tokens=123,
-    ),
-    "hayhooks, chat completions": Case(
-        "hayhooks",
-        "",
-        _api(
-            "/chat/completions",
-            "openai-compatible",
-            {"model": "ferries"},
-            answer="choices[0].message.content",
-        ),
-        3,
-    ),
-    "hayhooks, a pipeline": Case(
-        "hayhooks",
-        "/ferries/run",
-        {
-            "chatEndpoint": {"path": "/ferries/run"},
-            "request": {"body": {"question": "{{question}}"}},
-            "responsePaths": {"answer": "result.replies[0]", "contexts": "result.documents"},
-        },
-        2,
-        reads_contexts=True,
-    ),
-}
+_WRITTEN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+CASES = {name: Case(**case) for name, case in _WRITTEN.items()}
 
 
 @dataclass(frozen=True)
