@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from command_lines import Ended, rag_eval
 from own_metrics import own_metrics
 from rag_evaluation_framework import UsageError, components, evaluate
@@ -18,6 +19,8 @@ from rag_evaluation_framework.extensions import RENDERERS, Registry
 from rag_evaluation_framework.judging.methods import opened_methods
 from rag_evaluation_framework.metrics.declaration import INSTALLED
 from rag_evaluation_framework.reports.lists import component_rows
+
+TABLES = tables_beside(__file__)
 
 __all__ = ["own_metrics"]
 TEMPLATE = Path(__file__).parents[1] / "examples" / "plugin"
@@ -94,16 +97,7 @@ def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None
         for kind, found in KINDS.items()
         if kind != "renderers"
     }
-    assert theirs == {
-        "chunkers": ["paragraphs(longest=1000)"],
-        "embedders": ["letters"],
-        "stores": ["plain"],
-        "retrievers": [],
-        "rerankers": ["shortest"],
-        "targets": ["looked_up(path=…)"],
-        "judges": ["house(model=small, host=http://localhost:8000/v1)"],
-        "dialects": ["faq"],
-    }
+    assert theirs == TABLES["parts_of_another_package"]
     assert "line   (of house-style 0.1.0)\n    Render the figures" in rag_eval("list", "renderers").output
     assert "terseness(words=30)" in rag_eval("list", "metrics").output
     listed = rag_eval("list", "chunkers").output
@@ -137,17 +131,7 @@ def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> N
         assert [model.name for model in methods.judge.models] == ["large"]
 
 
-@pytest.mark.parametrize(
-    ("part", "told"),
-    [
-        (("--chunker", "cracked"), "chunker 'cracked' of broken-parts 0.1.0 failed: TypeError: unsupported"),
-        (("--chunker", "gone"), "chunker 'gone' of broken-parts 0.1.0 cannot be loaded: AttributeError"),
-        (
-            ("--reranker", "picky"),
-            "reranker 'picky' of broken-parts 0.1.0 failed: RuntimeError: it is Monday",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("part", "told"), TABLES["broken_parts"])
 def test_what_breaks_in_a_plugin_is_told_as_its_own(
     installed: Path, capfd: Any, part: tuple[str, str], told: str
 ) -> None:

@@ -18,7 +18,10 @@ from serving import QuietHandler, serving
 
 from acceptance.outside import PATIENCE, Commands, kept, read_json, start, text_of
 from acceptance.projects import change, write_answers, write_function, write_project, write_samples
+from cases import tables_beside
 from seed_texts import LINES as SEED_LINES
+
+TABLES = tables_beside(__file__)
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
 
@@ -205,20 +208,7 @@ def test_those_that_answer_do_not_decide_for_those_that_fail(rag_eval: Commands,
     evaluate(rag_eval, *options, "--waive", "string_match").ok()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("ciGate", "CIGate", "ciGate"),
-        ("ciGate", "gate", "ciGate"),
-        ("    ciGate: true", "  ciGate: true", "spec.evaluation"),
-        ("string_match: 0.75", "exact_match: 0.75", "string_match"),
-        (
-            "        metrics: [toxicity",
-            "        threshold: {toxicity: 1}\n        metrics: [toxicity",
-            "thresholds",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "told"), TABLES["keys_that_are_not_known"])
 def test_a_gate_in_the_wrong_place_or_by_the_wrong_name_is_an_error(
     old: str, new: str, told: str, rag_eval: Commands, agent: RunningServer, project: Path
 ) -> None:

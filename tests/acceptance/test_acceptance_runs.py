@@ -14,6 +14,9 @@ import pytest
 
 from acceptance.outside import Commands, kept, read_json, read_lines
 from acceptance.projects import write_answers
+from cases import tables_beside
+
+TABLES = tables_beside(__file__)
 
 FOR_PEOPLE = frozenset({"why", "reason", "reasons", "sentence", "told"})
 
@@ -44,19 +47,7 @@ def test_all_that_is_stored_is_listed(rag_eval: Commands, project: Path) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ((), ["q1", "q2", "q3", "q23"]),
-        (("--failed",), ["q1", "q2", "q3", "q23"]),
-        (("--failed", "--metric", "string_match"), ["q1", "q2", "q3"]),
-        (("--not-judged",), ["q0", "q6", "q12", "q18"]),
-        (("--worst", "3", "--metric", "token_f1"), ["q0", "q1", "q2"]),
-        (("--sample", "5"), ["q4"]),
-        (("--sample", "5", "--sample", "6"), ["q4", "q5"]),
-        (("--slice", "tag=advanced"), ["q1", "q3", "q23"]),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), TABLES["choices"])
 def test_the_answers_that_are_asked_for_are_shown(
     options: tuple[str, ...], expected: list[str], rag_eval: Commands, project: Path
 ) -> None:

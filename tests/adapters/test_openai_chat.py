@@ -80,18 +80,7 @@ def test_a_conversation_is_completed() -> None:
     assert completion.text == "to hello there"
     assert completion.usage == Usage(input_tokens=4, output_tokens=3)
     assert (completion.finish_reason, completion.is_cached) == ("stop", False)
-    assert server.requests == [
-        {
-            "model": "m",
-            "messages": [
-                {"role": "system", "content": "Be kind."},
-                {"role": "user", "content": "hello there"},
-            ],
-            "temperature": 0.7,
-            "max_tokens": 9,
-            "seed": 4,
-        }
-    ]
+    assert server.requests == TABLES["first_request"]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 

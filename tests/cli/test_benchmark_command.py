@@ -131,18 +131,7 @@ def test_an_agent_is_measured_as_its_manifest_says(project: Path, server: Runnin
     assert len(records(project, "performance/latency_benchmarks")) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--url", "http://127.0.0.1:9", "--target", "a:b"), "expected --url or --target, got both"),
-        (("--url", "http://127.0.0.1:9", "-k", "3"), "-k is part of a retrieval"),
-        (("agent.yaml",), "agent.yaml names no agent"),
-        (("--retriever", "bm25", "--retriever", "dense"), "--retriever: expected one"),
-        (("--retriever", "bm26"), "Did you mean bm25?"),
-        (("--name", "../weekly", "--retriever", "bm25"), "without separators"),
-        (("--dataset", "nothing"), "no dataset of that id"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "told"), TABLES["arguments_that_do_not_fit"])
 def test_what_cannot_be_measured_is_refused(project: Path, arguments: tuple[str, ...], told: str) -> None:
     done = rag_eval_ended("benchmark", *arguments, folder=project)
     assert done.returncode == 2

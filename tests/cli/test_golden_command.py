@@ -18,12 +18,15 @@ import pytest
 from chat_server import running_chat
 from fault_agent import RunningServer
 
+from cases import tables_beside
 from command_lines import Command
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.calibration import match_labels, open_answered_run
 from rag_evaluation_framework.results.kept_data import read_documents
+
+TABLES = tables_beside(__file__)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"
@@ -277,17 +280,7 @@ def test_an_agent_that_keeps_its_own_history_cannot_be_given_another(
     assert server.log()["received"] == before
 
 
-@pytest.mark.parametrize(
-    ("threshold", "code"),
-    [
-        ("entity_coverage=0.8", 0),  # 3.25 / 4 = 0.8125
-        ("entity_coverage=0.82", 1),
-        ("over_refusal=0.05", 0),  # lower is better
-        ("multiturn:refusal_recall=0.5", 1),
-        ("boundary:refusal_recall=0.5", 0),
-        ("refusal_recall=0.5", 1),  # every split that has it must meet it
-    ],
-)
+@pytest.mark.parametrize(("threshold", "code"), TABLES["thresholds_decide"])
 def test_thresholds_are_a_gate_like_any_other(golden: Command, threshold: str, code: int) -> None:
     ended = golden("--target", ASSISTANT, "--threshold", threshold)
     assert ended.code == code, ended.out

@@ -63,21 +63,7 @@ def test_the_manifest_may_name_the_judge_and_the_command_may_name_another(projec
     assert other["runs"][0]["metrics"]["bias"]["method"] == "judge:said"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--votes", "3"), "expected --judge-model with the other options of a judge"),
-        (("--judge-model", "cohere(model=x)"), 'there is no judge "cohere"'),
-        (
-            ("--judge-model", "openai(model=x, price_inpt=1, base_url='http://localhost:1')"),
-            'there is no setting "price_inpt". Did you mean price_input',
-        ),
-        (
-            ("--judge-model", "openai(model=x, timeout=soon, base_url='http://localhost:1')"),
-            "expected timeout to be a number, got 'soon'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["options_without_a_judge"])
 def test_options_of_a_judge_that_make_no_sense_are_told(
     project: Path, options: tuple[str, ...], message: str
 ) -> None:

@@ -11,8 +11,11 @@ import pytest
 from chat_server import ChatReply, ChatServer, running_chat
 from scripted_judge import found_supported, judge_at, read_question
 
+from cases import tables_beside
 from command_lines import rag_eval
 from rag_evaluation_framework import UsageError, compare, load
+
+TABLES = tables_beside(__file__)
 
 METRIC = ("-m", "faithfulness")
 pytestmark = pytest.mark.usefixtures("folder")
@@ -136,20 +139,7 @@ def test_pairs_whose_judging_fails_are_told_and_count_as_not_drawn() -> None:
     assert interval["low"] <= truth <= interval["high"]
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (("--judge-budget", "9"), "--judge-budget: expected with --judge-model, got it alone"),
-        (
-            ("--judge-model", "m", "--judge-url", "http://localhost:1/v1", "-m", "rouge"),
-            "rouge: expected metrics",
-        ),
-        (
-            ("--judge-model", "m", "--judge-url", "http://localhost:1/v1", "--judge-budget", "1"),
-            "a pair takes about 2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "told"), TABLES["options_that_do_not_fit"])
 def test_what_cannot_be_is_refused(given: tuple[str, ...], told: str) -> None:
     scored(0.2, 0.3, count=6)
     assert told in str(rag_eval("compare", "001", "002", *METRIC, *given).exception)

@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework.files import yaml_documents
+
+TABLES = tables_beside(__file__)
 
 DOCUMENTS = {
     "ferries.md": "# Ferries\n\nThe ferry to Skell leaves at 9:30 from the north quay.\n\n"
@@ -167,14 +170,7 @@ def test_options_come_before_the_manifest_and_this_before_the_configuration(proj
 
 def test_every_setting_of_an_evaluation_is_in_force(project: Path) -> None:
     text = (project / DEFAULTS).read_text(encoding="utf-8")
-    for old, new in (
-        ("confidence_level: 0.95", "confidence_level: 0.8"),
-        ("timeout_seconds: 30", "timeout_seconds: 7"),
-        ("max_retries: 3", "max_retries: 1\nconcurrency: 2"),
-        ("tolerance_chars: 10", "tolerance_chars: 3"),
-        ("output: data/evaluation/results", "output: kept"),
-        ("  - hit@1\n", "  - hit@1\n  - citation_tolerance_jaccard\n"),
-    ):
+    for old, new in TABLES["changed_defaults"]:
         assert old in text
         text = text.replace(old, new)
     (project / DEFAULTS).write_text(text, encoding="utf-8")

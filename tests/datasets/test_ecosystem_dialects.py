@@ -10,40 +10,18 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework import Dataset, InputError, Refusal, Sample, Turn, UsageError
 from rag_evaluation_framework.datasets.beir import BEIR
 from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.datasets.trec import TREC
 
+TABLES = tables_beside(__file__)
+
 CONTEXT = "The Normans (诺曼人) gave their name to Normandy."
 SQUAD_FILE = {
     "version": "v2.0",
-    "data": [
-        {
-            "title": "Normans",
-            "paragraphs": [
-                {
-                    "context": CONTEXT,
-                    "qas": [
-                        {
-                            "id": "1",
-                            "question": "Named after them?",
-                            "is_impossible": False,
-                            # "The Normans (诺曼人) " is 18 code points, "gave their name to " 19 more.
-                            "answers": [{"text": "Normandy", "answer_start": 37}],
-                        },
-                        {
-                            "id": "2",
-                            "question": "Who named England?",
-                            "is_impossible": True,
-                            "answers": [],
-                            "plausible_answers": [{"text": "The Normans", "answer_start": 0}],
-                        },
-                    ],
-                }
-            ],
-        }
-    ],
+    "data": [{"title": "Normans", "paragraphs": [{"context": CONTEXT, "qas": TABLES["squad_questions"]}]}],
 }
 
 

@@ -16,9 +16,12 @@ from format_examples import (
     rule_issues,
 )
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Refusal, Sample, Turn, validate_file
 from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL
 from rag_evaluation_framework.files import strict_json
+
+TABLES = tables_beside(__file__)
 
 SETS: dict[str, list[dict[str, Any]]] = {
     "golden-factual": GOLDEN_FACTUAL,
@@ -39,19 +42,7 @@ def changed(kind: str, path: tuple[str | int, ...], value: Any) -> list[dict[str
 
 
 @pytest.mark.parametrize("text", ["", "  ", "...", " … "])
-@pytest.mark.parametrize(
-    ("kind", "path", "code"),
-    [
-        ("golden-factual", ("question",), "empty-question"),
-        ("golden-boundary", ("question",), "empty-question"),
-        ("golden-multiturn", ("conversation", 2, "content"), "empty-question"),
-        ("golden-factual", ("metrics", "expected_entities", 1), "empty-expectation"),
-        ("golden-relationship", ("relationship_triple", "subject"), "empty-expectation"),
-        ("golden-relationship", ("relationship_triple", "relation"), "empty-expectation"),
-        ("golden-relationship", ("relationship_triple", "object"), "empty-expectation"),
-        ("golden-tracking", ("timeline_milestones", 3), "empty-expectation"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "path", "code"), TABLES["what_is_asked_or_expected_in_no_words"])
 def test_what_is_asked_or_expected_in_no_words_is_an_error(
     kind: str, path: tuple[str | int, ...], code: str, text: str
 ) -> None:

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.overview import Lengths, overview
 from rag_evaluation_framework.reports.overviews import show_overview
 from rag_evaluation_framework.reports.screen import Screen
+
+TABLES = tables_beside(__file__)
 
 
 def written(folder: Path, name: str, value: Any) -> Path:
@@ -28,19 +31,7 @@ EVALUATION = {
     "dataset_id": "e",
     "name": "E",
     "version": "2.0.0",
-    "queries": [
-        {
-            "query_id": "q1",
-            "query_text": "什么？",
-            "query_type": "factual",
-            "difficulty": "easy",
-            "relevant_documents": ["a", "b"],
-            "ground_truth_answer": "🙂🙂",
-            "citations": [{"file_name": "a", "start_char": 2, "end_char": 7}],
-        },
-        {"query_id": "q2", "query_text": "Who?!", "query_type": "factual", "relevant_documents": ["a", "x"]},
-        {"query_id": "q3", "query_text": "When", "relevant_documents": []},
-    ],
+    "queries": TABLES["queries"],
     "documents": [{"document_id": name, "content": name * 10} for name in "abcd"],
 }
 

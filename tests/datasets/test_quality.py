@@ -27,18 +27,7 @@ def dataset() -> dict[str, Any]:
         "name": "ML",
         "version": "1.0.0",
         "metadata": {"size": 2},
-        "queries": [
-            {
-                "query_id": "q1",
-                "query_text": "What is machine learning?",
-                "relevant_documents": ["doc_ml"],
-                "ground_truth_answer": "A subset of artificial intelligence.",
-                "citations": [
-                    {"file_name": "ml_intro.pdf", "start_char": 0, "end_char": 4, "text": "机器学习"}
-                ],
-            },
-            {"query_id": "q2", "query_text": "从什么学习？", "relevant_documents": ["doc_ml"]},
-        ],
+        "queries": TABLES["queries"],
         "documents": [
             {"document_id": "doc_ml", "content": CONTENT, "file_path": "docs/ml_intro.pdf"},
             {"document_id": "doc_other", "content": "Other.", "file_path": "docs/other.txt"},

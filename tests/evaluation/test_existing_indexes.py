@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import (
     Corpus,
@@ -29,6 +30,8 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.retrieval.sweep import grid_of
+
+TABLES = tables_beside(__file__)
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 NAMES = ("timetable.md", "fares.md", "refunds.md", "glossary.md")
@@ -222,16 +225,7 @@ def test_indexes_of_chroma_qdrant_and_pgvector_are_searched_by_the_command(
             assert copy.recall_against_exact(["Lunch?"], 5) == 1.0
     told = "pgvector(table=handbook, vector=embedding, text=content, document=source, distance=cosine, "
     assert [cell for cell in ranked if cell["configuration"]["retriever"].startswith(told)]
-    for wrong, line in {
-        "chroma(collection=other, path=chroma)": 'no collection at chroma "other". There is only handbook.',
-        "chroma(collection=handbook, path=nowhere)": "expected the folder of a Chroma database, got nothing",
-        "chroma(collection=handbook)": "chroma: expected the host or the path of the collection, got neither",
-        "qdrant(collection=handbook, path=qdrant)": "expected the setting embedder, got none",
-        "chrom(path=x)": 'there is no index "chrom". Did you mean chroma?',
-        "pgvector(table=handbok, embedder=hashing)": '"handbok". Did you mean handbook?',
-        "pgvector(table=handbook, text=contents, vector=source, embedder=hashing)": 'column "contents". Did',
-        "pgvector(table=handbook, distance=cos, embedder=hashing)": "no distance of pgvector",
-    }.items():
+    for wrong, line in TABLES["wrong_indexes"].items():
         with chdir(tmp_path), pytest.raises(UsageError, match=re.escape(line)):
             existing_index(wrong)
 

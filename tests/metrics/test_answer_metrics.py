@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import log2
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import UsageError
+from rag_evaluation_framework.metrics import claims
 from rag_evaluation_framework.metrics.claims import (
-    claim_f1,
     claim_hallucination,
-    claim_precision,
-    claim_recall,
-    context_claim_recall,
     context_precision,
-    context_recall,
-    context_utilization,
     correctness_by_claims,
     faithfulness,
     grounded_fraction,
-    hallucination,
     judged_ndcg,
-    noise_sensitivity,
-    nugget_recall,
-    nugget_recall_strict,
     relevance_grade,
     rubric,
     rubric_pass,
     self_knowledge,
     unsupported_tokens,
-    vital_nugget_recall,
-    vital_nugget_recall_strict,
 )
 from rag_evaluation_framework.metrics.texts import answer_relevancy
+
+TABLES = tables_beside(__file__)
 
 T, F = True, False
 FLAGS = st.lists(st.booleans(), max_size=12)
@@ -44,72 +38,23 @@ FLAGS = st.lists(st.booleans(), max_size=12)
 @pytest.mark.parametrize(
     ("function", "arguments", "value"),
     [
-        (faithfulness, ([T, T, F, T],), 3 / 4),  # 3 of 4 claims are supported
-        (hallucination, ([T, T, F, T],), 1 / 4),
-        (claim_precision, ([T, F],), 1 / 2),
-        (claim_recall, ([T, F, F],), 1 / 3),
-        (claim_f1, ([T, F], [T, F, F]), 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3)),
-        (claim_f1, ([T, F], [T, F]), 1 / 2),  # both are 1/2
-        (claim_f1, ([F], [F]), 0.0),
-        (claim_f1, ([], [T]), 0.0),  # an answer that claims nothing makes no claim of the reference
-        # by words, a claim may be made in part: precision 3/4, recall 1/2
-        (claim_f1, ([1.0, 0.5], [0.5]), 2 * (3 / 4) * (1 / 2) / (3 / 4 + 1 / 2)),
-        # correct T F F, supported F T F: the third is neither
-        (claim_hallucination, ([T, F, F], [F, T, F]), 1 / 3),
-        (self_knowledge, ([T, F, F], [F, T, F]), 1 / 3),
-        # the contexts hold the first two claims of the reference, the answer tells the first and the third
-        (context_utilization, ([T, F, T], [T, T, F]), 1 / 2),
-        # the second claim is wrong and comes from a relevant context; the third is wrong all by itself
-        (noise_sensitivity, ([T, F, F], [T, T, F]), 1 / 3),
-        (noise_sensitivity, ([T, T, F], [T, T, T]), 1 / 3),  # what is right misled nobody
-        (context_recall, ([T, T, F],), 2 / 3),
-        (context_claim_recall, ([T, F, F, T],), 2 / 4),  # 2 of 4 claims of the reference came
-        # three nuggets held in full, in part and not at all; the first and the last are vital
-        (nugget_recall, ([1, 0.5, 0],), 1.5 / 3),
-        (nugget_recall_strict, ([1, 0.5, 0],), 1 / 3),
-        (nugget_recall_strict, ([1, 1, 0],), 2 / 3),
-        (vital_nugget_recall, ([1, 0.5, 0.5], [T, F, T]), 1.5 / 2),
-        (vital_nugget_recall_strict, ([1, 1, 0.5], [T, F, T]), 1 / 2),
-        (vital_nugget_recall_strict, ([0.5, 1, 0.5], [T, T, T]), 1 / 3),
-        (relevance_grade, ([3, 0, 1],), 4 / 3),
+        *(
+            (getattr(claims, name), arguments, float(Fraction(value)))
+            for name, arguments, value in TABLES["a_share_of_claims_is_what_can_be_counted_by_hand"]
+        ),
         # 1 / log2(2) + 3 / log2(3) of the best, 3 / log2(2) + 1 / log2(3)
         (judged_ndcg, ([1, 3],), (1 + 3 / log2(3)) / (3 + 1 / log2(3))),
-        (judged_ndcg, ([0, 0],), 0.0),
     ],
 )
 def test_a_share_of_claims_is_what_can_be_counted_by_hand(
-    function: Callable[..., float | None], arguments: tuple[Sequence[bool], ...], value: float
+    function: Callable[..., float | None], arguments: Sequence[Any], value: float
 ) -> None:
     assert function(*arguments) == pytest.approx(value, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("function", "empty"),
-    [
-        (faithfulness, ([],)),
-        (hallucination, ([],)),
-        (claim_precision, ([],)),
-        (claim_recall, ([],)),
-        (claim_f1, ([T], [])),
-        (claim_hallucination, ([], [])),
-        (self_knowledge, ([], [])),
-        (context_utilization, ([T, T], [F, F])),
-        (noise_sensitivity, ([], [])),
-        (context_precision, ([],)),
-        (context_recall, ([],)),
-        (context_claim_recall, ([],)),
-        (grounded_fraction, (0, 0)),
-        (unsupported_tokens, (0, 0)),
-        (nugget_recall, ([],)),
-        (vital_nugget_recall, ([1], [F])),
-        (relevance_grade, ([],)),
-        (judged_ndcg, ([],)),
-    ],
-)
-def test_where_there_is_nothing_to_score_there_is_no_value(
-    function: Callable[..., float | None], empty: tuple[object, ...]
-) -> None:
-    assert function(*empty) is None
+@pytest.mark.parametrize(("function", "empty"), TABLES["where_there_is_nothing_to_score_there_is_no_value"])
+def test_where_there_is_nothing_to_score_there_is_no_value(function: str, empty: list[Any]) -> None:
+    assert getattr(claims, function)(*empty) is None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12))
@@ -185,17 +130,7 @@ def test_an_answer_that_does_not_answer_is_not_relevant(
 WEIGHTS = {"factuality": 0.4, "grounding": 0.3, "completeness": 0.2, "communication": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("grades", "value", "passes"),
-    [
-        ((1.0, 1.0, 1.0, 1.0), 1.0, 1.0),
-        ((0.75, 0.75, 0.5, 0.5), 0.675, 1.0),  # 0.3 + 0.225 + 0.1 + 0.05
-        ((0.75, 0.5, 0.5, 0.5), 0.6, 0.0),  # 0.3 + 0.15 + 0.1 + 0.05, below 0.65
-        ((1.0, 1.0, 1.0, 0.25), 0.925, 0.0),  # good, but one grade is below 0.4
-        ((0.875, 0.5, 0.5, 0.5), 0.65, 1.0),  # 0.35 + 0.15 + 0.1 + 0.05, just enough
-        ((1.0, 1.0, 1.0, 0.4), 0.94, 1.0),  # and so is a grade of 0.4
-    ],
-)
+@pytest.mark.parametrize(("grades", "value", "passes"), TABLES["rubric_grades"])
 def test_a_rubric_is_summed_here_and_passed_here(
     grades: tuple[float, ...], value: float, passes: float
 ) -> None:

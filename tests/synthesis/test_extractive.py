@@ -264,29 +264,7 @@ def test_unknown_kind_is_refused() -> None:
         extractive_drafts(corpus_of("text"), kinds=["funny"])  # type: ignore[list-item]
 
 
-FRAGMENTS = st.sampled_from(
-    [
-        "The boat leaves at 10:30. ",
-        "It costs 5.00",
-        "\n\n",
-        "# ",
-        "## Fares?\n",
-        "| a | b |\n| --- | --- |\n| 1 | 2 |\n",
-        "- ",
-        "**Term** – ",
-        "如果下雨，船不开。",
-        "票价十四镑，",
-        "because ",
-        "🙂\r\n",
-        "```\n",
-        "[1](x) ",
-        "Mr X ",
-        "no ",
-        "\u2028",
-        "when ",
-        "&amp;",
-    ]
-)
+FRAGMENTS = st.sampled_from(TABLES["fragments"])
 
 
 @settings(max_examples=150, deadline=None)
