@@ -239,9 +239,6 @@ def test_an_agent_that_cannot_be_reached_exits_3_and_its_run_can_be_resumed(
     assert state["state"] == "incomplete"
     assert "--resume" in state["resume"]
     kept("runs-incomplete", [state], project)
-    shown = evaluate(rag_eval, "--url", "http://127.0.0.1:9", "--dataset", "safety")
-    assert shown.code == 3
-    shown.shows("cannot be reached", "--resume 002")
 
 
 class HoldingAgent:

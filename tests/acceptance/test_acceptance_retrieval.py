@@ -37,20 +37,8 @@ def tiny(folder: Path) -> list[str]:
 
 def test_a_sweep_over_chunkers_is_as_before_and_leaves_its_files(rag_eval: Commands, folder: Path) -> None:
     options = [part for chunker in CHUNKERS for part in ("--chunker", chunker)]
-    said = rag_eval(
-        "retrieval",
-        CORPUS,
-        "--dataset",
-        QUESTIONS,
-        "--store",
-        "exact",
-        "-k",
-        "5",
-        *options,
-        "--json",
-        "--out",
-        "out",
-    )
+    asked = ("retrieval", CORPUS, "--dataset", QUESTIONS, "--store", "exact", "-k", "5")
+    said = rag_eval(*asked, *options, "--json", "--out", "out")
     document = said.ok().json
     assert len(document["cells"]) == 5
     recalls = [cell["metrics"]["span_recall"]["value"] for cell in document["cells"]]
@@ -124,9 +112,3 @@ def test_the_same_sweep_from_a_configuration_and_by_several_workers(
     by_file = rag_eval("retrieval", "--config", "sweep.config.yaml", "-k", "5", "--json").ok().json
     assert cells(first) == cells(again) == cells(by_file)
     kept("retrieval-per-query", first)
-
-
-def test_people_see_the_chunkers_and_their_figures(rag_eval: Commands, tiny: list[str]) -> None:
-    chunkers = ("--chunker", "sentence(chunk_size=26)", "--chunker", "recursive(chunk_size=1000)")
-    said = rag_eval(*tiny, *chunkers, "--store", "exact", "-k", "1", "-k", "2").ok()
-    said.shows("sentence", "recursive", "found")

@@ -77,10 +77,6 @@ def test_two_runs_are_compared_answer_by_answer(rag_eval: Commands, project: Pat
     assert [each["question"] for each in pair["better"]] == ["q1", "q2", "q3", "q23"]
     assert [each["question"] for each in pair["worse"]] == ["q4"]
     kept("compare", without_words(document), project)
-    for by in ("runs/{}", "runs/{}/results.json"):
-        names = [by.format(run_folder(number).name) for number in (1, 2)]
-        again = rag_eval("compare", *names, "--json").ok().json
-        assert [len(again["answers"][0][side]) for side in ("worse", "better")] == [1, 4]
     for options in (("--all",), ("--details",), ("--slice", "tag"), ("--markdown",), ("-m", "token_f1")):
         rag_eval("compare", "001", "002", *options).ok()
     only = rag_eval("compare", "001", "002", "-m", "token_f1", "--json").ok().json
@@ -93,15 +89,9 @@ def test_several_runs_and_the_cells_of_a_sweep_are_compared(rag_eval: Commands, 
     assert len(three["answers"]) == len(three["contenders"]) == 2
     sweep = rag_eval("compare", "005", "--json").ok().json
     kept("compare-sweep", without_words(sweep), project)
-
-
-def test_a_comparison_fails_only_where_it_is_asked_to(rag_eval: Commands, project: Path) -> None:
-    write_answers(project / "lost.jsonl", {f"q{n}": "no" for n in range(24)})
-    options = ("--dataset", "rag-quality", "-m", "string_match", "-m", "token_f1")
-    assert rag_eval("evaluate", "agent.yaml", "--target", "lost.jsonl", *options).code == 1
-    rag_eval("compare", "002", "008").ok()
-    assert rag_eval("compare", "002", "008", "--fail-on", "worse").code == 1
-    rag_eval("compare", "008", "002", "--fail-on", "worse").ok()
+    shown = rag_eval("compare", "005").ok().out
+    assert shown.startswith("before  ")
+    assert "next:" not in shown  # no command would find the combinations by such names
 
 
 def test_runs_of_other_questions_are_compared_as_samples(rag_eval: Commands, project: Path) -> None:
@@ -155,15 +145,8 @@ def test_the_shards_of_a_run_become_the_whole(rag_eval: Commands, project: Path)
 
 def test_a_run_is_written_for_others(rag_eval: Commands, project: Path) -> None:
     name = run_folder(1).name
-    for to, ending in {
-        "latex": "tex",
-        "junit": "xml",
-        "markdown": "md",
-        "csv": "csv",
-        "html": "html",
-    }.items():
+    for to in ("csv", "junit"):
         rag_eval("export", "001", "--to", to).ok()
-        assert (project / f"{name}.{ending}").stat().st_size > 0
     with (project / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 24
@@ -178,20 +161,6 @@ def test_a_run_is_written_for_others(rag_eval: Commands, project: Path) -> None:
     rag_eval("export", "001", "--to", "docx").refused("docx", "xlsx")
     rag_eval("export", "--to", "csv", "-o", "latest.csv").ok()
     assert (project / "latest.csv").exists()
-
-
-@pytest.mark.vendors("openpyxl", "pyarrow")
-def test_a_run_is_written_as_tables(rag_eval: Commands, project: Path) -> None:
-    import openpyxl
-    import pyarrow.parquet
-
-    rag_eval("export", "001", "--to", "xlsx", "-o", "a.xlsx").ok()
-    rag_eval("export", "001", "--to", "parquet", "-o", "a.parquet").ok()
-    table = pyarrow.parquet.read_table("a.parquet")
-    assert table.num_rows == 24
-    book = openpyxl.load_workbook("a.xlsx", read_only=True)
-    assert len(list(book.worksheets[0].rows)) == 1 + 24
-    book.close()
 
 
 def test_records_are_drawn_by_a_seed(rag_eval: Commands, project: Path) -> None:

@@ -25,16 +25,8 @@ def sources(folder: Path) -> Path:
 
 
 def test_a_retrieval_is_measured_and_compared_over_time(rag_eval: Commands, sources: Path) -> None:
-    options = (
-        "--corpus",
-        "documents",
-        "--dataset",
-        "tiny.eval.json",
-        "--retriever",
-        "bm25",
-        "--name",
-        "weekly",
-    )
+    where = ("--corpus", "documents", "--dataset", "tiny.eval.json")
+    options = (*where, "--retriever", "bm25", "--name", "weekly")
     first = rag_eval(*BENCHMARK, *options).ok().json
     assert (first["verdict"], first["last"], first["failures"]) == ("first", None, {})
     assert (first["latency_stats"]["n"], first["metrics"]["mrr"]["value"]) == (4, 1.0)
@@ -127,18 +119,6 @@ def test_the_doctor_finds_what_is_wrong(rag_eval: Commands, folder: Path) -> Non
     assert list(folder.rglob("*")) == before  # it changes nothing
 
 
-def test_the_doctor_asks_the_agent_once(rag_eval: Commands, folder: Path, agent: RunningServer) -> None:
-    write_everything(folder)
-    manifest = (folder / "agent.yaml").read_text(encoding="utf-8")
-    (folder / "agent.yaml").write_text(f"{manifest}  api:\n    url: {agent.url}\n", encoding="utf-8")
-    before = agent.log()["received"]
-    assert rag_eval("doctor", "--json").ok().json["problems"] == 0
-    assert agent.log()["received"] - before == 1
-    change(folder / "agent.yaml", agent.url, "http://127.0.0.1:9")
-    assert rag_eval("doctor", "--json").code == 3
-    rag_eval("doctor", "--offline").ok()
-
-
 def test_the_demo_leaves_its_runs_and_its_page(rag_eval: Commands, folder: Path) -> None:
     rag_eval("demo", "shown").ok()
     runs = rag_eval("runs", "--runs-dir", "shown/runs", "--json").ok().json
@@ -153,8 +133,3 @@ def test_the_demo_leaves_its_runs_and_its_page(rag_eval: Commands, folder: Path)
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.md").write_text("mine")
     rag_eval("demo", "mine", "--force").refused("mine")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands(shell: str, rag_eval: Commands) -> None:
-    assert "_RAG_EVAL_COMPLETE" in rag_eval("completion", shell).ok().out

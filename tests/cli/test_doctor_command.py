@@ -107,8 +107,9 @@ def test_an_agent_is_asked_and_one_that_is_gone_is_told_apart(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-mine")
     manifest = project / "agent.yaml"
     edit(manifest, MANIFEST, f"api: {{url: '{server.url}'}}")
+    before = server.log()["received"]
     code, lines = doctor(project)
-    assert code == 0
+    assert (code, server.log()["received"] - before) == (0, 1)
     assert f"agent.yaml is sound; {server.url} answers in 0." in lines[1]
     assert "  ✓ judge: a key is in OPENAI_API_KEY" in lines
     assert "sk-a-secret" not in "\n".join(lines)

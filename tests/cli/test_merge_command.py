@@ -43,18 +43,6 @@ def run(to_the_end: Command) -> Any:
     return to_its_end
 
 
-def test_shards_become_one_results_file(shards: list[str], run: Any) -> None:
-    ended = run("merge", *shards, "--out", "whole.results.json")
-    assert (ended.code, ended.out.splitlines()[-1]) == (0, "kept in whole.results.json")
-    document = json.loads(Path("whole.results.json").read_text(encoding="utf-8"))
-    assert [each["query_id"] for each in document["query_results"]] == [f"q{n}" for n in range(6)]
-    assert run("validate", "whole.results.json").code == 0
-    refused = run("merge", shards[0], "whole.results.json", "--out", "again.results.json")
-    assert refused.code == 2
-    assert "3 samples are in two of them" in refused.err
-    assert not Path("again.results.json").exists()
-
-
 def test_a_run_is_exported_to_every_format(shards: list[str], run: Any) -> None:
     for to, ending in (
         ("latex", "tex"),

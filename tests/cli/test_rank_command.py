@@ -43,30 +43,6 @@ def test_means_stand_beside_their_intervals_and_counts(files: Path) -> None:
     assert "a: counted as 0, not in the run: 1 query (q4)" in done.stdout
 
 
-def test_json_has_the_figures_unrounded_and_nothing_else_on_standard_output(files: Path) -> None:
-    done = rag_eval(
-        "rank", "qrels", "a.run", "b.run", "-m", "mrr", "-m", "P_1", "--per-query", "--json", folder=files
-    )
-    assert done.returncode == 0
-    assert done.stderr == ""
-    document = json.loads(done.stdout)
-    first, second = document["systems"]
-    assert first["per_query"]["mrr"] == {"q1": 1.0, "q2": 0.5, "q4": 0.0}
-    assert second["metrics"]["mrr"]["value"] == pytest.approx((1 / 2 + 1 + 1) / 3, abs=1e-15)
-    assert second["metrics"]["mrr"]["n_scored"] == 3
-    assert second["metrics"]["mrr"]["n_skipped"] == 1
-    assert {each["metric"] for each in document["comparisons"]} == {"mrr", "precision_strict@1"}
-    assert all(each["baseline"] == "a" for each in document["comparisons"])
-
-
-def test_the_rules_of_trec_eval_drop_missing_queries(files: Path) -> None:
-    done = rag_eval(
-        "rank", "qrels", "a.run", "-m", "recip_rank", "--rules", "trec_eval", "--json", folder=files
-    )
-    metrics = json.loads(done.stdout)["systems"][0]["metrics"]
-    assert metrics["mrr"]["value"] == (1 + 1 / 2) / 2
-
-
 def test_another_run_can_be_the_baseline(files: Path) -> None:
     done = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b", folder=files)
     assert "a and b are not shown to differ: undecided on all 5 metrics (3 questions)" in done.stdout

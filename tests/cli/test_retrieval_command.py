@@ -49,20 +49,6 @@ def configured(folder: Path, *, seed: Any = 0, **retrieval: Any) -> Path:
     return path
 
 
-def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Path) -> None:
-    chunkers = ["recursive(chunk_size=200, overlap=50)", "sentence"]
-    path = configured(tmp_path, chunker=chunkers, k=[3, 5], reranker=[None])
-    by_file = json.loads(rag_eval("retrieval", "--config", str(path), "--json", folder=tmp_path).stdout)
-    by_options = json.loads(rag_eval(*SWEEP, "--json", folder=tmp_path).stdout)
-    for document in (by_file, by_options):
-        for cell in document["cells"]:
-            del cell["performance"]
-    assert by_file == by_options
-    changed = rag_eval("retrieval", "--config", str(path), "-k", "4", "--json", folder=tmp_path)
-    overridden = json.loads(changed.stdout)
-    assert {cell["configuration"]["k"] for cell in overridden["cells"]} == {4}
-
-
 @pytest.mark.parametrize(("settings", "message"), TABLES["a_wrong_configuration_is_one_clear_line"])
 def test_a_wrong_configuration_is_one_clear_line(
     tmp_path: Path, settings: dict[str, Any], message: str

@@ -91,13 +91,6 @@ def test_the_screen_counts_answers_and_lists_the_worst_first(
     assert {row.id for row in found.failed()} == FAILED
 
 
-def test_results_list_the_correct_answers_of_a_run(runs: tuple[Path, Evaluation]) -> None:
-    ended = rag_eval("results", "--runs-dir", str(runs[0]), "--width", "120")
-    assert ended.exit_code == 0, ended.output
-    assert " correct " in ended.stdout.splitlines()[0]
-    assert " 4 of 13 " in ended.stdout
-
-
 def test_a_threshold_on_a_mean_changes_no_answer(tmp_path: Path, runs: tuple[Path, Evaluation]) -> None:
     gated = evaluate_every_state(tmp_path, gate={"faithfulness": 1.0, "claim_recall": 1.0})
     assert gated.answers == runs[1].answers

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_evaluation_framework import DataFormatValidator, Evaluation, InputError
+from rag_evaluation_framework import Evaluation, InputError
 from rag_evaluation_framework.datasets.project import create_layout
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.results.experiments import (
@@ -141,22 +140,6 @@ def test_shares_that_are_off_are_told() -> None:
 def test_the_first_metric_must_be_in_the_runs() -> None:
     with pytest.raises(UnknownNameError, match='there is no metric "mrr"'):
         looked_at({"baseline": 0.5, "moe": 0.5}, metrics=("mrr", "hit@1"))
-
-
-def test_results_are_kept_under_their_name_in_the_shape_of_all_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = looked_at({"baseline": 0.5, "moe": 0.7})
-    path = result.save()
-    assert path == Path("results", "ab_test_moe_vs_baseline_001.results.json")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert DataFormatValidator().validate_evaluation_results(document) == []
-    test = document["statistical_analysis"]["significance_tests"]["hit@1"]
-    assert (round(test["baseline_mean"], 1), round(test["current_mean"], 1)) == (0.5, 0.7)
-    assert test["significant"]
-    assert test["effect_size"] == pytest.approx(0.41, abs=0.01)
-    assert document["ab_test"]["winner"] == "moe"
 
 
 def test_the_starter_configuration_is_an_experiment(tmp_path: Path) -> None:
