@@ -257,28 +257,6 @@ def wait_for_lines(model: str, number: int) -> str:
     raise AssertionError(f"{model} never had {number} samples done")
 
 
-def test_a_killed_comparison_goes_on_where_it_was_and_ends_the_same(
-    evaluate: Command, project: Path, splits: Path
-) -> None:
-    with running_models(references(splits), hold_after=4) as server:
-        arguments = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--concurrency", "2")
-        with start(*arguments) as process:
-            run = wait_for_lines("careful", 4)
-            process.send_signal(signal.SIGKILL)
-        assert not server.prompts("hasty")
-        server.released.set()
-        resumed = evaluate("--resume", run, "--base-url", server.url, "--concurrency", "2", "--json")
-        assert resumed.code == 0
-        keys = [body["idempotency"] for body in server.asked if body["model"] == "careful"]
-        # Only what was on its way when the process died is asked again, under the same key.
-        assert len(set(keys)) == QA
-        assert len(keys) <= QA + 2
-        undisturbed = evaluate(*arguments, "--runs-dir", "others", "--json")
-    for name in ("careful", "hasty"):
-        assert resumed.model(name)["metrics"] == undisturbed.model(name)["metrics"]
-    assert resumed.json["comparisons"] == undisturbed.json["comparisons"]
-
-
 def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
     evaluate: Command, project: Path, splits: Path
 ) -> None:
@@ -294,6 +272,9 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
         assert "not begun: hasty" in out
         server.released.set()
         resumed = evaluate("--resume", run, "--base-url", server.url)
+        keys = [body["idempotency"] for body in server.asked if body["model"] == "careful"]
+    # Only what was on its way when the process ended is asked again, under the same key.
+    assert len(set(keys)) == QA >= len(keys) - 1
     assert resumed.code == 0
     assert "careful is better than hasty" in resumed.out
 

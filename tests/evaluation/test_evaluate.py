@@ -30,6 +30,7 @@ from rag_evaluation_framework import (
     read_dataset,
     save,
 )
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.retrieval.sweep import grid_of
 
 TABLES = tables_beside(__file__)
@@ -46,6 +47,7 @@ ROWS = [
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
     return tmp_path
 
 

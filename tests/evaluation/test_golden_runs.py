@@ -33,7 +33,6 @@ from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin
-from rag_evaluation_framework.results.evaluations import evaluated_turns
 
 TABLES = tables_beside(__file__)
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
@@ -154,33 +153,6 @@ def test_a_sample_to_decline_among_the_facts_is_scored_as_such(tmp_path: Path) -
     (tmp_path / FILES["facts"]).write_text(json.dumps(records))
     (facts,) = planned(tmp_path).datasets
     assert [scorer.name for scorer in facts.scorers][-2:] == ["refusal_recall", "over_refusal"]
-
-
-def test_without_located_contexts_there_are_no_span_metrics_and_that_is_said(tmp_path: Path) -> None:
-    plan = planned(copied(tmp_path, ["facts"]))  # the stories are not beside them
-    (facts,) = plan.datasets
-    assert "span_recall" not in [scorer.name for scorer in facts.scorers]
-    assert facts.unmeasured == dict.fromkeys(SPANS, "0 of 4 golden contexts located")
-    (warning,) = plan.warnings
-    assert warning.startswith(
-        "facts: 0 of 4 golden contexts located, so span_recall and span_precision cannot be measured "
-        "(rag-eval validate lists all): fact_001: golden_context.file: expected a file in "
-    )
-
-
-def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count(tmp_path: Path) -> None:
-    shutil.copytree(GOLDEN, tmp_path / "golden")
-    path = tmp_path / "golden" / "evaluation" / "datasets" / FILES["facts"]
-    records = json.loads(path.read_text(encoding="utf-8"))
-    records[1]["golden_context"]["snippet"] = "no such text"
-    path.write_text(json.dumps(records), encoding="utf-8")
-    plan = planned(tmp_path / "golden", datasets=["facts"])
-    assert [scorer.name for scorer in plan.datasets[0].scorers][-3:] == [*SPANS, "over_refusal"]
-    assert plan.datasets[0].unmeasured == {}
-    (warning,) = plan.warnings
-    assert warning.startswith("facts: 3 of 4 golden contexts located (rag-eval validate lists all): fact_002")
-    assert "'no such text' in stories/chapter1.txt" in warning
-    assert "got nothing like it" in warning
 
 
 def test_splits_and_samples_can_be_chosen() -> None:
@@ -459,30 +431,6 @@ def test_a_turn_without_an_answer_declines_nothing_and_unknown_turns_are_skipped
     told = over.score(CONVERSATION, answered("Paris.", "No.", " "))
     assert told.details["turns"] == [{"turn": 1, "value": 0.0}]
     assert over.score(CONVERSATION, Response(text="Madrid.")).status == "skipped"
-
-
-def test_a_metric_of_answers_means_every_turn_of_a_conversation_wherever_it_is_asked_for() -> None:
-    madrid = "Madrid is the capital of Spain."
-    turns = [
-        {"answer": "Napoleon bought 400 bananas.", "contexts": ["Paris is the capital of France."]},
-        {"answer": "I can't help with that.", "contexts": []},
-        {"answer": madrid, "contexts": [madrid]},
-    ]
-    response = Response(text=madrid, contexts=(madrid,), context_origin="system", metadata={"turns": turns})
-    names = ["faithfulness", "refusal_recall", "over_refusal", "latency"]
-    result = scored_result(CONVERSATION, response, scorers_for(names))
-    faithful, recall, over, latency = result.scores
-    # Turn 1 is made up, turn 3 is not; turn 2 should be declined, and is.
-    assert faithful.value == (0 + 1) / 2
-    assert recall.details == {"turns": [{"turn": 2, "value": 1.0}]}
-    assert over.value == 0.0
-    assert latency.status == "skipped"
-    by_turn = [dict(turn.scores) for turn in evaluated_turns(CONVERSATION, result)]
-    assert by_turn == [
-        {"faithfulness": 0.0, "over_refusal": 0.0},
-        {"refusal_recall": 1.0},
-        {"faithfulness": 1.0, "over_refusal": 0.0},
-    ]
 
 
 def test_the_datasets_contexts_are_those_of_every_turn_that_brings_none() -> None:

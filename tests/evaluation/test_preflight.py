@@ -205,18 +205,6 @@ def test_write_access_is_checked_on_the_nearest_folder_that_exists(tmp_path: Pat
         check_writable([tmp_path / "file" / "runs"])
 
 
-def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_says_how_to_get_one(
-    tmp_path: Path,
-) -> None:
-    records = [{"input": "a", "expected": "b"}]
-    gated = manifest_of(tmp_path, records, metrics="[bias]", gate=True)
-    with pytest.raises(InputError, match="bias: needs a judge, or no gate: give --judge-model"):
-        plan_evaluation(gated)
-    open_gate = manifest_of(tmp_path, records, metrics="[bias]")
-    (dataset,) = plan_evaluation(open_gate).datasets
-    assert dataset.scorers[0].method == "not scored: needs a judge"
-
-
 @pytest.mark.parametrize(
     ("metric", "field"), TABLES["what_plain_samples_do_not_have_is_told_before_the_first_request"]
 )
@@ -315,8 +303,6 @@ def test_every_sample_is_drawn_about_as_often_as_any_other() -> None:
     assert all(190 < count < 310 for count in counts.values())
 
 
-def test_choosing_nothing_is_an_error_that_names_the_tags_there_are() -> None:
-    with pytest.raises(UsageError, match="with the tag odd, got none of 8; tags there: even, third"):
-        select_samples(lambda: iter(samples(8)), tags=["odd"])
+def test_a_dataset_without_a_sample_is_an_error() -> None:
     with pytest.raises(InputError, match="expected at least one sample, got none"):
         select_samples(lambda: iter([]))

@@ -122,13 +122,6 @@ def test_a_run_whose_judge_has_not_used_its_budget_is_incomplete_in_the_list_too
     assert (folder.state, list_runs(tmp_path)[0].state) == ("complete", "complete")
 
 
-def test_a_damaged_journal_is_an_error_that_names_the_line(tmp_path: Path) -> None:
-    folder = finished(tmp_path)
-    folder.journal_path.write_bytes(folder.journal_path.read_bytes().replace(b"q00001", b"Q00001"))
-    with pytest.raises(InputError, match=r"journal\.jsonl:\d: expected an intact line"):
-        list(folder.results())
-
-
 def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp_path: Path) -> None:
     whole = finished(tmp_path)
     (tmp_path / "half_made").mkdir()
@@ -262,10 +255,3 @@ def test_a_lock_that_says_nothing_has_an_unknown_owner_and_one_that_cannot_be_op
     (folder.path / "lock").mkdir()
     with pytest.raises(StorageError, match="cannot write"), folder.held():
         pass
-
-
-def test_an_entry_is_read_from_its_place(tmp_path: Path) -> None:
-    folder = finished(tmp_path)
-    offsets = folder.index().offsets
-    assert [folder.entry_at(offset).index for offset in offsets] == [0, 1, 2]
-    assert [entry.result for entry in folder.entries()] == list(folder.results())

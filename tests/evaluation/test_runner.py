@@ -26,8 +26,9 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the waits between attempts be a fiftieth of what they are."""
+    """Let the waits between attempts, and for an agent that is not there, be a fraction of what they are."""
     monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.2)
 
 
 def run(

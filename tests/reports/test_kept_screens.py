@@ -21,6 +21,7 @@ from command_lines import commands_next, rag_eval, rag_eval_ended, rag_eval_proc
 from kept_screens import WIDTHS, check
 from rag_evaluation_framework import evaluate, load
 from rag_evaluation_framework.cli.doctor import show_findings
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.evaluation.diagnosis import Finding
 from rag_evaluation_framework.reports.histories import show_benchmark
@@ -90,7 +91,10 @@ def test_each_verdict_has_its_screen(ferry: Path, number: int, name: str, width:
     check_run(name, width, run)
 
 
-def test_a_run_without_an_agent_says_how_to_continue(tmp_path: Path, width: int) -> None:
+def test_a_run_without_an_agent_says_how_to_continue(
+    tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
     shutil.copytree(EXAMPLES / "ferry", tmp_path / "desk")
     nobody = ("--url", "http://127.0.0.1:9", "--allow-missing")
     done = rag_eval_ended("evaluate", "agent.yaml", *nobody, "--width", str(width), folder=tmp_path / "desk")

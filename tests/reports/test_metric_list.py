@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
-from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
+from rag_evaluation_framework.reports.lists import show_metrics
 from rag_evaluation_framework.reports.screen import Screen
 
 
@@ -27,12 +27,3 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 def test_every_metric_is_listed_with_its_version(text: str) -> None:
     assert text.count("version ") == len(all_metrics())
     assert all(metric.signature in text for metric in all_metrics())
-
-
-def test_a_line_has_direction_needs_methods_and_version() -> None:
-    (faithfulness,) = [metric for metric in all_metrics() if metric.name == "faithfulness"]
-    head = shown([faithfulness]).splitlines()[2]
-    version = metric_rows([faithfulness])[0]["version"]
-    assert head == (
-        f"faithfulness   (higher is better; needs answer, contexts; by lexical, judge; version {version})"
-    )

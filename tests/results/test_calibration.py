@@ -14,7 +14,6 @@ from cases import tables_beside
 from rag_evaluation_framework import InputError, Response, Score, UsageError, calibrate
 from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelField
 from rag_evaluation_framework.errors import Location, UnknownNameError
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.reports.calibration_report import show_calibration
@@ -177,13 +176,6 @@ def test_labels_of_other_splits_are_told_where_all_splits_are() -> None:
     assert match_labels(run, labels[:1])[1].whole_results is None
     with pytest.raises(UsageError, match=r"all splits are in runs.r1.golden\.results\.json"):
         calibrate(run, labels[1:], settings=FAST)
-
-
-def test_a_results_document_is_a_run_too() -> None:
-    document = TABLES["document"]
-    run = answered_run(document)
-    assert run.answers == {"q1": "A", "q2": None}
-    assert run.metrics["faithfulness"].values == {"q1": 0.5, "q2": 1.0}
 
 
 def test_a_biased_flag_is_corrected_to_the_true_rate() -> None:
@@ -444,17 +436,6 @@ def test_unscored_labels_and_metrics_without_any_are_said() -> None:
     report = calibrate(run, labels_of({"q1": 1.0}), label="accuracy", settings=FAST)
     assert report.unlabelled == {"token_f1": "no sample has both a score and a label 'accuracy'"}
     assert "token_f1: not calibrated" in calibration_text(report)
-
-
-def test_the_report_is_plain_json_without_nan() -> None:
-    run, labels = flagged(300, 60)
-    report = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=hallucinated")], settings=FAST)
-    written = strict_json.decode(strict_json.encode(report.to_dict()))
-    (metric,) = written["metrics"]
-    assert written["labels"]["n_matched"] == 60
-    assert metric["verdict"].startswith("validated on 60 labels")
-    assert metric["share"]["interval"]["low"] < metric["share"]["value"] < metric["share"]["interval"]["high"]
-    assert metric["threshold"]["counts"]["true_positives"] > 0
 
 
 def test_a_metric_that_is_asked_for_and_has_no_label_is_an_error_that_helps() -> None:

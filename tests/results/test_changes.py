@@ -168,7 +168,8 @@ def test_a_run_a_file_and_memory_give_the_same_answers(tmp_path: Path) -> None:
 
     def sorts(compared: Comparison) -> Any:
         (changes,) = compared.answers
-        return ids(changes.worse), ids(changes.better), changes.correct, changes.wrong, changes.p_value
+        figures = [(each.metric, each.n, each.difference, each.p_adjusted) for each in compared.metrics]
+        return ids(changes.worse), ids(changes.better), changes.correct, changes.wrong, figures
 
     expected = sorts(compare(before, after))
     files = [load(path) for path in paths]

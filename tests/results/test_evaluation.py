@@ -39,7 +39,6 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleRes
 from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.storage import compare_documents
 from rag_evaluation_framework.results.summaries import ABSENT, Counts, Figure, RunTotals
 
 VALUES = {"a": 1.0, "b": 0.0, "c": 0.5}
@@ -343,12 +342,6 @@ def test_what_was_not_measured_is_left_out() -> None:
     written = document([bare, late])["citation_metrics"]["citation_completeness"]
     assert written["n_scored"] == 2
     assert "total_claims" not in written
-
-
-def test_the_counts_of_two_documents_stand_side_by_side() -> None:
-    written = document(rows(["citation_completeness"]))
-    compared = compare_documents({"a": written, "b": written})
-    assert compared["metrics_comparison"]["citation_completeness.cited_claims"] == {"a": 3, "b": 3}
 
 
 def test_small_amounts_are_no_shares() -> None:

@@ -130,20 +130,6 @@ def test_a_run_is_loaded_without_its_dataset_as_it_was_returned(folder: Path) ->
     assert "the run knew no documents" in str(written.to_dict()["metadata"]["documents"])
 
 
-def test_what_moved_since_a_baseline_is_kept(folder: Path) -> None:
-    rows = [{"input": f"{n}?", "expected": f"{n} boxes", "id": str(n)} for n in range(6)]
-    data = folder / "data.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    wanted = {"metrics": ["exact_match"], "gate": {"exact_match": 0.1}}
-    before = evaluate(data, target=lambda question: f"{question[:-1]} boxes", **wanted)
-    now = evaluate(data, target=lambda question: "I don't know.", baseline=before.head.run_id, **wanted)
-    loaded = load(now.head.run_id)
-    assert isinstance(loaded, Evaluation)
-    assert loaded.regressions == now.regressions
-    assert loaded.regressions is not None
-    assert len(loaded.regressions.answers) == 6
-
-
 def test_a_small_corpus_is_kept_with_the_run(folder: Path) -> None:
     documents = folder / "documents"
     documents.mkdir()

@@ -190,14 +190,6 @@ def plain(question: str, answer: str, reference: str = "yes", **more: Any) -> Va
     return {"question": question, "answer": answer, "reference": reference, **more}
 
 
-def test_a_run_against_itself_shows_no_movement() -> None:
-    run = scored([DIALECTS["reference"](row) for row in changed("")])
-    compared = compare(run, run)
-    found = answers(compared)
-    assert (found.worse, found.better, found.same, compared.moved) == ((), (), N, ())
-    assert compared.verdict == "no worse"
-
-
 def test_repeats_in_another_order_are_the_same() -> None:
     told = ["yes", "no", "yes", "yes"]
     before = [plain("Is it open?", each) for each in told] + [plain("Is it free?", "yes")]

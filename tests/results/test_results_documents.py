@@ -223,29 +223,6 @@ def test_the_meter_measures_this_process() -> None:
     assert meter.usage.memory_mb.peak >= meter.usage.memory_mb.mean > 5
 
 
-def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
-    folder = on_disk(tmp_path)
-    folder.results_path.write_bytes(b"old")
-    program = f"""
-        import resource, signal, sys
-        sys.dont_write_bytecode = True  # a limit on files would cut compiled modules short
-        from rag_evaluation_framework.errors import StorageError
-        from rag_evaluation_framework import load
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-        try:
-            load({str(folder.path)!r}).save({str(folder.results_path)!r})
-        except StorageError as error:
-            print(error)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"cannot write {folder.results_path}: File too large\n"
-    assert folder.results_path.read_bytes() == b"old"
-    assert not [path for path in folder.path.iterdir() if path.name.endswith(".tmp")]
-
-
 def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         program = f"""

@@ -224,29 +224,38 @@ def test_results_are_found_by_the_id_in_the_file_where_no_name_fits(
         storage.load_results("sample_eval_001")
 
 
-def test_a_full_disk_leaves_the_old_file(storage: EvaluationResultsStorage) -> None:
+def test_a_full_disk_leaves_the_old_files(storage: EvaluationResultsStorage, tmp_path: Path) -> None:
     path = Path(storage.save_results(RESULTS))
     before = path.read_bytes()
+    run = on_disk(tmp_path / "runs")
+    run.results_path.write_bytes(b"old")
     program = f"""
         import resource, signal, sys
         sys.dont_write_bytecode = True  # a limit on files would cut compiled modules short
+        from rag_evaluation_framework import EvaluationResultsStorage, load
         from rag_evaluation_framework.errors import StorageError
-        from rag_evaluation_framework.results.storage import EvaluationResultsStorage
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
         storage = EvaluationResultsStorage({str(path.parent)!r})
-        for results in ({{"evaluation_id": "sample_eval_001", "x": "y" * 50_000}}, {{"x": "y" * 50_000}}):
+        for save in (
+            lambda: storage.save_results({{"evaluation_id": "sample_eval_001", "x": "y" * 50_000}}),
+            lambda: storage.save_results({{"x": "y" * 50_000}}),
+            lambda: load({str(run.path)!r}).save({str(run.results_path)!r}),
+        ):
             try:
-                storage.save_results(results)
+                save()
             except StorageError as error:
                 print(error)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
     )
-    assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()] == ["File too large"] * 2
-    assert path.read_bytes() == before
+    *_, last = lines = done.stdout.splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == ["File too large"] * 3
+    assert last == f"cannot write {run.results_path}: File too large"
+    assert (path.read_bytes(), run.results_path.read_bytes()) == (before, b"old")
     assert files_in(path.parent) == [path.name]
+    assert not list(run.path.glob("*.tmp"))
 
 
 def test_what_json_cannot_hold_is_refused_and_the_old_file_stays(storage: EvaluationResultsStorage) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import evaluated, head, on_disk, run, scored
+from finished_runs import evaluated, head, run, scored
 
-from rag_evaluation_framework import Comparison, Sample, Turn, UsageError
+from rag_evaluation_framework import Comparison, UsageError
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.results.comparison import RunSource, compare_scored, scored_run
-from rag_evaluation_framework.results.run_folder import content_hash
 
 LOW = {f"q{n:02}": n / 100 for n in range(20)}
 HIGH = {query: value + 0.3 for query, value in reversed(LOW.items())}
@@ -59,21 +57,6 @@ def test_figures_that_do_not_mean_the_same_are_compared_only_when_forced(other: 
 def test_a_hash_that_is_not_known_is_not_held_against_a_run() -> None:
     compared = compare_runs(of(LOW, run_id="old", dataset_hash=None), of(HIGH, run_id="new"))
     assert compared.warnings == ()
-
-
-def test_memory_disk_and_document_give_the_same_comparison(tmp_path: Path) -> None:
-    samples = [Sample(id=query, turns=(Turn(role="user", content=query),)) for query in LOW]
-    same = {"dataset_hash": content_hash(samples)}
-    first, second = of(LOW, run_id="old", **same), of(HIGH, run_id="next", **same)
-    folders = [
-        on_disk(tmp_path, each.results, samples=samples, run_id=each.head.run_id, **same)
-        for each in (first, second)
-    ]
-    expected = compare_runs(first, second).to_dict()
-    assert compare_runs(document(first), document(second)).to_dict() == expected
-    # A run's rows stand in the order of its dataset on the disk, which no figure depends on.
-    assert compare_runs(*folders).to_dict() == expected
-    assert compare_runs(folders[0], document(second)).to_dict() == expected
 
 
 def test_a_metric_that_is_not_declared_here_is_compared_in_the_direction_its_document_says() -> None:
