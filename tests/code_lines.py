@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from pathlib import Path
 
-_SKIPPED = frozenset(
-    (
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENCODING,
-        tokenize.ENDMARKER,
-    )
-)
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_lines(file: Path) -> int:
     """Return the number of code lines of a file."""
     text = file.read_text(encoding="utf-8")
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _SKIPPED:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
+    starts = (line.lstrip()[:1] for line in text.split("\n"))
+    lines = {number for number, start in enumerate(starts, start=1) if start not in ("", "#")}
+    nodes = list(ast.walk(ast.parse(text)))
+    for node in nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr):  # a text may have blank lines, and "#" in it
+            lines.update(_lines_of(node))
+    for node in nodes:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None:
-            first = node.body[0]
-            lines.difference_update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+            lines.difference_update(_lines_of(node.body[0]))
     return len(lines)
+
+
+def _lines_of(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
