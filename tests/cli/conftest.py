@@ -10,6 +10,13 @@ import pytest
 from fault_agent import RunningServer, running_server
 
 from command_lines import Command, Ended
+from rag_evaluation_framework.evaluation import attempts
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up soon on an agent that is not there; ``test_retries`` holds how long a run waits for one."""
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.2)
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,6 @@ MANIFEST = """spec:
 def test_runs_names_the_command_that_began_a_run(
     begun: list[Any], resumed: str, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
     monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     monkeypatch.chdir(dataset.parent)
     Path("agent.yaml").write_text(MANIFEST, encoding="utf-8")
@@ -145,7 +144,6 @@ def test_runs_names_the_command_that_began_a_run(
 def test_the_command_that_goes_on_with_a_generation_has_just_what_a_resume_needs_and_no_secret(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
     monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     monkeypatch.chdir(dataset.parent)
     Path("my documents").mkdir()
