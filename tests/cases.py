@@ -12,27 +12,7 @@ import pytest
 
 from rag_evaluation_framework.files import yaml_documents
 
-FERRIES = """# Ferries
-
-## Fares
-
-A return ticket to the island costs 14 pounds. Dogs pay 2 pounds for each crossing in summer.
-
-## Times
-
-The first ferry leaves the harbour at 06:30 on weekdays. The last ferry returns at 21:15 on Saturdays.
-In winter the crossing takes 55 minutes, because the boats keep clear of the sandbank off the point.
-
-## Luggage
-
-Two suitcases travel free with each passenger. A bicycle costs 3 pounds and is stowed on the lower deck.
-Surfboards are carried on the roof of the wheelhouse, and the crew lashes them down before departure.
-
-## Lost property
-
-Anything that is found on board is kept in the ticket office for 28 days. After that it goes to the shop of
-the lifeboat station, which sells it on the first Saturday of each month.
-"""
+FERRIES = Path(__file__).with_name("ferries.md").read_text(encoding="utf-8")
 
 
 def tables_beside(test_file: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -143,6 +144,11 @@ def text_of(path: Path) -> str:
         zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
         content = zstd.decompress(content)
     return content.decode()
+
+
+def read_tables(name: str) -> Any:
+    """Return the tables of cases that lie beside a test."""
+    return yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def read_json(path: Path) -> Any:

@@ -8,25 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from acceptance.outside import DATA, read_lines, write_lines
+from acceptance.outside import DATA, HERE, read_lines, write_lines
 
-MANIFEST = """\
-spec:
-  evaluation:
-    framework: ragas
-    datasets:
-      - name: rag-quality
-        path: $file:evals/rag.jsonl
-        metrics: [string_match, answer_similarity, faithfulness]
-      - name: safety
-        path: $file:evals/safety.jsonl
-        metrics: [toxicity, token_f1]
-    thresholds:
-      string_match: 0.75
-      toxicity: 0.90
-      token_f1: {min: 0.3}
-    ciGate: true
-"""
+MANIFEST = (HERE / "agent.yaml").read_text(encoding="utf-8")
 
 
 def write_project(folder: Path, number: int = 24) -> None:

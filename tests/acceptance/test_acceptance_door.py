@@ -13,24 +13,11 @@ from chat_server import running_chat
 from embedding_server import running_embeddings
 
 import rag_evaluation_framework as door
-from acceptance.outside import DATA, HANDBOOK, kept, read_json
+from acceptance.outside import DATA, HANDBOOK, kept, read_json, read_tables
 
-NAMES = """
-metric read_dataset convert validate_file calibrate evaluate_ranking
-Sample Turn Refusal Entities Relation Milestones Dataset Request Response Hit Usage Score SpanCitation
-ContextCitation RagEvalError InputError UsageError Issue
-DataFormatValidator DataQualityChecker DataCompressor EvaluationDatasetLoader EvaluationResultsStorage
-CitationEvaluator evaluate_citation_spans
-Document Corpus Chunk CharacterSpan PositionAwareChunk ChunkRegistry Query ChunkLevelGroundTruth
-ChunkLevelDatasetExample ChunkLevelRunOutput TokenLevelGroundTruth TokenLevelDatasetExample
-TokenLevelRunOutput
-Chunker PositionAwareChunker ChunkerPositionAdapter Embedder VectorStore Reranker SyntheticDataGenerator
-ChunkLevelDataGenerator TokenLevelDataGenerator EvaluationResult ChunkLevelEvaluation TokenLevelEvaluation
-ChunkLevelMetric ChunkRecall ChunkPrecision ChunkF1 TokenLevelMetric SpanRecall SpanPrecision SpanIoU
-RecursiveCharacterChunker FixedTokenChunker SemanticChunker OpenAIEmbedder ChromaVectorStore CohereReranker
-ChunkId DocumentId QueryId generate_chunk_id generate_pa_chunk_id
-PositionAwareChunkId QueryText EvaluationType HttpAgent Judge
-"""
+TABLES = read_tables("acceptance_door")
+
+NAMES = TABLES["names"]
 SAMPLE = "sample_eval_v1.0.0"
 
 

@@ -16,12 +16,11 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from serving import QuietHandler, serving
 
-from acceptance.outside import PATIENCE, Commands, kept, read_json, start, text_of
+from acceptance.outside import PATIENCE, Commands, kept, read_json, read_tables, start, text_of
 from acceptance.projects import change, write_answers, write_function, write_project, write_samples
-from cases import tables_beside
 from seed_texts import LINES as SEED_LINES
 
-TABLES = tables_beside(__file__)
+TABLES = read_tables("acceptance_evaluate")
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
 

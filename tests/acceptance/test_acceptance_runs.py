@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acceptance.outside import Commands, kept, read_json, read_lines
+from acceptance.outside import Commands, kept, read_json, read_lines, read_tables
 from acceptance.projects import write_answers
-from cases import tables_beside
 
-TABLES = tables_beside(__file__)
+TABLES = read_tables("acceptance_runs")
 
 FOR_PEOPLE = frozenset({"why", "reason", "reasons", "sentence", "told"})
 

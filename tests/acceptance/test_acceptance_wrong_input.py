@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from acceptance.outside import HERE, Commands
+from acceptance.outside import Commands, read_tables
 from acceptance.projects import change, write_everything
 
-CASES = yaml.safe_load((HERE / "wrong_input.yaml").read_text(encoding="utf-8"))
+CASES = read_tables("wrong_input")
 
 
 @pytest.mark.parametrize(

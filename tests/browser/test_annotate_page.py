@@ -62,17 +62,7 @@ class Desk(NamedTuple):
 
 
 # The edge of a character on the screen at which it begins (0) or ends (1), whichever way it is written.
-EDGE = """([position, side]) => {
-  const line = lines[lineAt(position)];
-  const known = [...line.element.querySelectorAll('[data-p]')].findLast(each => +each.dataset.p <= position);
-  const node = known.lastChild, units = points(shown).slice(+known.dataset.p, position).join('').length;
-  const range = document.createRange();
-  range.setStart(node, units);
-  range.setEnd(node, units + points(shown)[position].length);
-  const rects = [...range.getClientRects()], place = rects[side ? rects.length - 1 : 0];
-  const isTurned = /[\\u0590-\\u06ff]/.test(points(shown)[position]);
-  return [(side === 1) === isTurned ? place.left + .5 : place.right - .5, place.top + place.height / 2];
-}"""
+EDGE = Path(__file__).with_name("character_edge.js").read_text(encoding="utf-8")
 
 # The document as it is shown, without ranks and what only a screen reader is told.
 SHOWN = """() => lines.map(({ element }) => {

@@ -192,18 +192,7 @@ def test_print_is_light_and_whole(pages: dict[str, Path], opened: Opened) -> Non
     assert tab.locator(".samples .chips").is_hidden()
 
 
-WORK = """text => {
-  const lower = String.prototype.toLowerCase, input = document.querySelector('.samples input[type=search]');
-  let folded = 0, made = 0;
-  const make = document.createElement;
-  String.prototype.toLowerCase = function () { folded++; return lower.call(this); };
-  document.createElement = function (name) { made += name === 'tr'; return make.call(this, name); };
-  input.value = text;
-  input.dispatchEvent(new Event('input'));
-  String.prototype.toLowerCase = lower;
-  document.createElement = make;
-  return [folded, made];
-}"""
+WORK = Path(__file__).with_name("search_work.js").read_text(encoding="utf-8")
 
 
 def test_a_search_among_many_samples_reads_what_is_prepared_and_draws_a_screen(

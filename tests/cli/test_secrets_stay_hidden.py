@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from fault_agent import RunningServer
 
+from cases import tables_beside
 from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
+
+TABLES = tables_beside(__file__)
 
 CANARIES = {
     "token from $secret": "canary-token-1f9c",
@@ -24,16 +27,7 @@ PLACES = (
     *("standard output", "standard error", "json", "junit", "markdown", "results file", "head", "journal"),
     *("sample list", "results of the run"),
 )
-MANIFEST = """\
-spec:
-  evaluation:
-    datasets: [{name: d, path: d.jsonl, metrics: [string_match]}]
-    thresholds: {string_match: 0.5}
-    ciGate: true
-  api:
-    auth: {header: X-Auth, value: "Token $secret:agent-token"}
-    headers: {X-Api-Key: $env:HEADER_KEY}
-"""
+MANIFEST = TABLES["manifest"]
 
 
 def forms_of(canary: str) -> list[str]:
@@ -97,17 +91,7 @@ def test_no_secret_leaves_by_any_of_the_forty_ways(
         assert "***" in document
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--dry-run"],
-        ["--dry-run", "--json"],
-        ["--dataset", "none"],
-        ["--resume", "none"],
-        ["--tag", "none"],
-        ["--out", "/nowhere/at/all/x.json"],
-    ],
-)
+@pytest.mark.parametrize("arguments", TABLES["plans_and_errors"])
 def test_plans_and_errors_hold_no_secret(
     arguments: list[str], server: RunningServer, project: Path, evaluate: Command
 ) -> None:

@@ -390,25 +390,8 @@ def test_memory_does_not_grow_with_a_line_file(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + 8
 
 
-PASSENGERS = """\
-{"input": "How long is a ten-trip card valid?", "expected": "Twelve months."}
-{"input": "What does it cost?", "expcted": "8.00"}
-{"input": "What does it cost to take a kayak?" "expected": "8.00"}
-{"input": "What does it cost to take a bicycle?", "expected": 8}
-{"question": "Where does it leave?", "answer": "At the pier."}
-{"input": "How long is a ten-trip card valid?", "expected": "Six months."}
-{"input": "How long is a ten-trip card  valid?", "expected": "Twelve months."}
-"""
-FOUND = """\
-passengers.jsonl:2: error: "expected" is missing; did you write it as "expcted"? [missing-field]
-passengers.jsonl:3: error: not JSON: expected ',' or '}', got '"' at column 48 [json-syntax]
-passengers.jsonl:4: error: expected: expected text, got 8; write "8" [wrong-type]
-passengers.jsonl:5: error: "input" is missing; did you write it as "question"? [missing-field]
-passengers.jsonl:5: error: "expected" is missing; did you write it as "answer"? [missing-field]
-passengers.jsonl:6: warning: the question of line 1 again, with another answer [two-answers]
-
-5 errors and 1 warning in 1 file
-"""
+PASSENGERS = TABLES["passengers"]
+FOUND = TABLES["found"]
 
 
 def test_what_is_found_is_told_as_editors_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

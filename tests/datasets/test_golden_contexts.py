@@ -23,18 +23,7 @@ from rag_evaluation_framework.text.spans import Span
 TABLES = tables_beside(__file__)
 
 DIALOGUE = "Data/natlan/chapter1_dialogue.txt"
-SOURCE = """序章
-流泉之众/聚落中心
-玛拉妮：欢迎来到流泉之众！
-玛拉妮：我最喜欢去海里
-探险了，你呢？
-
-竞技场/看台
-恰斯卡：加油，卡齐娜！
-恰斯卡：加油，卡齐娜！
-流泉之众/聚落中心
-派蒙：又回到这里了。
-"""
+SOURCE = TABLES["source"]
 
 
 def golden_set(folder: Path, *contexts: Any) -> Path:

@@ -14,21 +14,7 @@ from rag_evaluation_framework.files.json_scanner import line_of, lines_of, writt
 
 TABLES = tables_beside(__file__)
 
-TEXT = """\
-{
-  "queries": [
-    {"id": "a"},   // the first ] } "
-    {
-      "id": "b]}\\"",
-      "citations": [1,
-        2]
-    }
-  ],
-  "odd.key": {"": 5}, "http://x": 1,
-  "emoji 😀":
-    true
-}
-"""
+TEXT = TABLES["text"]
 
 
 @pytest.mark.parametrize(("path", "line"), TABLES["a value stands on the line where it begins"])

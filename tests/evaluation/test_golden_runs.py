@@ -160,17 +160,7 @@ def test_splits_and_samples_can_be_chosen() -> None:
     assert [(each.name, len(each.selection)) for each in plan.datasets] == [("facts", 2)]
 
 
-SETTINGS = """\
-spec:
-  evaluation:
-    datasets:
-      - name: facts
-        metrics: [entity_coverage, latency]
-    thresholds:
-      entity_coverage: 0.8
-      over_refusal: 0.05
-    ciGate: true
-"""
+SETTINGS = TABLES["settings"]
 
 
 def test_settings_replace_metrics_and_set_thresholds(tmp_path: Path) -> None:

@@ -195,19 +195,7 @@ def test_noted_values_stay_as_they_are_written() -> None:
 
 Reading = Callable[[YamlReader], Any]
 
-TEXT = """\
-name: "  ferry "
-blank: " "
-number: 3
-share: 0.25
-flag: true
-words: [a, b, " a"]
-empty: []
-nothing: {}
-inner:
-  list:
-    - {name: x}
-"""
+TEXT = TABLES["text"]
 
 
 def read(reading: Reading, text: str = TEXT) -> tuple[Any, list[str]]:

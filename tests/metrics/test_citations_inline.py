@@ -154,19 +154,7 @@ def test_spaces_stand_in_the_place_of_citations(text: str, said: str) -> None:
     assert without_citations(text) == said
 
 
-NAMED_SOURCES = """
-(harbour.txt, p. 3) | (harbour.txt p. 3) | (harbour.txt, page 3) | (harbour.txt, pp. 3-4) | (harbour.txt:3)
-(see harbour.txt, section 4.1) | (Harbour Fees.PDF, p. 3; rules.md, p. 9) | (Doc 1, p. 3)
-[harbour.txt] | [harbour.txt, p. 3] | [harbour.txt; rules.pdf] | [Doc 1, p. 3 and 2]
-（港口.txt第3页） | （港口.txt，第三页） | (港口.txt第3页) | （见港口.txt第3-4页、第9页）
-（港口.txt：？：0-9） | （参见《港口手册》第3頁） | （文档1，第3页）
-【港口.txt】 | 【港口.txt，第3页】 | ［文档1］
-"""
-
-
-@pytest.mark.parametrize(
-    "mark", [one for line in NAMED_SOURCES.strip().splitlines() for one in line.split(" | ")]
-)
+@pytest.mark.parametrize("mark", TABLES["named_sources"])
 def test_a_named_source_with_its_page_is_not_said(mark: str) -> None:
     assert without_citations(f"It rains {mark}.") == f"It rains {' ' * len(mark)}."
     assert without_citations(f"下雨{mark}。") == f"下雨{' ' * len(mark)}。"

@@ -6,37 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework import Document, DocumentId
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker, markdown_sections
 
-GUIDE = """---
-title: Guide
----
-Preamble.
+TABLES = tables_beside(__file__)
 
-# Guide
-
-## Install
-
-Run it.
-
-```bash
-# not a heading
-```
-
-## Use ##
-
-Some text.
-
-### Details
-
-More text.
-
-Appendix
-========
-
-The end.
-"""
+GUIDE = TABLES["guide"]
 
 
 def test_a_section_is_a_chunk_and_knows_its_headings() -> None:
