@@ -159,39 +159,12 @@ def test_usage_is_what_the_system_told_and_nothing_else(fields: Any, usage: Usag
     assert READER.read({"response": "x", **fields}).usage == usage
 
 
-@pytest.mark.parametrize(
-    ("item", "citations"),
-    [
-        (2, (ContextCitation(2),)),
-        ({"number": 2}, (ContextCitation(2),)),
-        ("[2]", (ContextCitation(2),)),
-        ("[a.md:3:5-9]", (SpanCitation("a.md", 5, 9, page=3),)),
-        ({"file": "a.md", "start": 5, "end": 9}, (SpanCitation("a.md", 5, 9),)),
-        (
-            {"file_name": "a.md", "start_char": 5, "end_char": 9, "page_number": 1, "confidence_score": 0.5},
-            (SpanCitation("a.md", 5, 9, page=1, confidence=0.5),),
-        ),
-        ({"doc_id": "a", "start": 5, "end": 9, "quote": "word"}, (SpanCitation("a", 5, 9, text="word"),)),
-        ({"file": "a.md", "start": 5, "end": 9, "page": "?"}, (SpanCitation("a.md", 5, 9),)),
-        # not citations, and said so
-        (0, ()),
-        (True, ()),
-        ("see above", ()),
-        ({"file": "a.md", "start": 9, "end": 5}, ()),
-        ({"file": "a.md", "start": "x", "end": 5}, ()),
-        ({"file": "a.md", "start": 1, "end": 5, "confidence": "high"}, ()),
-        # without its page it would be another place
-        ({"file": "a.md", "start": 1, "end": 5, "page": "3"}, ()),
-        ({"file": "a.md", "start": 1, "end": 10**30}, ()),
-        ("[1][0]", ()),
-        ({"title": "a"}, ()),
-        (None, ()),
-        ("[" * 5000, ()),
-    ],
-)
-def test_citations_are_read_or_counted(item: Any, citations: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("item", "citations"), [*TABLES["citations_are_read_or_counted"], ("[" * 5000, [])])
+def test_citations_are_read_or_counted(item: Any, citations: list[Any]) -> None:
     read = READER.read({"response": "x", "citations": [item]})
-    assert read.citations == citations
+    assert read.citations == tuple(
+        ContextCitation(each) if isinstance(each, int) else SpanCitation(**each) for each in citations
+    )
     assert read.unread_citations == (0 if citations else 1)
 
 

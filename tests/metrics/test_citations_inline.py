@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,54 +19,12 @@ def span(file: str, page: int | None, start: int, end: int, text: str | None = N
     return SpanCitation(file, start, end, page=page, text=text)
 
 
-READ = [
-    ("[guide.pdf:3:100-200]", [span("guide.pdf", 3, 100, 200)]),
-    ("[guide.pdf:?:100-200]", [span("guide.pdf", None, 100, 200)]),
-    ("[guide.pdf:3:100–200]", [span("guide.pdf", 3, 100, 200)]),
-    ("[ guide.pdf : 3 : 100 - 200 ]", [span("guide.pdf", 3, 100, 200)]),
-    ("[guide.pdf:3:100-200, 250-300]", [span("guide.pdf", 3, 100, 200), span("guide.pdf", 3, 250, 300)]),
-    ("[guide.pdf:3:1-2, 4:0-5]", [span("guide.pdf", 3, 1, 2), span("guide.pdf", 4, 0, 5)]),
-    ("[a.md:1:0-9, notes b.md:?:5-9]", [span("a.md", 1, 0, 9), span("notes b.md", None, 5, 9)]),
-    ('[a.md:1:0-9 | excerpt: "the [very] "words""]', [span("a.md", 1, 0, 9, 'the [very] "words"')]),
-    ("[a.md:1:0-9 | excerpt: “the words”]", [span("a.md", 1, 0, 9, "the words")]),
-    (r"[C:\docs\annual report.pdf:12:5-9]", [span(r"C:\docs\annual report.pdf", 12, 5, 9)]),
-    ("[Smith, J. 2020.pdf:3:1-5]", [span("Smith, J. 2020.pdf", 3, 1, 5)]),
-    (
-        "[报告：第一章.pdf:2:10-20，30-40]",
-        [span("报告：第一章.pdf", 2, 10, 20), span("报告：第一章.pdf", 2, 30, 40)],
-    ),
-    ("[report [final].pdf:1:3-9]", [span("report [final].pdf", 1, 3, 9)]),
-    ("[2]", [ContextCitation(2)]),
-    ("[1, 3]", [ContextCitation(1), ContextCitation(3)]),
-    ("[1][2]", [ContextCitation(1), ContextCitation(2)]),
-    ("[1-3]", [ContextCitation(1), ContextCitation(2), ContextCitation(3)]),
-    *[(f"[1{dash}2]", [ContextCitation(1), ContextCitation(2)]) for dash in "‐‑–—−~～〜"],
-    ("[guide.pdf:3:100—200]", [span("guide.pdf", 3, 100, 200)]),
-    ("[1 and 3]", [ContextCitation(1), ContextCitation(3)]),
-    ("[1, 2, and 4-5]", [ContextCitation(number) for number in (1, 2, 4, 5)]),
-    ("[1 & 3]", [ContextCitation(1), ContextCitation(3)]),
-    ("[citation:2]", [ContextCitation(2)]),
-    ("[Citation: 1, 3]", [ContextCitation(1), ContextCitation(3)]),
-    ("【1和3】", [ContextCitation(1), ContextCitation(3)]),
-    ("[see [1] there]", [ContextCitation(1)]),
-    ("[1](https://example.org)", [ContextCitation(1)]),
-    # Full-width characters; a file is called as it is written.
-    ("【2】", [ContextCitation(2)]),
-    ("［１，３］", [ContextCitation(1), ContextCitation(3)]),
-    ("【港口.txt:?:0-9】", [span("港口.txt", None, 0, 9)]),
-    ("［港口：费用.txt：？：0-9］", [span("港口：费用.txt", None, 0, 9)]),
-    (
-        "【港口【终稿】.txt：３：０－９；４：5-7】",
-        [span("港口【终稿】.txt", 3, 0, 9), span("港口【终稿】.txt", 4, 5, 7)],
-    ),
-    ("【港口.txt：1：0-9｜excerpt：“每晚：１２？”】", [span("港口.txt", 1, 0, 9, "每晚：１２？")]),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), READ)
-def test_forms_that_are_read(text: str, expected: list[SpanCitation | ContextCitation]) -> None:
+@pytest.mark.parametrize(("text", "expected"), TABLES["forms_that_are_read"])
+def test_forms_that_are_read(text: str, expected: list[Any]) -> None:
     found = parse_citations(f"As stated {text}, it is.")
-    assert [placed.citation for placed in found.citations] == expected
+    assert [placed.citation for placed in found.citations] == [
+        ContextCitation(each) if isinstance(each, int) else span(*each) for each in expected
+    ]
     assert found.malformed == ()
 
 

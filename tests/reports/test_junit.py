@@ -7,12 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cases import tables_beside
 from every_state import evaluate_every_state
 from rag_evaluation_framework import Evaluation, Verdict
 from rag_evaluation_framework.results.verdicts import Check, Regressions
 from rag_evaluation_framework.startup import replace
 
-WRONG = {"wrong", "unsupported", "wrong_refusal", "missed_refusal", "no_answer", "talk"}
+TABLES = tables_beside(__file__)
+
+WRONG = set(TABLES["wrong"])
 UNJUDGED = {"not_judged", "looks_wrong"}
 
 
@@ -41,42 +44,16 @@ def cases(whole: Evaluation, verdict: Verdict) -> tuple[str, set[str], dict[str,
 
 
 @pytest.mark.parametrize(
-    ("checks", "gate", "failed", "wrong", "partly"),
-    [
-        ([("wrong", "missed")], "failure", WRONG, "", "partly correct, no threshold covers it"),
-        (
-            [("wrong", "met")],
-            "passed",
-            set(),
-            "wrong, allowed by the gate",
-            "partly correct, no threshold covers it",
-        ),
-        ([("correct", "missed")], "failure", WRONG | {"partly_correct"}, "", ""),
-        ([("partly_correct", "missed")], "failure", {"partly_correct"}, "wrong, no threshold covers it", ""),
-        (
-            [("faithfulness", "missed")],
-            "failure",
-            set(),
-            "wrong, no threshold covers it",
-            "partly correct, no threshold covers it",
-        ),
-        (
-            [("faithfulness", "missed"), ("correct", "met")],
-            "failure",
-            set(),
-            "wrong, allowed by the gate",
-            "partly correct, allowed by the gate",
-        ),
-    ],
+    ("checks", "gate", "failed", "wrong", "partly"), TABLES["an_answer_fails_if_the_gate_fails_on_its_grade"]
 )
 def test_an_answer_fails_if_the_gate_fails_on_its_grade(
-    whole: Evaluation, checks: Any, gate: str, failed: set[str], wrong: str, partly: str
+    whole: Evaluation, checks: Any, gate: str, failed: list[str], wrong: str, partly: str
 ) -> None:
     verdict = Verdict(checks=tuple(check(*each) for each in checks), max_errors=1)
     ended, found, told = cases(whole, verdict)
     assert (ended == "failure") == (verdict.exit_code == 1)
-    assert (ended, found) == (gate, failed)
-    assert {told[name] for name in WRONG - failed} <= {wrong}
+    assert (ended, found) == (gate, set(failed))
+    assert {told[name] for name in WRONG - found} <= {wrong}
     assert told.get("partly_correct", "") == partly
     assert all(told[name].startswith("not judged") for name in UNJUDGED)
 
