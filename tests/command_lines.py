@@ -67,6 +67,13 @@ def rag_eval_ended(
     return _ended(lambda: main(list(arguments)), ["rag-eval", *arguments], folder, environment)
 
 
+def ok(folder: Path, *arguments: str) -> str:
+    """Run ``rag-eval`` in a folder, where it has to end well, and return what it prints."""
+    done = rag_eval_ended(*arguments, folder=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def script_ended(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a script of the project to its end, in this process."""
     return file_ended(Path(__file__).parents[1] / "scripts" / f"{name}.py", *arguments, folder=folder)

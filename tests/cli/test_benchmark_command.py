@@ -12,7 +12,7 @@ import yaml
 from fault_agent import RunningServer
 
 from cases import tables_beside
-from command_lines import commands_next, rag_eval_ended
+from command_lines import commands_next, ok, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.reports.histories import pace_sentence
 from rag_evaluation_framework.results.benchmark_history import Pace, add_record, compared, throughput_figures
@@ -29,12 +29,6 @@ def project(tmp_path: Path) -> Path:
     done = rag_eval_ended("init", "--ci", "none", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
-
-
-def ok(folder: Path, *arguments: str) -> str:
-    done = rag_eval_ended(*arguments, folder=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def records(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from fault_agent import RunningServer
 
+from acceptance.projects import change
 from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework.evaluation.diagnosis import EXTRAS, extras_installed
@@ -46,12 +47,6 @@ def doctor(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def test_a_new_project_is_sound(project: Path) -> None:
     code, lines = doctor(project / "data")
     assert code == 0
@@ -75,7 +70,7 @@ def test_a_wrong_setting_is_named_with_its_line(
     project: Path, file: str, old: str, new: str, told: str
 ) -> None:
     path = CONFIG / f"{file}.config.yaml"
-    edit(project / path, old, new)
+    change(project / path, old, new)
     code, lines = doctor(project)
     assert code == 2
     assert any(line.startswith(f"  ✗ {path}{told}") for line in lines), lines
@@ -83,7 +78,7 @@ def test_a_wrong_setting_is_named_with_its_line(
 
 
 def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
-    edit(project / "agent.yaml", "ciGate", "CIGate")
+    change(project / "agent.yaml", "ciGate", "CIGate")
     datasets = project / "data" / "evaluation" / "datasets"
     (datasets / "broken.eval.json").write_text('{"dataset_id": ', encoding="utf-8")
     shutil.copy(next(datasets.glob("sample*")), datasets / "again.eval.json")
@@ -106,21 +101,21 @@ def test_an_agent_is_asked_and_one_that_is_gone_is_told_apart(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-mine")
     manifest = project / "agent.yaml"
-    edit(manifest, MANIFEST, f"api: {{url: '{server.url}'}}")
+    change(manifest, MANIFEST, f"api: {{url: '{server.url}'}}")
     before = server.log()["received"]
     code, lines = doctor(project)
     assert (code, server.log()["received"] - before) == (0, 1)
     assert f"agent.yaml is sound; {server.url} answers in 0." in lines[1]
     assert "  ✓ judge: a key is in OPENAI_API_KEY" in lines
     assert "sk-a-secret" not in "\n".join(lines)
-    edit(manifest, server.url, "http://127.0.0.1:9")
+    change(manifest, server.url, "http://127.0.0.1:9")
     code, lines = doctor(project)
     assert code == 3
     assert lines[2].startswith("  ✗ http://127.0.0.1:9 does not answer: ")
     assert lines[2].endswith("rag-eval probe http://127.0.0.1:9")
     code, lines = doctor(project, "--offline")
     assert (code, lines[-1]) == (0, "No problem")
-    edit(manifest, "http://127.0.0.1:9", "$env:NO_SUCH_VARIABLE")
+    change(manifest, "http://127.0.0.1:9", "$env:NO_SUCH_VARIABLE")
     code, lines = doctor(project)
     assert code == 2
     assert "NO_SUCH_VARIABLE" in lines[1]

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from acceptance.projects import change
 from cases import tables_beside
-from command_lines import rag_eval_ended
+from command_lines import ok, rag_eval_ended
 from rag_evaluation_framework.files import yaml_documents
 
 TABLES = tables_beside(__file__)
@@ -80,21 +81,9 @@ def project(begun: tuple[Path, str], tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ok(folder: Path, *arguments: str) -> str:
-    done = rag_eval_ended(*arguments, folder=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def settings(folder: Path, *arguments: str) -> dict[str, tuple[str, str]]:
     rows = json.loads(ok(folder, *arguments, "--show-config", "--json"))
     return {row["setting"]: (row["value"], row["from"]) for row in rows}
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 DEFAULTS = Path("data", "config", "evaluation_defaults.config.yaml")
@@ -118,7 +107,7 @@ def test_init_says_what_it_found_and_what_each_file_is_for(begun: tuple[Path, st
 
 
 def test_init_overwrites_nothing_and_does_not_begin_without_the_agent(project: Path, tmp_path: Path) -> None:
-    edit(project / "agent.yaml", "min: 90%", "min: 95%")
+    change(project / "agent.yaml", "min: 90%", "min: 95%")
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     again = json.loads(ok(project, "init", "--docs", "docs", "--json"))
     assert again["created"] == []
@@ -241,9 +230,9 @@ def test_the_commands_of_the_workflow_run_as_they_stand(
         keep, compare = workflow["keep-the-baseline"]["script"], workflow["compare-with-main"]["script"]
         report, baseline = workflow["keep-the-baseline"]["after_script"], workflow["variables"]["BASELINE"]
         assert workflow[".rag-eval"]["cache"]["key"] == workflow["keep-the-baseline"]["cache"]["key"]
-    edit(project / "agent.yaml", "ciGate: true", "ciGate: false")
-    edit(project / "agent.yaml", "min: 90%", "min: 0%")
-    edit(project / "agent.yaml", "max: 0\n", "max: 100\n")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    change(project / "agent.yaml", "min: 90%", "min: 0%")
+    change(project / "agent.yaml", "max: 0\n", "max: 100\n")
     address = yaml_documents.decode((project / "agent.yaml").read_bytes())["spec"]["api"]["url"]
 
     def run(lines: list[str]) -> str:
