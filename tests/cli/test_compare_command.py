@@ -89,10 +89,10 @@ def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Command)
     good, bad = (ferry(folder, wrong).head.run_id for wrong in ([], [0, 1, 2, 3, 4, 5]))
     assert compare(good, bad).code == 0
     ended = compare(good, bad, "--fail-on", "worse")
-    assert (ended.code, ended.out.splitlines()[0]) == (1, "Worse: 6 answers got worse, none got better")
+    assert (ended.code, ended.out.splitlines()[0]) == (1, "Worse: 6 answers got worse, 0 got better.")
     ended = compare(bad, good, "--fail-on", "worse")
-    assert (ended.code, ended.out.splitlines()[0]) == (0, "Better: no answer got worse, 6 got better")
-    assert compare(good, good).out.splitlines()[0] == "No worse: no answer got worse, none got better"
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "Better: 0 answers got worse, 6 got better.")
+    assert compare(good, good).out.splitlines()[0] == "No worse: 0 answers got worse, 0 got better."
 
 
 def test_runs_are_found_by_path_file_baseline_and_branch(folder: Path, compare: Command) -> None:
@@ -120,7 +120,7 @@ def test_other_data_is_compared_and_what_is_gone_is_named(folder: Path, compare:
     second = ferry(folder / "next", FAULTY, without=[0]).head.run_id
     ended = compare(first, second)
     assert ended.code == 0
-    assert "none new, 1 gone" in ended.out
+    assert "0 new, 1 gone" in ended.out
     assert "gone: line 1" in ended.out
 
 
@@ -141,8 +141,8 @@ def test_other_methods_are_refused_unless_forced(folder: Path, compare: Command)
 def test_several_candidates_are_compared_with_the_first(folder: Path, compare: Command) -> None:
     runs = [ferry(folder, wrong).head.run_id for wrong in ([], [0], [0, 1, 2, 3, 4, 5, 6])]
     lines = compare(*runs).out.splitlines()
-    assert lines[0] == "002: Undecided: 1 answer got worse, none got better"
-    assert any(line.startswith("003: Worse: 7 answers got worse, none got better") for line in lines)
+    assert lines[0] == "002: Undecided: 1 answer got worse, 0 got better."
+    assert any(line.startswith("003: Worse: 7 answers got worse, 0 got better.") for line in lines)
 
 
 def test_text_of_a_run_is_never_markup_nor_an_escape(folder: Path, compare: Command) -> None:

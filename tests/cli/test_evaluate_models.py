@@ -285,7 +285,7 @@ def test_an_endpoint_that_cannot_be_reached_exits_3_and_can_be_resumed(
     ended = evaluate("--model", "careful", "--base-url", "http://127.0.0.1:9/v1")
     assert ended.code == 3
     (run,) = list_runs()
-    assert "INCOMPLETE: 0 of 11 questions were answered; the target cannot be reached" in ended.out
+    assert "INCOMPLETE: 0 of 11 questions were answered; rag-eval cannot connect to the agent." in ended.out
     assert f"--resume {run.path.name[-3:]}" in ended.out
     # The key is never sent to an address that a file says.
     elsewhere = evaluate("--resume", run.path.name, "--base-url", server.url)
@@ -306,7 +306,7 @@ def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
         assert ended.code == 3
         told = " ".join(ended.out.split())
         assert "Incorrect API key" in told
-        assert "the target turned away" in told or "careful: not one of 5" in told
+        assert "he target turned away" in told or "careful: not one of 5" in told
         assert "http-401" in told
         assert "--resume" in told
         written = []

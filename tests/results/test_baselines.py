@@ -112,7 +112,7 @@ def test_questions_correct_in_part_are_unstable(tmp_path: Path, before: Evaluati
     agent = Agent(script=half)
     after = run(tmp_path, agent, baseline=before)
     verdict, moved = decided(after)
-    assert (verdict.word, verdict.exit_code) == ("passed", 0)
+    assert (verdict.word, verdict.exit_code) == ("thresholds met", 0)
     assert (halls(moved.unstable), moved.worse, moved.asked_again) == ([5, 7], (), 4 + 3)
     assert "2 are unstable" in str(after)
     assert "Unstable, not always as good as before: q5, q7." in str(after)
@@ -281,7 +281,7 @@ def test_order_of_rows_changes_nothing(tmp_path: Path, before: Evaluation) -> No
 def test_what_got_better_is_counted_and_passes(tmp_path: Path) -> None:
     before = run(tmp_path, Agent({1, 2}))
     verdict, moved = decided(run(tmp_path, Agent({2}), baseline=before))
-    assert (verdict.word, moved.word, halls(moved.better)) == ("passed", "better", [1])
+    assert (verdict.word, moved.word, halls(moved.better)) == ("thresholds met", "better", [1])
 
 
 def test_run_folder_file_and_evaluation_say_the_same(tmp_path: Path, before: Evaluation) -> None:

@@ -47,10 +47,12 @@ from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
+from rag_evaluation_framework.reports.messages.verdict_sentences import no_longer_confirmed
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.pairing import is_left_out
+from rag_evaluation_framework.results.verdicts import Regressions
 
 Given = Mapping[str, Any]
 """The options of a command by name."""
@@ -240,9 +242,9 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
 def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
     """Save a complete run that asked every question and in which no answer became wrong."""
     moved, narrowed = evaluation.regressions, any(is_left_out(run.head, run.name) for run in evaluation.runs)
-    worse = 0 if moved is None else len(moved.worse)
     if moved is None and not force and baseline_path(name).is_file():
-        worse = _count_worse(evaluation, name)
+        moved = _moved_since(evaluation, name)
+    worse, lost = (0, 0) if moved is None else (len(moved.worse), len(moved.unconfirmed))
     reasons = {
         "the run is not complete": not evaluation.outcome.completed,
         "the run did not ask every question": narrowed,
@@ -251,18 +253,23 @@ def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
     against = [reason for reason, holds in reasons.items() if holds]
     if not against or (force and evaluation.outcome.completed):
         save_baseline(evaluation, name)
+        if lost:
+            click.echo(
+                f"baseline {name}: {no_longer_confirmed(count=lost, baseline='the last one')}", err=True
+            )
     else:
         said = f"baseline {name} was not saved: {' and '.join(against)}. Save it anyway with --force."
         click.echo(said, err=True)
 
 
-def _count_worse(evaluation: Evaluation, name: str) -> int:
-    """Return how many answers became wrong since the saved baseline of this name."""
-    from rag_evaluation_framework.results.changes import compare_evaluations
+def _moved_since(evaluation: Evaluation, name: str) -> Regressions:
+    """Return which answers moved since the saved baseline of this name."""
+    from rag_evaluation_framework.results.changes import SideBySide
+    from rag_evaluation_framework.results.regressions import regressions
     from rag_evaluation_framework.results.storage import evaluation_of_document, readable_results
 
     before = evaluation_of_document(readable_results(baseline_path(name)))
-    return len(compare_evaluations({name: before, "now": evaluation}).answers[0].worse)
+    return regressions(name, SideBySide(before, evaluation).sides())
 
 
 def keep_results(evaluation: Evaluation, runs: Path) -> None:

@@ -8,7 +8,12 @@ from pathlib import Path
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
 from rag_evaluation_framework.reports.cases import name_of_kind, names_listed
-from rag_evaluation_framework.reports.messages.verdict_sentences import different_samples
+from rag_evaluation_framework.reports.messages.verdict_sentences import (
+    compared,
+    different_samples,
+    no_common_question,
+    no_longer_confirmed,
+)
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BOLD,
@@ -53,18 +58,21 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
         return _shares_sentence(found.shares)
     metrics = [each for each in comparison.metrics if found is None or each.contender == found.contender]
     if found is not None and found.other_questions is not None and not metrics:
-        return "Not comparable answer by answer: the runs share too few questions"
+        return no_common_question()
     word = _word(metrics, found)
     if word == "not evaluated":
-        return "Not comparable: the runs share no scored questions"
+        return no_common_question()
     if found is not None and found.is_tested:
-        return f"{word.capitalize()}: {_moved(found)}"
+        if found.unconfirmed and not found.worse and not found.better:
+            lost = no_longer_confirmed(count=found.unconfirmed, baseline="the baseline")
+            return f"{word.capitalize()}: {lost}"
+        return compared(word=word.capitalize(), worse=len(found.worse), better=len(found.better))
     shown = [each for each in metrics if each.verdict == word]
     fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
     told = listed([_metric_moved(each) for each in (shown or fell)[:3]])
     steady = told or f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
     unjudged = "" if found is None or found.other_questions else ", no answer was judged"
-    return f"{word.capitalize()}{unjudged}: {steady}"
+    return f"{word.capitalize()}{unjudged}: {steady}."
 
 
 def _shares_sentence(shares: SampleShares) -> str:
@@ -80,7 +88,7 @@ def _shares_sentence(shares: SampleShares) -> str:
         low=low,
         high=high,
         what="flagged" if shares.are_flagged else name_of_state(CORRECT),
-    ).removesuffix(".")
+    )
 
 
 def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) -> str:
@@ -88,14 +96,6 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
     answers = () if changes is None else (changes,)
     of_one = Comparison(baseline="", contenders=("",), metrics=tuple(metrics), answers=answers)
     return of_one.verdict
-
-
-def _moved(changes: AnswerChanges) -> str:
-    worse, better = len(changes.worse), len(changes.better)
-    once = f"; {len(changes.unpaired):,} judged in one run alone" if changes.unpaired else ""
-    return (
-        f"{counted(worse, 'answer') if worse else 'no answer'} got worse, {_count(better)} got better{once}"
-    )
 
 
 def _metric_moved(each: MetricComparison) -> str:
@@ -114,13 +114,13 @@ def trait_sentence(trait: SharedTrait) -> str:
     was = {
         "document": f"were answered from {value}",
         "needed": f"need {value}",
-        "why": f"{'are' if trait.moved == 'worse' else 'were'} {name_of_kind(trait.value)}",
+        "why": f"{'have' if trait.moved == 'worse' else 'had'} the same cause: {name_of_kind(trait.value)}",
         "tag": f"have the tag {value}",
         "category": f"are of the category {value}",
         "difficulty": f"are {value} questions",
         "query_type": f"are of the type {value}",
     }[trait.kind]
-    beside = "" if is_all else f" ({_count(trait.others)} of the {counted(trait.of_others, 'other')})"
+    beside = "" if is_all else f" ({trait.others:,} of the {counted(trait.of_others, 'other')})"
     return f"{who} {was}{beside}."
 
 
@@ -131,19 +131,15 @@ def sorts_sentence(changes: AnswerChanges) -> str:
         return f"different questions: {counted(now, 'answer')} now, {before:,} before"
     same = [f"{changes.same:,} the same"]
     if changes.is_tested:
-        same = [f"{_count(changes.correct)} correct in both", f"{_count(changes.wrong)} wrong in both"]
-    rest = [f"{_count(len(changes.worse))} worse", f"{_count(len(changes.better))} better"]
+        same = [f"{changes.correct:,} correct in both", f"{changes.wrong:,} wrong in both"]
+    rest = [f"{len(changes.worse):,} worse", f"{len(changes.better):,} better"]
     if changes.new or changes.gone:
-        rest += [f"{_count(len(changes.new))} new", f"{_count(len(changes.gone))} gone"]
+        rest += [f"{len(changes.new):,} new", f"{len(changes.gone):,} gone"]
     if changes.unpaired:
         rest.append(f"{len(changes.unpaired):,} judged in one run alone")
     if changes.untold:
         rest.append(f"{changes.untold:,} not judged in either")
     return ", ".join([*same, *rest])
-
-
-def _count(number: int) -> str:
-    return f"{number:,}" if number else "none"
 
 
 def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
@@ -154,9 +150,11 @@ def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
         if answers:
             yield f"{word}: {names_of(answers)}"
     if changes.edited:
-        yield f"edited since, and compared all the same: {names_of(changes.edited)}"
+        yield f"edited since: {names_of(changes.edited)}"
     if changes.left_out:
         yield f"left out by --sample-size, --tag or --dataset: {names_of(changes.left_out)}"
+    if changes.unconfirmed and (changes.worse or changes.better):
+        yield no_longer_confirmed(count=changes.unconfirmed, baseline="the baseline")
     if changes.unpaired:
         yield f"judged in one run alone: {names_of(changes.unpaired)}"
     for metric, answers in changes.unscored.items():

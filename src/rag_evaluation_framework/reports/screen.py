@@ -529,11 +529,12 @@ _BY = {
     "timing": "timing",
     "thresh": "bounds",
     "trace": "trace",
+    "verdict": "verdict",
 }
 
 
 def by(method: str) -> str:
-    """Return the word for a method: words, exact, meaning, model, judge, timing or trace."""
+    """Return the word for a method: words, exact, meaning, model, judge, timing, trace or verdict."""
     known = next((word for begins, word in _BY.items() if method.startswith(begins)), None)
     if known is not None:
         return known

@@ -102,7 +102,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
 def _said(comparison: Comparison) -> str:
     if len(comparison.answers) < 2:
         return compared_answers.comparison_sentence(comparison)
-    return "; ".join(
+    return " ".join(
         f"{each.contender}: {compared_answers.comparison_sentence(comparison, each)}"
         for each in comparison.answers
     )

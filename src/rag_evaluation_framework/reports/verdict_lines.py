@@ -32,6 +32,7 @@ from rag_evaluation_framework.reports.messages import verdict_sentences as say
 from rag_evaluation_framework.reports.screen import measure, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
+from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
 from rag_evaluation_framework.results.verdicts import (
     BASELINE,
@@ -59,6 +60,11 @@ _TONES: Mapping[str, Literal["good", "bad", "doubt"]] = {
 
 _NAMED = 20
 _FULL = "the disk is full"
+_LONGEST_REASON = 48
+_STOPS = {_FULL: _FULL, "the target cannot be reached": "rag-eval cannot connect to the agent"}
+# Why a judge gave no verdict, by a part of the full reason.
+_SILENCES = {"http-429": "quota exceeded", "http-40": "request rejected", "http-5": "server error"}
+_SILENCES |= {"timeout": "timed out", "connect": "rag-eval cannot connect to it"}
 _IMPORTED = re.compile(r"[\w.]+:[\w.]+")
 
 
@@ -116,13 +122,8 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     missed = {each.metric: each for each in verdict.checks if each.fails and each.is_of_grade}
     if verdict.n_errors > verdict.max_errors:
         yield _agent_failed(evaluation)
-    if moved is not None and moved.word == "worse":
-        if moved.worse and answers.total:
-            partly = len(moved.partly_before.intersection(moved.worse))
-            worse, again = len(moved.worse), moved.was_asked_again
-            yield say.became_wrong(worse=worse, baseline=_called(moved), partly=partly, is_confirmed=again)
-        else:
-            yield f"{_moved(moved)}."
+    if moved is not None and any(each.metric == BASELINE and each.fails for each in verdict.checks):
+        yield _became_wrong(moved) if moved.worse and answers.total else f"{_moved(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
     if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
         is_told = True
@@ -143,21 +144,29 @@ def _not_evaluated(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     opened = [check for check in verdict.checks if check.is_open]
     is_of_grade = any(check.is_of_grade for check in opened)
     if is_of_grade and answers.without_verdict:
-        silent, asked = answers.without_verdict, answers.asked_of_judge
-        yield say.judge_failed(silent=silent, asked=asked, reason=_why_silent(evaluation))
+        yield _judge_failed(evaluation)
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        yield f"{moved.reason}." if moved.paired and moved.reason else say.other_questions()
+        is_other = moved.reason in (OTHER_QUESTIONS, NOTHING_IN_COMMON)
+        yield say.other_questions() if is_other else f"{moved.reason}."
     if is_of_grade and answers.without_truth and answers.without_truth + answers.unanswered == answers.total:
         yield say.nothing_to_judge_by()
     yield from (f"{each}." for each in _open_reasons(verdict))
 
 
-def _why_silent(evaluation: Evaluation) -> str | None:
-    """Return the most frequent reason for which scores failed."""
+def _judge_failed(evaluation: Evaluation) -> str:
+    """Say how many answers the judge left open, with the most frequent reason for which scores failed."""
     figures = (figure for part in evaluation.runs for figure in part.metrics.values())
     failed = [each for figure in figures for each in figure.reasons if each.status == "failed"]
     why = max(failed, key=lambda each: each.count, default=None)
-    return None if why is None else one_line(why.reason.removeprefix("no verdict: "), 40)
+    full = "" if why is None else why.reason.removeprefix("no verdict: ")
+    short = next((name for sign, name in _SILENCES.items() if sign in full), full)
+    answers = evaluation.answers
+    return say.judge_failed(silent=answers.without_verdict, asked=answers.asked_of_judge, reason=short)
+
+
+def _no_longer_confirmed(moved: Regressions) -> str:
+    count, were_judged = len(moved.unconfirmed), moved.were_judged
+    return say.no_longer_confirmed(count=count, baseline=_called(moved), were_judged=were_judged)
 
 
 def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -166,11 +175,12 @@ def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
         yield say.off_topic(count=answers.off_topic, total=answers.total)
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        count, called, were_judged = len(moved.unconfirmed), _called(moved), moved.were_judged
-        lost = say.no_longer_confirmed(count=count, baseline=called, were_judged=were_judged)
-        yield lost if count else f"{_moved(moved)}."
+        yield _no_longer_confirmed(moved) if moved.unconfirmed else f"{_moved(moved)}."
     if any(check.is_of_grade for check in opened):
         yield say.too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
+        if answers.without_truth:
+            missing = counted(answers.without_truth, "question has", "questions have")
+            yield f"Add expected answers: {missing} none."
 
 
 def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -178,36 +188,40 @@ def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     limits = {each.metric: each for each in verdict.checks if each.is_of_grade}
     covering = limits.get(WRONG) or limits.get(CORRECT)
     if answers.wrong and covering is not None:
-        yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=_demand(covering))
+        gate = f"{_demand(covering)}{' correct' if covering.metric == CORRECT else ''}"
+        yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=gate)
     if moved is not None and not moved.worse:
-        better, unstable, unsure = len(moved.better), len(moved.unstable), moved.partly + moved.unconfirmed
-        baseline = _called(moved)
-        yield say.none_got_worse(baseline=baseline, better=better, unstable=unstable, unsure=len(unsure))
+        yield _none_got_worse(moved)
     elif moved is not None:
-        yield f"{_moved(moved)}, compared with {_called(moved)}."
-    if answers.wrong and covering is None:
-        yield say.wrong_uncovered(wrong=answers.wrong, total=answers.total)
-    elif answers.total and answers.correct == answers.total:
+        yield _became_wrong(moved, allowed=verdict.max_regressions)
+    if answers.total and answers.correct == answers.total:
         yield say.all_correct(total=answers.total)
     elif answers.total and not answers.judged:
         yield say.correctness_not_judged(total=answers.total)
     elif answers.correct < answers.total - answers.wrong:
         counts = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
         yield say.few_unjudged(correct=answers.correct, total=answers.total, **counts)
-    if not answers.total:
+    if not answers.total and verdict.checks:
         yield "every threshold is met."
 
 
 def _thresholds_met(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     yield say.wrong_uncovered(wrong=evaluation.answers.wrong, total=evaluation.answers.total)
     yield "To fail on wrong answers, add `wrong: {max: 0}` to the thresholds."
+    if (moved := evaluation.regressions) is not None:
+        line = (
+            _became_wrong(moved, allowed=verdict.max_regressions) if moved.worse else _none_got_worse(moved)
+        )
+        yield f"{line[0].upper()}{line[1:]}"
 
 
 def _incomplete(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     counts, reason = evaluation.counts, evaluation.outcome.reason
-    reason = _FULL if reason and reason.startswith(_FULL) else reason
-    reason = one_line(reason, 300) if reason else None
-    yield say.incomplete(answered=counts.finished, total=counts.total, reason=reason)
+    short = next((name for start, name in _STOPS.items() if (reason or "").startswith(start)), reason)
+    short = short if short and len(short) <= _LONGEST_REASON else None
+    yield say.incomplete(answered=counts.finished, total=counts.total, reason=short)
+    if reason and short != reason:
+        yield f"{reason[0].upper()}{one_line(reason[1:], 300).rstrip('.')}."
     kept = "Finished answers are saved and will not be requested again. " if counts.finished else ""
     yield f"{kept}No verdict (exit {verdict.exit_code})."
 
@@ -216,8 +230,14 @@ def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     answers, counts = evaluation.answers, evaluation.counts
     if not answers.total:
         yield f"{counted(counts.finished, 'question was', 'questions were')} evaluated."
-    elif not answers.judged and not answers.flagged and holds_rows(evaluation):
+    elif answers.without_verdict and not answers.judged:
+        yield _judge_failed(evaluation)
+    elif answers.off_topic and not answers.judged:
+        yield say.off_topic(count=answers.off_topic, total=answers.total)
+    elif not answers.judged and not answers.flagged and not answers.looks_wrong and holds_rows(evaluation):
         yield say.no_problems(total=answers.total, unjudged=answers.not_judged)
+    elif answers.looks_wrong and not answers.judged:
+        yield say.nothing_judged(total=answers.total)
     elif answers.judged or not holds_rows(evaluation):
         unsure = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
         yield say.without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
@@ -238,6 +258,20 @@ _SITUATIONS: Mapping[Word, Callable[[Evaluation, Verdict], Iterator[str]]] = {
     "incomplete": _incomplete,
     "no gate": _without_gate,
 }
+
+
+def _became_wrong(moved: Regressions, *, allowed: int = 0) -> str:
+    worse, partly = len(moved.worse), len(moved.partly_before.intersection(moved.worse))
+    again = moved.was_asked_again
+    return say.became_wrong(
+        worse=worse, baseline=_called(moved), partly=partly, is_confirmed=again, allowed=allowed
+    )
+
+
+def _none_got_worse(moved: Regressions) -> str:
+    unsure = len(moved.partly) + len(moved.unconfirmed)
+    better, unstable = len(moved.better), len(moved.unstable)
+    return say.none_got_worse(baseline=_called(moved), better=better, unstable=unstable, unsure=unsure)
 
 
 def _wrong(answers: AnswerCounts) -> str:
@@ -315,8 +349,8 @@ def _moved(moved: Regressions) -> str:
             f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
             for each in fell
         )
-        return f"none of {paired} got worse, but {told} fell"
-    return f"{worse or 'none':} of {paired} got worse and {better or 'none':} got better"
+        return f"0 of {paired} got worse, but {told} fell"
+    return f"{worse:,} of {paired} got worse and {better:,} got better"
 
 
 def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -329,10 +363,10 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         yield from (f"{each}." for each in _open_reasons(verdict))
     if moved is not None and moved.word == "worse":
         yield from filter(None, [in_common([each.row for each in worse_answers(evaluation)])])
-    elif moved is not None and verdict.word in ("failed", "not evaluated"):
-        named = names_listed([each.name for each in worse_answers(evaluation, _NAMED)])
-        told = _moved(moved).replace(" got worse", f" got worse ({named})" if named else " got worse", 1)
-        yield f"Compared with {one_line(moved.baseline)}: {told}."
+    elif moved is not None and moved.unconfirmed and verdict.word == "failed":
+        yield _no_longer_confirmed(moved)
+    elif moved is not None and moved.paired and verdict.word in ("failed", "not evaluated"):
+        yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
     if verdict.word == "undecided":
         yield f"UNDECIDED exits with {verdict.exit_code}" + (
             "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
@@ -363,7 +397,8 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
     if moved is None:
         return
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
-        yield f"{moved.new:,} new, {moved.gone:,} gone since"
+        new, gone = counted(moved.new, "question is", "questions are"), moved.gone
+        yield f"{new} new since {_called(moved)}; {gone:,} of it {'was' if gone == 1 else 'were'} not asked."
     if moved.unstable:
         yield f"Unstable, not always as good as before: {_names_of(evaluation, moved.unstable)}."
     if moved.unconfirmed and moved.word != "undecided":
@@ -371,7 +406,7 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
     if moved.was_asked_again:
         yield f"Asked again: {counted(moved.asked_again, 'answer')}."
     if moved.edited:
-        yield f"edited since, and compared all the same: {names_listed([name for _, name in moved.edited])}"
+        yield f"Edited since {_called(moved)}: {names_listed([name for _, name in moved.edited])}."
     if moved.left_out:
         names = names_listed([name for _, name in moved.left_out])
         left_out = counted(len(moved.left_out), "question")
@@ -388,12 +423,13 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
         names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
         waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
         if moved is not None and BASELINE in names:
-            is_other = moved.reason == OTHER_QUESTIONS
-            yield f"{'save a new baseline' if is_other else 'leave out --sample-size'}, or {waiving}", ""
+            is_other = moved.reason in (OTHER_QUESTIONS, NOTHING_IN_COMMON)
+            first = "remove --sample-size" if moved.left_out else "save a new baseline"
+            yield (f"{first}, or skip this check with --waive {BASELINE}" if is_other else waiving), ""
         elif waiving:
             yield f"{waiving} to pass without", ""
     elif (limits := _accepting(evaluation, verdict)) is not None:
-        yield limits, "accept the wrong answers for now: write it as the thresholds of the manifest"
+        yield limits, "accept the wrong answers for now, as thresholds of the manifest"
         yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
     elif not _is_kept(evaluation):
         return

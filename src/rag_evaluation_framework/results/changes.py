@@ -354,6 +354,7 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
         gone=told["gone"],
         left_out=told["left out"],
         unpaired=told["unpaired"],
+        unconfirmed=sum(old.standings[key].rank == 1.0 for key in flips.of("unpaired")),
         edited=tuple(described[key] for key in edited),
         notice=next((each.notice for each in both.pairings.values() if each.notice), None),
         correct=same[1.0],

@@ -108,7 +108,7 @@ class Gate:
         checks += _idle_checks(parts, evaluation.left_out)
         checks += [] if moved is None else [_baseline_check(moved, self.max_regressions)]
         checks = [self._waived(check) for check in checks]
-        is_covered = moved is not None or any(each.metric in (CORRECT, WRONG) for each in checks)
+        is_covered = any(each.metric in (CORRECT, WRONG) for each in checks)
         broken = [*_broken_rules(parts, self.max_errors)]
         broken += [] if moved is None else [*_too_large_drops(moved, self.max_drop)]
         return Verdict(
@@ -121,6 +121,7 @@ class Gate:
             regressions=moved,
             min_scored=self.min_scored,
             max_errors=self.max_errors,
+            max_regressions=self.max_regressions,
             n_errors=sum(part.counts.failed for part in parts),
             n_uncovered=0 if is_covered else evaluation.answers.wrong,
         )

@@ -18,6 +18,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted, invalid
 from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.judging.verdict import CORRECT, GRADES, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.summaries import is_higher_better
@@ -108,7 +109,7 @@ def _judged(trend: MetricTrend) -> MetricTrend:
     half = t_quantile(_CONFIDENCE, n - 1) * spread * math.sqrt(1 + 1 / n)
     low, high = mean - half, mean + half
     known = known_metric(trend.metric)
-    if known is not None and known.is_share:
+    if trend.metric in GRADES or (known is not None and known.is_share):
         low, high = max(low, 0.0), min(high, 1.0)
     return replace(
         trend, baseline_mean=mean, low=low, high=high, verdict=_verdict(current, low=low, high=high)
@@ -151,6 +152,31 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
                 data=evaluated_dataset(document),
                 version=versions.get(metric),
+            )
+    yield from _grade_points(document)
+
+
+def _grade_points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
+    """Yield the shares of answers that are correct and wrong, if any answer was judged."""
+    summary = document.get("summary")
+    answers = summary.get("answers") if isinstance(summary, Mapping) else None
+    if not isinstance(answers, Mapping):
+        return
+    counts = {grade: answers.get(grade) for grade in GRADES}
+    total = sum(count for count in counts.values() if isinstance(count, int))
+    for grade in (CORRECT, WRONG):
+        count = counts[grade]
+        if isinstance(count, int) and total > (counts[NOT_JUDGED] or 0):
+            yield MetricPoint(
+                evaluation_id=str(document.get("evaluation_id")),
+                timestamp=str(document.get("timestamp")),
+                metric=grade,
+                value=count / total,
+                n_scored=total,
+                method=f"verdicts, rule {answers.get('rule')}",
+                higher_is_better=grade == CORRECT,
+                data=evaluated_dataset(document),
+                version=None,
             )
 
 

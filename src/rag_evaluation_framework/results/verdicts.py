@@ -354,6 +354,7 @@ class Verdict:
     regressions: Regressions | None = None
     min_scored: float = 0.9
     max_errors: int = 0
+    max_regressions: int = 0
     """What the gate allowed, so that shards can be decided together."""
     n_errors: int = 0
     """How many requests failed."""
@@ -515,6 +516,8 @@ class AnswerChanges:
     gone: tuple[ChangedAnswer, ...] = ()
     unpaired: tuple[ChangedAnswer, ...] = ()
     """Answers that only one of the runs judges."""
+    unconfirmed: int = 0
+    """How many of them were correct and could not be judged any more."""
     unscored: Mapping[str, tuple[ChangedAnswer, ...]] = field(default_factory=dict, hash=False)
     """By metric the answers of both runs that only one of them scores."""
     p_value: float = 1.0

@@ -5,8 +5,8 @@ Each returns a sentence of at most 90 characters with its period, so far as the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Literal
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, name_of_state
@@ -19,8 +19,14 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "not_used": ("retrieved but not used", "retrieved but not used"),
     "contradicted": ("contradicts its sources", "contradict their sources"),
     "wrong_citation": ("wrong citation", "wrong citations"),
+    "no_answer": ("without an answer", "without an answer"),
 }
-_FAILURES: Mapping[str, str] = {"timeout": "timeout", "http-5": "server error", "http-4": "rejected request"}
+_FAILURES: Mapping[str, tuple[str, str]] = {
+    "timeout": ("timeout", "timeouts"),
+    "http-5": ("server error", "server errors"),
+    "http-4": ("rejected request", "rejected requests"),
+    "no-recorded": ("missing answer", "missing answers"),
+}
 
 
 def all_correct(*, total: int) -> str:
@@ -35,13 +41,19 @@ def some_wrong(*, wrong: int, total: int, kinds: Mapping[str, int], conversation
 
 def format_failure_kinds(kinds: Mapping[str, int], *, room: int = _LONGEST) -> str:
     """Return how the wrong answers fail: ``: 2 retrieval misses, 1 wrong refusal``; "" if it is not known."""
-    known = {kind: count for kind, count in kinds.items() if kind != WRONG}
-    named = [_name_kind(kind, count) for kind, count in known.items()]
-    for shown in range(len(named), 0, -1):
-        others = sum(kinds.values()) - sum(list(known.values())[:shown])
-        told = ", ".join([*named[:shown], *([f"{others:,} other"] if others else [])])
-        if len(told) + 2 < room:
-            return f": {told}"
+    known = {_name_kind(kind, count): count for kind, count in kinds.items() if kind != WRONG}
+    listed = _list_counts(known, total=sum(kinds.values()), room=room - 2)
+    return f": {listed}" if listed else ""
+
+
+def _list_counts(counts: Mapping[str, int], *, total: int, room: int) -> str:
+    """Return as many of the named counts as there is room for, and how many others there are."""
+    names, numbers = list(counts), list(counts.values())
+    for shown in range(len(names), 0, -1):
+        others = total - sum(numbers[:shown])
+        listed = ", ".join([*names[:shown], *([f"{others:,} other"] if others else [])])
+        if len(listed) < room:
+            return listed
     return ""
 
 
@@ -82,6 +94,10 @@ def other_questions() -> str:
     return "the baseline has other questions."
 
 
+def nothing_judged(*, total: int) -> str:
+    return f"{_part(total, total, verbs=('was', 'were'))} not judged."
+
+
 def incomplete(*, answered: int, total: int, reason: str | None) -> str:
     done = f"{answered:,} of {counted(total, 'question was', 'questions were')} answered"
     return f"{done}; {reason.rstrip('.')}." if reason else f"{done}."
@@ -103,11 +119,14 @@ def mean_missed(*, metric: str, value: str, threshold: str, wrong: int | None = 
     return f"{metric} is {value}, the threshold is {threshold}{known}."
 
 
-def became_wrong(*, worse: int, baseline: str, partly: int = 0, is_confirmed: bool = False) -> str:
+def became_wrong(
+    *, worse: int, baseline: str, partly: int = 0, is_confirmed: bool = False, allowed: int = 0
+) -> str:
     answers = counted(worse, "answer that was", "answers that were")
-    correct = ("partly correct" if partly == worse else "correct or partly correct") if partly else "correct"
+    correct = ("partly correct" if partly == worse else "not wrong") if partly else "correct"
     again = ", also when asked again" if is_confirmed else ""
-    return f"{answers} {correct} in {baseline} {'is' if worse == 1 else 'are'} now wrong{again}."
+    limit = f"; the gate allows {allowed:,}" if allowed else ""
+    return f"{answers} {correct} in {baseline} {'is' if worse == 1 else 'are'} now wrong{again}{limit}."
 
 
 def none_got_worse(*, baseline: str, better: int, unstable: int = 0, unsure: int = 0) -> str:
@@ -140,23 +159,29 @@ def refusals_missed(*, missed: int, expected: int) -> str:
 
 
 def judge_failed(*, silent: int, asked: int, reason: str | None) -> str:
-    why = f" ({reason})" if reason else ""
-    return f"the judge gave no verdict on {silent:,} of {counted(asked, 'answer')}{why}."
+    said = f"the judge gave no verdict on {silent:,} of {counted(asked, 'answer')}"
+    return f"{said} ({reason})." if reason and len(said) + len(reason) + 3 <= _LONGEST else f"{said}."
 
 
 def agent_failed(*, failed: int, total: int, kinds: Mapping[str, int]) -> str:
-    named = ", ".join(counted(count, _name_failure(kind)) for kind, count in kinds.items())
-    return f"{failed:,} of {counted(total, 'question')} got no answer{f' ({named})' if named else ''}."
+    said = f"{failed:,} of {counted(total, 'question')} got no answer"
+    by_name: Counter[tuple[str, str]] = Counter()
+    for kind, count in kinds.items():
+        by_name[_name_failure(kind)] += count
+    named = {counted(count, *names): count for names, count in by_name.items()}
+    listed = _list_counts(named, total=failed, room=_LONGEST - len(said) - 3)
+    return f"{said} ({listed})." if listed else f"{said}."
 
 
-def _name_failure(kind: str) -> str:
-    known = next((name for start, name in _FAILURES.items() if kind.startswith(start)), None)
+def _name_failure(kind: str) -> tuple[str, str]:
+    known = next((names for start, names in _FAILURES.items() if kind.startswith(start)), None)
     named = kind.replace("-", " ")
-    return known or (named if named.endswith(("error", "failure")) else f"{named} error")
+    named = named if named.endswith(("error", "failure")) else f"{named} error"
+    return known or (named, f"{named}s")
 
 
 def off_topic(*, count: int, total: int) -> str:
-    contain = "contains" if count == 1 else "contain"
+    contain = "contains" if 1 in (count, total) else "contain"
     return f"{_part(count, total, verbs=('', ''))}{contain} none of the expected words; none was judged."
 
 
@@ -165,7 +190,7 @@ def without_gate(*, correct: int, partly: int, wrong: int, unjudged: int) -> str
     counts = {CORRECT: correct, PARTLY_CORRECT: partly, WRONG: wrong}
     present = [grade for grade, count in counts.items() if count]
     if not present:
-        return f"{_part(unjudged, total, verbs=('was', 'were'))} not judged."
+        return nothing_judged(total=total)
     first, *others = present
     named = [name_of_state(first), *(f"{counts[each]:,} {name_of_state(each)}" for each in others)]
     rest = f"; {counted(unjudged, 'was', 'were')} not judged" if unjudged else ""
@@ -177,10 +202,14 @@ def no_problems(*, total: int, unjudged: int) -> str:
     return f"No problems found in {counted(total, 'answer')}{rest}."
 
 
-def compared(*, word: Literal["Worse", "Better", "No worse", "Undecided"], worse: int, better: int) -> str:
+def compared(*, word: str, worse: int, better: int) -> str:
     return f"{word}: {counted(worse, 'answer')} got worse, {better:,} got better."
 
 
+def no_common_question() -> str:
+    return "Not comparable answer by answer: the runs share no questions."
+
+
 def _part(number: int, total: int, within: str = "", verbs: tuple[str, str] = ("is", "are")) -> str:
-    """Return a part of the answers with its verb: ``1 of 30 answers is``, ``all 30 answers are``."""
-    return f"{number:,} of {counted(total, 'answer')}{within} {verbs[number != 1]}"
+    """Return a part of the answers with its verb: ``1 of 30 answers is``, ``0 of 1 answer is``."""
+    return f"{number:,} of {counted(total, 'answer')}{within} {verbs[number != 1 and total != 1]}"
