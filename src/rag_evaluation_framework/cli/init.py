@@ -39,7 +39,7 @@ _PURPOSES = {
     ".github/workflows/rag-eval.yml": "the same on every pull request",
     ".gitlab-ci.yml": "the same on every merge request",
     ".gitignore": "keeps the runs out of the repository",
-    "data/": "datasets, annotations, results, benchmarks, settings ({files})",
+    "data/": "datasets, annotations, settings ({files}); results here have answers: Git keeps them",
 }
 _TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
 
