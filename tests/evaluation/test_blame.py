@@ -202,7 +202,7 @@ DOCUMENTS = CitableTexts([Document(DocumentId("ship.md"), f"{SHIP} {HARBOUR}")])
         (SpanCitation("ship.md", 0, 19), None),
         (SpanCitation("ship.md", 20, 40), "wrong_citation"),  # the harbour
         (SpanCitation("ship.md", 20, 400), "wrong_citation"),  # beyond the end
-        (SpanCitation("boat.md", 0, 19), "wrong_citation"),  # no such document
+        (SpanCitation("boat.md", 0, 19), None),  # no such document: not scored
     ],
 )
 def test_a_right_answer_with_citations_of_characters_is_held_against_the_documents(

@@ -158,8 +158,8 @@ def test_a_place_that_is_cited_twice_is_one_span() -> None:
 
 
 def test_a_place_that_is_cited_twice_in_a_sentence_counts_once_in_every_metric() -> None:
-    cited = "[boats.md:?:0-24][boats.md:?:0-24][ships.md:?:0-9]"
-    beside = [RIGHT, RIGHT, SpanCitation("ships.md", 0, 9)]
+    cited = "[boats.md:?:0-24][boats.md:?:0-24][boats.md:?:900-909]"
+    beside = [RIGHT, RIGHT, SpanCitation("boats.md", 900, 909)]
     counted = ("citation_correctness", "citation_validity", "citation_exact_jaccard")
     for answer, listed in ((f"The boat leaves at noon {cited}.", []), ("The boat leaves at noon.", beside)):
         found = figures(asked(RIGHT), answer, listed, DOCUMENTS)

@@ -88,16 +88,17 @@ def test_a_worked_answer() -> None:
     quality = results["citation_quality"]
     # "The boat leaves at " lacks "noon": 4 of 5 words, not enough; the fare is not ten: 4 of 5 words.
     assert quality["citation_completeness"] == {"value": 0.0, "total_claims": 2, "cited_claims": 0}
-    assert quality["citation_correctness"] == {"value": 0.0, "total_citations": 3, "correct_citations": 0}
-    assert quality["citation_validity"] == {"value": 2 / 3, "total_citations": 3, "valid_citations": 2}
+    # ships.md is none of the documents: not scored.
+    assert quality["citation_correctness"] == {"value": 0.0, "total_citations": 2, "correct_citations": 0}
+    assert quality["citation_validity"] == {"value": 1.0, "total_citations": 2, "valid_citations": 2}
     # The claims against all documents: 5 of 5 words, and 4 of 5.
     consistency = results["answer_consistency"]["factual_consistency"]
     assert consistency == {"value": 0.5, "mean_consistency": 0.9, "consistency_scores": [1.0, 0.8]}
     hallucinations = results["hallucination_detection"]
     assert hallucinations["hallucination_rate"] == {"value": 0.5, "total_claims": 2, "hallucinated_claims": 1}
     assert [claim["text"] for claim in hallucinations["claims"]] == ["The fare is ten pounds."]
-    # 0.30 × 2/3 + 0.30 × 2/3 + 0.25 × 0.9 + 0.15 × (1 − 0.5) = 0.2 + 0.2 + 0.225 + 0.075
-    assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.7)
+    # 0.30 × 2/3 + 0.30 × 1 + 0.25 × 0.9 + 0.15 × (1 − 0.5) = 0.2 + 0.3 + 0.225 + 0.075
+    assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.8)
 
 
 def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
@@ -108,11 +109,11 @@ def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
     )
     assert perfect["overall_scores"]["overall_citation_accuracy"] == 1.0
     assert perfect["overall_scores"]["because"] == []
-    wrong = evaluate("Elephants fly.", [cited("zoo.md", 0, 24)])
+    wrong = evaluate("Elephants fly.", [cited("boats.md", 900, 924)])
     assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
     assert wrong["overall_scores"]["because"] == [
         "tolerance_jaccard is 0.000 and counts 0.30: 2 true and 1 cited spans have no counterpart",
-        "citation_validity is 0.000 and counts 0.30: expected the name of a document, got 'zoo.md'",
+        "citation_validity is 0.000 and counts 0.30: expected an end of at most 49, the length of 'boats.md', got 924",
         "mean_consistency is 0.000 and counts 0.25: the documents do not fully cover 'Elephants fly.'",
         "no_hallucination is 0.000 and counts 0.15: the documents do not support 'Elephants fly.'",
     ]

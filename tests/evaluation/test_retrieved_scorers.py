@@ -82,8 +82,7 @@ def test_documents_are_known_by_any_of_their_names_where_they_are_at_hand() -> N
     answered = hits("fares.md", "docs/boats.md")
     assert scored("mrr", asked, answered, CORPUS).value == 1 / 2
     assert scored("mrr", asked, answered).value == 0.0
-    unknown = scored("mrr", asked, hits("77", "78"), CORPUS)
-    assert unknown.reason == "none of its hits names a document of the dataset"
+    assert scored("mrr", asked, hits("77", "78"), CORPUS).value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,6 @@ NO_HITS = "the system does not report what it retrieved"
         ),
         ("chunk_f1", {}, hits(*CHUNKS), "the dataset has no relevant chunks for it"),
         ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits(), NO_HITS),
-        ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits("a.md"), "the ids of its hits are not of the kind"),
         ("span_iou", {}, hits("a"), "the dataset has no relevant characters for it"),
         ("span_iou", SPANS, hits(), NO_HITS),
         ("span_iou", SPANS, hits(contexts=("c",), context_origin="dataset"), NO_HITS),
@@ -198,10 +196,9 @@ def test_to_retrieve_nothing_and_say_so_counts(name: str, value: float | None, c
         assert (score.value, score.reason) == (value, "nothing was retrieved" if value is None else None)
 
 
-def test_contexts_that_stand_in_no_document_are_no_retrieval_of_nothing() -> None:
+def test_contexts_that_stand_in_no_document_are_misses() -> None:
     answered = Response(text="a", contexts=("Another text.",), context_origin="system")
-    score = scored("span_recall", sample(**SPANS), answered, CORPUS)
-    assert score.reason == "none of its contexts is in the documents"
+    assert scored("span_recall", sample(**SPANS), answered, CORPUS).value == 0.0
     placeless = scored("span_recall", sample(**SPANS), hits("a"), CORPUS)
     assert placeless.reason == "its hits have no positions, and no texts came with them"
     given = hits("doc_1", contexts=(BOATS,), context_origin="dataset")

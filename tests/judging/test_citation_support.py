@@ -74,8 +74,8 @@ WORKED = [
     ("The boat leaves at noon [1-9].", NO, [NO] * 9, [YES, NO, NO, YES] + [NO] * 5),
     ("The boat leaves at noon, returns at six [1][9][2].", NO, [NO, NO, NO], [NO, NO, NO]),
     ("The boat leaves at noon, returns at six [1][9].", NO, [NO, NO], [NO, NO]),
-    # No documents to open a file in.
-    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", NO, [NO, NO], [YES, NO]),
+    # A file that is none of the documents is not scored.
+    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", YES, [YES], [YES]),
     # What stands in a sentence that claims nothing supports nothing, whatever it says.
     ("The boat leaves at noon [1]. Do you want to know more [9]?", YES, [YES, NO], [YES, NO]),
     ("The boat leaves at noon [1]. Do you know when the boat leaves [4]?", YES, [YES, NO], [YES, NO]),
@@ -235,11 +235,7 @@ def test_leave_one_out_agrees_with_the_definition(
 sentences = st.lists(
     st.tuples(
         st.sampled_from(["The boat leaves at noon", "The boat returns at six", "The fare is ten pounds"]),
-        st.lists(
-            st.sampled_from(["[1]", "[2]", "[3]", "[4]", "[9]", "[0]", "[a.md:1:0-9]"]),
-            max_size=4,
-            unique=True,
-        ),
+        st.lists(st.sampled_from(["[1]", "[2]", "[3]", "[4]", "[9]", "[0]"]), max_size=4, unique=True),
     ),
     max_size=4,
 )

@@ -222,6 +222,7 @@ _BEFORE = {
     "metrics": ("metrics",),
     "repeats": ("repeats",),
     "minScored": ("min_scored",),
+    "minResolved": ("min_resolved",),
     "maxDrop": ("max_drop",),
     "maxRegressions": ("max_regressions",),
     "askAgain": ("ask_again",),

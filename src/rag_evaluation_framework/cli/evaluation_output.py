@@ -60,6 +60,7 @@ Given = Mapping[str, Any]
 _DEMANDS = (
     "max_errors",
     "min_scored",
+    "min_resolved",
     "max_drop",
     "max_regressions",
     "ask_again",

@@ -23,6 +23,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
             "max_errors",
             "confidence",
             "min_scored",
+            "min_resolved",
         ),
         *("waive", "thresholds", "baseline", "save_baseline", "force"),
     ),

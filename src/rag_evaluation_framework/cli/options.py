@@ -327,6 +327,13 @@ GATE: tuple[Option[Any], ...] = (
         "evaluated.  [default: 0.9]",
     ),
     click.option(
+        "--min-resolved",
+        type=Amount(0, 1),
+        metavar="SHARE",
+        help="Share of the retrieved names that must mean documents of the dataset for retrieval metrics "
+        "to be evaluated.  [default: 0.5]",
+    ),
+    click.option(
         "--waive",
         multiple=True,
         metavar="METRIC",

@@ -170,7 +170,7 @@ class _Case:
         cited = CitationVerdicts(reading, texts=self.documents or CitableTexts(()))
         if not (cited.answer.brackets or self.response.citations) or cited.counted.unusable_because:
             return None
-        if closed := [each.issue for each in cited.counted.opened if each.issue is not None]:
+        if closed := [each.issue for each in cited.counted.opened if each.issue and each.is_resolved]:
             return Blame("wrong_citation", f"a citation cannot be opened: {closed[0]}")
         if astray := _astray(cited):
             why = "what the answer cites does not bear it out"

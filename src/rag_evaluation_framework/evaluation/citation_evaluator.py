@@ -12,8 +12,8 @@
 
 ``overall_citation_accuracy`` = 0.30 · tolerance Jaccard + 0.30 · citation validity + 0.25 · mean consistency
 + 0.15 · (1 − hallucination rate). Where a part that counts has no value there is no overall value either, and
-``reason`` says why. Where the true citations of a query name what is not among the documents, no answer can
-score 1, which is warned about. The figures are those of the scorers of the same names: both lay out the same
+``reason`` says why. Where the true citations of a query name what is not among the documents, that is
+warned about. The figures are those of the scorers of the same names: both lay out the same
 :class:`CitationVerdicts`.
 
 Settings are read from a plain configuration:
@@ -114,9 +114,10 @@ class CitationEvaluator:
     ) -> dict[str, Any]:
         """Evaluate the citations written in an answer; where none can be used, those that are given.
 
-        A citation that cannot be read or opened is counted as not valid, and says why. Words decide nothing
-        in a language that they were not measured on: what they would decide is ``None``, and ``reason`` says
-        so. A judge's silence is a :class:`ModelError`.
+        A citation that cannot be read or opened is counted as not valid, and says why; one whose file is
+        none of the documents is not scored. Words decide nothing in a language that they were not measured
+        on: what they would decide is ``None``, and ``reason`` says so. A judge's silence is a
+        :class:`ModelError`.
         """
         if not isinstance(answer, str):
             raise invalid("answer", "text", answer)
@@ -157,6 +158,7 @@ class CitationEvaluator:
         return {
             "overall_citation_accuracy": overall_citation_accuracy(parts, weights),
             "reason": "; ".join(missing) or None,
+            **dict.fromkeys(OVERALL_WEIGHTS),
             **parts,
             "weights": dict(weights),
             "because": [
@@ -189,11 +191,11 @@ class CitationEvaluator:
 
 
 def _warn_of_unopened(sample: Sample, texts: CitableTexts) -> None:
-    """Warn where none of what the truth cites is in the documents: no answer can cite it validly."""
+    """Warn where none of what the truth cites is in the documents."""
     issues = [texts.opened(each).issue for each in sample.relevant_spans] if texts else []
     if issues and None not in issues:
-        told = "the query's own citations are not in the documents, so that none who cites them can score 1"
-        warnings.warn(f"{told}: {'; '.join(map(str, issues))}", stacklevel=3)
+        problems = "; ".join(map(str, issues))
+        warnings.warn(f"the query's own citations cannot be opened in the documents: {problems}", stacklevel=3)
 
 
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:

@@ -1,17 +1,18 @@
 """Readers of what a system says it retrieved, against what the sample marks as relevant.
 
-A system that reports no ids of what it retrieved has no score; neither has one whose ids are of another kind
-than the sample's, such as chunks where documents are relevant. One that reports an empty list has one.
-Where the documents are at hand, their names are looked up on both sides, and contexts without a position are
-searched for in their texts. To score a retrieval pipeline over its own corpus, and check the truth as well,
-use ``rag-eval retrieval``.
+A system that reports no ids of what it retrieved has no score. One that reports an empty list has one, and
+what it retrieved that is not in the dataset is a miss. Where the names of a whole run are not those of the
+dataset, they are of another kind, and the metrics are not evaluated. Where the documents are at hand, their
+names are looked up on both sides, and contexts without a position are searched for in their texts. To score
+a retrieval pipeline over its own corpus, and check the truth as well, use ``rag-eval retrieval``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_contexts import (
@@ -19,20 +20,19 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.errors import InputError, counted
+from rag_evaluation_framework.errors import InputError, counted, shown
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
-from rag_evaluation_framework.metrics.views import LOCATED, NO_TRUTH, NoValueError
+from rag_evaluation_framework.metrics.views import LOCATED, NO_HITS, NO_TRUTH, NoValueError
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.startup import dataclass, field, replace
 
-_NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
 _CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
@@ -44,17 +44,17 @@ _WHOLE = Depth(None, False)
 def ranked_documents(hits: Sequence[Hit], documents: CitableTexts) -> list[str] | str:
     """Return the ids of the documents of the hits, each once in their order, or why they cannot be told.
 
-    With the documents at hand, a document may be named in any of its ways; without any, a name is an id. The
+    With the documents at hand, a document may be named in any of its ways; any other name is an id. The
     scores of rankings and blame go by the same.
     """
-    names = [hit.id if hit.span is None else hit.span.doc_id for hit in hits]
-    if not names:
-        return []
-    if _are_own_chunks(names):
+    names = _document_names(hits)
+    if names and _are_own_chunks(names):
         return "its hits are chunks that do not tell their documents"
-    if documents and not any(map(documents.document, names)):
-        return "none of its hits names a document of the dataset"
     return list(dict.fromkeys(map(documents.id_of, names)))
+
+
+def _document_names(hits: Iterable[Hit]) -> list[str]:
+    return [hit.id if hit.span is None else hit.span.doc_id for hit in hits]
 
 
 def _are_own_chunks(ids: Sequence[str]) -> bool:
@@ -71,7 +71,7 @@ class RankingReader(Reader):
         if not sample.relevant_documents:
             raise NoValueError(NO_TRUTH.format("documents"))
         if not self.response.hits and not self.response.retrieved_nothing:
-            raise NoValueError(_NO_HITS)
+            raise NoValueError(NO_HITS)
         ranking = ranked_documents(self.response.hits, documents)
         if isinstance(ranking, str):
             raise NoValueError(ranking)
@@ -103,10 +103,7 @@ class HitsReader(Reader):
         """
         relevant, found = self.sample.relevant_chunk_ids, [hit.id for hit in self.response.hits]
         if relevant and not found and not self.response.retrieved_nothing:
-            raise NoValueError(_NO_HITS)
-        are_foreign = bool(found) and not any(_are_own_chunks([each]) for each in found)
-        if relevant and _are_own_chunks(relevant) and are_foreign:
-            raise NoValueError("the ids of its hits are not of the kind that the dataset's chunks have")
+            raise NoValueError(NO_HITS)
         if not relevant:
             raise NoValueError(NO_TRUTH.format("chunks"))
         if any(each.startswith(_EXCERPT) for each in relevant):
@@ -142,13 +139,10 @@ class HitsReader(Reader):
         texts = list(_own_texts(self.response))
         if not texts:
             without = f"{_NO_POSITIONS}, and no texts came with them"
-            raise NoValueError(without if self.response.hits else _NO_HITS)
+            raise NoValueError(without if self.response.hits else NO_HITS)
         if not self._documents.texts:
             raise NoValueError(f"{_NO_POSITIONS}, and there are no documents to search")
         places = [self._place_of(text, name, relevant) for text, name in texts]
-        # In all the documents there are, even an irrelevant text would be found, unless it was rewritten.
-        if self._documents.are_all and not any(places):
-            raise NoValueError("none of its contexts is in the documents")
         return [
             place or CharacterSpan(DocumentId(f"elsewhere {number}"), 0, len(text))
             for number, (place, (text, _)) in enumerate(zip(places, texts, strict=True))
@@ -170,6 +164,91 @@ def _own_texts(response: Response) -> Iterator[tuple[str, str | None]]:
     for number, context in enumerate(contexts):
         if text := _CONTEXT_NUMBER.sub("", context.strip()):
             yield text, response.hits[number].id if is_of_hits else None
+
+
+# Whether the names of what a run retrieved are those of its dataset. A single unknown name is a miss.
+
+_SHOWN_NAMES = 3
+
+
+def find_misnamed(
+    scorers: Iterable[MetricScorer],
+    samples: Callable[[], Iterable[Sample]],
+    responses: Callable[[], Iterable[Response]],
+    min_resolved: float,
+) -> dict[str, str]:
+    """Return the metrics that the names of what a run retrieved leave unevaluated, with the reason.
+
+    Of the distinct names at least the share ``min_resolved`` must mean documents of the dataset; where it has
+    relevance judgments alone, or texts are searched for, at least one.
+    """
+    checks = {
+        "judged": _misnamed_documents,
+        "retrieved_ids": _misnamed_chunks,
+        "retrieved_spans": _misnamed_spans,
+    }
+    reasons: dict[str, str | None] = {}
+    misnamed: dict[str, str] = {}
+    for scorer in scorers:
+        for each in scorer.metric.metric.fields:
+            if each.name in checks and each.name not in reasons:
+                found = checks[each.name](samples(), responses(), scorer.methods.documents, min_resolved)
+                reasons[each.name] = found
+            if reason := reasons.get(each.name):
+                misnamed[scorer.name] = reason
+    return misnamed
+
+
+def _misnamed_documents(
+    samples: Iterable[Sample], responses: Iterable[Response], documents: SearchedDocuments, least: float
+) -> str | None:
+    names = dict.fromkeys(chain.from_iterable(_document_names(each.hits) for each in responses))
+    names = {name: None for name in names if not _are_own_chunks([name])}
+    if documents.texts:
+        return _mismatch(names, documents.texts.document, least)
+    judged = dict.fromkeys(chain.from_iterable(each.relevant_documents for each in samples))
+    return _mismatch(names, judged.__contains__, 0, example=next(iter(judged), None))
+
+
+def _misnamed_chunks(
+    samples: Iterable[Sample], responses: Iterable[Response], _: SearchedDocuments, least: float
+) -> str | None:
+    names = dict.fromkeys(hit.id for each in responses for hit in each.hits)
+    judged = dict.fromkeys(chain.from_iterable(each.relevant_chunk_ids for each in samples))
+    is_known: Callable[[str], Any] = judged.__contains__
+    if _are_own_chunks(list(judged)):
+        is_known = _OWN_CHUNK_ID.fullmatch
+    return _mismatch(names, is_known, 0, example=next(iter(judged), None))
+
+
+def _misnamed_spans(
+    _: Iterable[Sample], responses: Iterable[Response], documents: SearchedDocuments, least: float
+) -> str | None:
+    names: dict[str, None] = {}
+    texts: dict[tuple[str, str | None], None] = {}
+    for each in responses:
+        if each.hits and all(hit.span is not None for hit in each.hits):
+            names |= dict.fromkeys(_document_names(each.hits))
+        else:
+            texts |= dict.fromkeys(_own_texts(each))
+    if not documents.texts:
+        return None
+    if texts and not any(documents.places_of(*each) for each in texts):
+        return f"none of {counted(len(texts), 'retrieved text')} is in the documents"
+    return _mismatch(names, documents.texts.document, least)
+
+
+def _mismatch(
+    names: Collection[str], is_known: Callable[[str], Any], least: float, *, example: str | None = None
+) -> str | None:
+    """Say that too few names are known; ``None`` if enough are."""
+    unknown = [name for name in names if not is_known(name)]
+    resolved = len(names) - len(unknown)
+    if not unknown or (resolved and resolved >= least * len(names)):
+        return None
+    shows = ", ".join(map(shown, unknown[:_SHOWN_NAMES]))
+    has = "" if example is None else f"; the dataset has {shown(example)}"
+    return f"{resolved:,} of {counted(len(names), 'retrieved name')} are in the dataset, not {shows}{has}"
 
 
 def _known(relevant: Sequence[CharacterSpan]) -> Sequence[CharacterSpan]:

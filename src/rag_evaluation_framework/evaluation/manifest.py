@@ -189,6 +189,7 @@ def _waived(reader: ManifestReader, place: ValuePath) -> frozenset[str]:
 # What a manifest says of the gate beside ``thresholds`` and ``ciGate``: the field a key sets, how it is read.
 _GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], Any]]] = {
     "minScored": ("min_scored", lambda reader, place: reader.share(*place)),
+    "minResolved": ("min_resolved", lambda reader, place: reader.share(*place)),
     "maxDrop": ("max_drop", lambda reader, place: reader.number(place)),
     "maxRegressions": ("max_regressions", lambda reader, place: reader.number(place, whole=True)),
     "askAgain": ("ask_again", lambda reader, place: reader.number(place, whole=True)),

@@ -26,7 +26,7 @@ from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.judging.verdict import is_correct, state_of
 from rag_evaluation_framework.metrics.declaration import DECIDES, BoundMetric, check_metric
-from rag_evaluation_framework.metrics.views import CLAIMS, NOTHING_RETRIEVED, Method, NoValueError
+from rag_evaluation_framework.metrics.views import CLAIMS, LOCATED, NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     RECORDED,
@@ -76,11 +76,15 @@ _OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_ve
 _OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
 _GOLDEN = "golden-"
 
+_OF_HITS: Registry[Any] = Registry("part of hits")
+_OF_HITS.register("misnamed", "rag_evaluation_framework.evaluation.hit_views:find_misnamed")
+
 ONLY_HITS = "the system returned hits and no text"
 ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
 """Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
+_HIT_FIELDS = frozenset({"judged", "retrieved_ids", "retrieved_spans"})
 _EXPECTATIONS: Mapping[str, tuple[type, str, str]] = {
     "entities": (Entities, "names", "the sample expects no entities"),
     "relation": (Relation, "relation", "the sample expects no relation"),
@@ -236,6 +240,11 @@ class MetricScorer:
     def reads_spans(self) -> bool:
         """Whether it scores the characters retrieved."""
         return any(each.name == "retrieved_spans" for each in self.metric.metric.fields)
+
+    @property
+    def reads_hits(self) -> bool:
+        """Whether it scores what was retrieved against what is relevant."""
+        return not _HIT_FIELDS.isdisjoint(each.name for each in self.metric.metric.fields)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score an answer, or each turn of a conversation that expects something and the mean over them.
@@ -445,6 +454,22 @@ def located_for(
         return None
     corpus = of_spans[0].methods.corpus
     return _OF_GOLDEN_SETS.get("spans").of(list(samples()), () if corpus is None else corpus.documents)
+
+
+def misnamed_for(
+    scorers: Sequence[MetricScorer],
+    samples: Callable[[], Iterable[Sample]],
+    responses: Callable[[], Iterable[Response]],
+    *,
+    min_resolved: float,
+) -> dict[str, str]:
+    """Return the metrics that the names of what a run retrieved leave unevaluated, with the reason."""
+    # Other files than those that golden contexts name may be retrieved.
+    of_hits = [scorer for scorer in scorers if scorer.reads_hits and LOCATED not in scorer.needs]
+    if not of_hits:
+        return {}
+    found: dict[str, str] = _OF_HITS.get("misnamed")(of_hits, samples, responses, min_resolved)
+    return found
 
 
 def score(

@@ -21,7 +21,7 @@ from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, res
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import waits_to_score
-from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
+from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer, misnamed_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Registry, Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
@@ -266,12 +266,24 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
             outcome = judged_in_part(run, dataset, folder, seed=suite.choice.seed)
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
     folder = _with_device(folder, suite.methods)
+    dataset = _without_misnamed(dataset, folder, suite.gate.min_resolved)
     evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, finished)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
     _keep_documents(dataset, folder)
     return written(evaluation)
+
+
+def _without_misnamed(dataset: DatasetPlan, folder: RunFolder, min_resolved: float) -> DatasetPlan:
+    """Return a dataset's plan with the metrics that the names of what was retrieved leave unmeasured."""
+    misnamed = misnamed_for(
+        dataset.scorers,
+        dataset.selection,
+        lambda: (result.response for result in folder.results()),
+        min_resolved=min_resolved,
+    )
+    return replace(dataset, unmeasured={**dataset.unmeasured, **misnamed})
 
 
 def _with_device(folder: RunFolder, methods: Methods) -> RunFolder:

@@ -175,7 +175,8 @@ def _is_number(bracket: Bracket) -> bool:
 #
 # A citation in a sentence that claims nothing, such as a question or a heading, is neither relevant nor
 # correct. Citing the same place twice in one sentence counts once. The first hundred citations of a
-# sentence are weighed; any after them count neither for it nor against it. Citations that come beside an
+# sentence are weighed; any after them count neither for it nor against it, nor do those of files that are
+# none of the documents, nor sentences that cite nothing else. Citations that come beside an
 # answer do not tell where they belong: each sentence is then held against all of them that can be opened,
 # and a citation counts once, as relevant when it is to at least one sentence.
 #
@@ -251,7 +252,8 @@ def check_inline_citations(
     """Check the citations that are written in an answer; ``opened`` opens one."""
     verdicts = _Verdicts(support, question)
     opened_at = zip(answer.sentences, open_written(answer, opened), strict=True)
-    cited = [(sentence, own[:MOST_WEIGHED]) for sentence, own in opened_at]
+    known = [(each, own, [one for one in own if one.is_resolved]) for each, own in opened_at]
+    cited = [(each, resolved[:MOST_WEIGHED]) for each, own, resolved in known if resolved or not own]
     verdicts.ask(pair for each, own in cited for pair in _first_questions(each, own))
     verdicts.ask(pair for each, own in cited for pair in verdicts.without_each(each.sentence, own))
     sentences = tuple(
@@ -272,7 +274,8 @@ def check_listed_citations(
 ) -> CitationReport:
     """Check citations that come beside an answer; those written in it are left aside."""
     verdicts = _Verdicts(support, question)
-    listed, claiming = each_once(listed)[:MOST_WEIGHED], answer.claiming
+    listed = each_once(each for each in listed if each.is_resolved)[:MOST_WEIGHED]
+    claiming = answer.claiming
     found = [each for each in listed if each.is_open]
     verdicts.ask(pair for each in claiming for pair in _first_questions(each, found))
     verdicts.ask(pair for each in claiming for pair in verdicts.without_each(each.sentence, found))

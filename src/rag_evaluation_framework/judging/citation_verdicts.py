@@ -2,7 +2,8 @@
 
 Which citations count is decided here, for every metric: those written in the answer, because they show which
 sentence they belong to; where these cannot be used, those that came beside it. Citations that cannot be read
-count as citations that cannot be opened, unless the other list has some that can be read. Citations of
+count as citations that cannot be opened, unless the other list has some that can be read. Those whose file
+is none of the documents, or may be several, are neither right nor wrong: they do not count. Citations of
 several kinds, such as characters of files and numbered contexts, are never counted together. The same place
 in one sentence, or twice beside the answer, is one citation. Those of an empty answer do not count.
 """
@@ -61,7 +62,7 @@ class CountedCitations:
 
     @property
     def are_open(self) -> list[bool]:
-        return [each.is_open for each in self.opened]
+        return [each.is_open for each in self.opened if each.is_resolved]
 
 
 class CitationVerdicts:
@@ -197,7 +198,7 @@ class CitationVerdicts:
     def missing_parts(self) -> dict[str, str]:
         """Which parts of ``overall_citation_accuracy`` have no value, and why; no claim is weighed."""
         cited = self.compared
-        not_opened = self._not_opened_because(_kinds(cited.opened))
+        not_opened = self._not_opened_because(cited.opened)
         if self.sample.relevant_spans and cited.unusable_because:
             not_opened = cited.unusable_because
         reasons = {
@@ -212,7 +213,7 @@ class CitationVerdicts:
         """Return the parts of ``overall_citation_accuracy``; ``consistent`` has a flag for each claim.
 
         The first two are of the same citations, those that are compared. Where an answer claims something
-        and cites nothing, its validity is 0.
+        and cites nothing, its validity is 0. Where no cited file is known, there is no such part.
         """
         parts = {
             "tolerance_jaccard": self.spans(tolerance_chars).mean_tolerance_jaccard,
@@ -220,6 +221,8 @@ class CitationVerdicts:
             "mean_consistency": self.mean_consistency,
             "no_hallucination": factual_consistency(consistent),
         }
+        if self.compared.opened and not self.compared.are_open:
+            del parts["citation_validity"]
         return {part: None if part in self.missing_parts else value for part, value in parts.items()}
 
     @property
@@ -235,21 +238,22 @@ class CitationVerdicts:
     def _opened(self, citation: Citation) -> OpenedCitation:
         return self._texts.opened(citation, self.response.contexts)
 
-    def _first_usable(self, obstacle: Callable[[set[str]], str | None]) -> CountedCitations:
+    def _first_usable(self, obstacle: Callable[[Sequence[OpenedCitation]], str | None]) -> CountedCitations:
         """Return the first citations that no obstacle keeps from counting, else the first there are.
 
         A list in which nothing can be read counts only where the other list has nothing to read either.
         """
         written = [each for own in open_written(self.answer, self._opened) for each in own]
         found = [
-            CountedCitations(opened, are_written, self._empty_because or obstacle(_kinds(opened)))
+            CountedCitations(opened, are_written, self._empty_because or obstacle(opened))
             for opened, are_written in ((written, True), (each_once(self._beside), False))
             if opened
         ]
         nothing = CountedCitations(unusable_because=self._empty_because)
         return min(found, key=_unreadable_then_unusable, default=nothing)
 
-    def _not_opened_because(self, kinds: set[str]) -> str | None:
+    def _not_opened_because(self, opened: Sequence[OpenedCitation]) -> str | None:
+        kinds = _kinds(opened)
         if len(kinds) > 1:
             return f"the answer cites {' and '.join(sorted(kinds))}, which are never counted together"
         if kinds == {TOKENS}:
@@ -258,6 +262,8 @@ class CitationVerdicts:
             return "the answer cites numbered contexts, and none came with it"
         if kinds == {CHARACTERS} and not self._texts:
             return "the answer cites characters of files, and there are no documents to open them in"
+        if opened and not any(each.is_resolved for each in opened):
+            return f"no cited file is one of the documents: {opened[0].issue}"
         return None
 
 
@@ -265,8 +271,8 @@ def _unreadable_then_unusable(each: CountedCitations) -> tuple[bool, bool]:
     return not _kinds(each.opened), each.unusable_because is not None
 
 
-def _not_compared_because(kinds: set[str]) -> str | None:
-    if kinds <= {CHARACTERS}:
+def _not_compared_because(opened: Sequence[OpenedCitation]) -> str | None:
+    if (kinds := _kinds(opened)) <= {CHARACTERS}:
         return None
     return f"the answer cites {' and '.join(sorted(kinds))}, and the true citations are characters of files"
 

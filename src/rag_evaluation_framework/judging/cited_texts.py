@@ -31,6 +31,7 @@ _KINDS: dict[type[Citation], str] = {
     ContextCitation: CONTEXTS,
 }
 _LEFT_OUT = re.compile(r"\.\.\.|…")
+_UNRESOLVED = ("unknown-document", "ambiguous-document")
 # In the place of a page's number where its characters are counted in the whole document: the number of none.
 _WHOLE_DOCUMENT = -1
 
@@ -53,6 +54,11 @@ class OpenedCitation:
     @property
     def is_open(self) -> bool:
         return self.issue is None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether its file, if it names one, means one of the documents; else it is not scored."""
+        return self.issue is None or self.issue.code not in _UNRESOLVED
 
     def to_dict(self) -> dict[str, Any]:
         """Return the citation as results hold it."""

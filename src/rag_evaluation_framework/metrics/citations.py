@@ -536,8 +536,9 @@ def citation_validity(opened: Sequence[bool]) -> float | None:
     """What share of the citations can be opened.
 
     Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
-    when there is one document of its name and the characters are inside it (inside the page where it has
-    one), or a context of its number; and when the words that it quotes are there.
+    when the characters are inside its document (inside the page where it has one), or there is a context of
+    its number; and when the words that it quotes are there. One whose file is none of the documents, or may
+    be several, is not scored.
 
     Empty: no value when nothing is cited; such a sample is skipped.
 
@@ -554,15 +555,18 @@ def overall_citation_accuracy(
 
     Formula: 0.30 × citation_tolerance_jaccard + 0.30 × citation_validity + 0.25 × mean consistency + 0.15 ×
     (1 − hallucination_rate). The mean consistency is that of the claims' probabilities to be supported; an
-    answer that claims something and cites nothing has validity 0.
+    answer that claims something and cites nothing has validity 0. Where no cited file is one of the
+    documents, the validity is left out, and the other weights count for the whole.
 
     Empty: no value where a part that counts has none; such a sample is skipped.
 
     Source: citation metrics of evaluation results, ``overall_citation_accuracy``.
     """
-    if any(parts[name] is None for name, weight in weights.items() if weight):
+    weights = {name: weight for name, weight in weights.items() if weight and name in parts}
+    if not weights or any(parts[name] is None for name in weights):
         return None
-    return math.fsum(weight * (parts[name] or 0.0) for name, weight in weights.items())
+    total = math.fsum(weight * (parts[name] or 0.0) for name, weight in weights.items())
+    return total / math.fsum(weights.values())
 
 
 # The claims of an answer against its sources, whatever it cites: a flag for each claim.

@@ -51,6 +51,8 @@ LOCATED = "golden_context"
 """What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
 NO_TRUTH = "the dataset has no relevant {} for it"
 """Why what was retrieved cannot be held against anything."""
+NO_HITS = "the system does not report what it retrieved"
+"""Why it cannot be scored what was retrieved."""
 NOTHING_RETRIEVED = "nothing was retrieved"
 """Why there is no share of what was retrieved."""
 

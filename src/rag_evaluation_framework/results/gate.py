@@ -18,6 +18,7 @@ from rag_evaluation_framework.judging.verdict import (
     original_sample_id,
 )
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.metrics.views import NO_HITS
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
@@ -43,7 +44,7 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.display import short_repr
 
 Confidence = Literal["mean", "lower-bound"]
-_LACKING = frozenset({NO_CONTEXTS, EMPTY, *NOT_ANSWERED.values(), UNCLEAR})
+_LACKING = frozenset({NO_CONTEXTS, NO_HITS, EMPTY, *NOT_ANSWERED.values(), UNCLEAR})
 """Why an answer is skipped that counts as one that should have been scored."""
 
 
@@ -52,7 +53,8 @@ class Gate:
     """What is required of an evaluation. A gate that is off shows its checks and fails nothing.
 
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
-    be evaluated; where a part of them was drawn for a judge, the share of these. Against a baseline more than
+    be evaluated; where a part of them was drawn for a judge, the share of these. ``min_resolved`` is the
+    share of the retrieved names that must mean documents of the dataset. Against a baseline more than
     ``max_regressions`` answers that became wrong fail, and so does a drop that may be ``max_drop`` or more;
     questions that got worse are asked again up to ``ask_again`` times. What is undecided fails, unless
     ``on_undecided`` is ``pass``. A threshold that was not evaluated, or ``baseline``, may be ``waived`` by
@@ -61,6 +63,7 @@ class Gate:
 
     thresholds: tuple[Threshold, ...] = ()
     min_scored: float = 0.9
+    min_resolved: float = 0.5
     max_errors: int = 0
     max_drop: float | None = None
     max_regressions: int = 0
@@ -76,6 +79,7 @@ class Gate:
         count, drop = "a whole number of at least 0", self.max_drop
         for name, is_right, expected in (
             ("min_scored", _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
+            ("min_resolved", _is_number(self.min_resolved, 0, 1), "a number from 0 to 1"),
             ("max_errors", _is_count(self.max_errors), count),
             ("max_drop", drop is None or _is_number(drop, 0), "a number of at least 0"),
             ("max_regressions", _is_count(self.max_regressions), count),

@@ -98,7 +98,9 @@ def evaluation_of_run(
     rows.directions = directions_of(evaluation)
     answers = evaluation.answers.with_unstable(read_unstable(folder.path))
     evaluation = replace(with_pass_rate(evaluation, passes), answers=answers)
-    return averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
+    evaluation = averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
+    measured = {name: each for name, each in evaluation.metrics.items() if name not in evaluation.unmeasured}
+    return replace(evaluation, metrics=measured)
 
 
 _SUMMED = ("total", "finished", "failed", "errors", "retries")
