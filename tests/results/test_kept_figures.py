@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
-from errno import EACCES
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,9 @@ from command_lines import rag_eval_ended
 from rag_evaluation_framework import Evaluation, Options, UsageError, evaluate, load
 from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.datasets.rows import PlainRows
-from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results import journal, kept_data, results_documents, run_evaluations
+from rag_evaluation_framework.results import journal, kept_data, run_evaluations
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 METRICS = ["faithfulness", "answer_correctness"]
@@ -111,43 +108,6 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
 
 
-def test_a_run_is_counted_and_written_as_it_is_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = [f"How many balls are in box {n}?" for n in range(40) if n % 10 != 3]
-    records = [{"question": each, "reference": "3 balls", **answer(each)} for each in asked]
-    wish: dict[str, Any] = {"metrics": METRICS, "gate": {"faithfulness": 0.5}}
-    whole, entries = journal.entry_from, list[bytes]()
-    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
-
-    def shown(name: str, read: int) -> tuple[list[Any], list[str]]:
-        entries.clear()
-        made = evaluate(records, runs_directory=tmp_path / name, **wish)
-        assert len(entries) == read
-        found = told(made)
-        lines = (folder_of(made) / "results.json").read_text(encoding="utf-8").splitlines()
-        queries = lines.index('  "query_results": [')
-        document = [re.sub(r'"latency_ms":[^,]*,', "", line) for line in lines[queries:]]
-        parts = ("figures", "counts", "ids", "values", "answers", "rows")
-        return [found[part] for part in parts], document[: len(records) + 2]
-
-    written = shown("written", 0)
-    assert len(written[1]) == len(records) + 2
-
-    def refusing(**_: Any) -> None:
-        raise OSError(EACCES, "Permission denied")
-
-    def no_room(_: results_documents.WrittenRows) -> None:
-        raise StorageError("no space left")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(results_documents.WrittenRows, "pieces", no_room)
-        assert shown("no room for both", len(records)) == written
-    for name, made in (("refused", refusing), ("full", lambda **_: open("/dev/full", "r+b"))):  # noqa: PTH123, SIM115
-        monkeypatch.setattr("tempfile.TemporaryFile", made)
-        assert shown(name, 2 * len(records)) == written  # causes are found again too
-
-
 def test_answers_that_decline_are_named_without_reading_the_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,28 +123,24 @@ def test_answers_that_decline_are_named_without_reading_the_run_again(
     assert load(folder_of(made)).render() == screen  # type: ignore[union-attr]
 
 
-def test_answers_that_come_in_any_order_are_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_that_come_in_any_order_are_told_as_in_theirs(tmp_path: Path) -> None:
     def in_its_own_time(question: str) -> dict[str, Any]:
         time.sleep(0.02 * (int(question[-2]) % 3))
         return answer(question)
 
-    whole, entries = journal.entry_from, list[bytes]()
-    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
-    monkeypatch.setattr(kept_data, "MOST_HELD_BYTES", 0)
-    data, wish = samples_at(tmp_path / "boxes.jsonl"), {"metrics": METRICS, "target": in_its_own_time}
+    data = samples_at(tmp_path / "boxes.jsonl")
     found = []
-    for waiting, read in ((4096, 0), (0, 3 * 40)):
-        monkeypatch.setattr(run_evaluations, "_MOST_WAITING", waiting)
-        entries.clear()
-        options = Options(allow_missing=True, concurrency=8)
-        made = evaluate(data, runs_directory=tmp_path / f"{waiting}", options=options, **wish)  # type: ignore[arg-type]
-        assert len(entries) == read
+    for target, concurrency in ((answer, 1), (in_its_own_time, 8)):
+        options = Options(allow_missing=True, concurrency=concurrency)
+        made = evaluate(
+            data, target=target, metrics=METRICS, runs_directory=tmp_path / f"{concurrency}", options=options
+        )
         lines = (folder_of(made) / "journal.jsonl").read_bytes().splitlines()
         places = [json.loads(line)["entry"]["index"] for line in lines]
-        assert sorted(places) == [*range(40)] != places
-        found.append([told(made)[part] for part in ("figures", "counts", "ids", "values", "answers", "rows")])
+        assert sorted(places) == [*range(40)]
+        assert (places == [*range(40)]) is (concurrency == 1)
+        parts = ("figures", "counts", "ids", "values", "answers", "rows")
+        found.append([told(made)[part] for part in parts])
     assert found[0] == found[1]
 
 

@@ -32,7 +32,6 @@ from rag_evaluation_framework.evaluation.attempts import Asked, Asker, Stopped, 
 from rag_evaluation_framework.evaluation.scored_answers import (
     AsTheyCome,
     Blaming,
-    RowWriting,
     Scored,
     Scoring,
     ScoringThreads,
@@ -117,10 +116,10 @@ async def _scored(answered: Sequence[_Answered], scoring: Future[list[Scored]]) 
 
 
 def _finished(answered: _Answered, scored: Scored) -> _Finished:
-    (each, found, timing), (scores, verdict, blame, written, row) = answered, scored
+    (each, found, timing), (scores, verdict, blame, written) = answered, scored
     response = found if isinstance(found, Response) else found.response
     result = SampleResult(each.sample.id, response, scores)
-    entry = JournalEntry(each.place, result, timing, verdict, blame, row)
+    entry = JournalEntry(each.place, result, timing, verdict, blame)
     return _Finished(each.sample, entry, isinstance(found, Response), written)
 
 
@@ -145,10 +144,9 @@ class RunLoop:
         options: Options,
         threads: int,
         on_progress: Callable[[Progress], None] | None,
-        on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
+        on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
         spending: TargetSpending | None = None,
         blaming: Blaming | None = None,
-        row: RowWriting | None = None,
         drawn: int = 0,
     ) -> None:
         self.stop = stop
@@ -171,9 +169,8 @@ class RunLoop:
         self._threads = threads if self._waits_to_score else 1
         self._scoring = ScoringThreads(self._threads)
         self._is_live = getattr(target, "is_live", True)
-        # Rows come in the order of the samples; what a judge may yet score again is blamed at the end.
-        blaming, row = None if self._waits_to_score else blaming, None if self._is_live else row
-        self._score = Scoring(tuple(scorers), blaming, row)
+        # What a judge may yet score again is blamed at the end.
+        self._score = Scoring(tuple(scorers), None if self._waits_to_score else blaming)
         crew, least = (1 if self._waits_to_score else options.crew), (_LEAST_SENT if self._is_live else 0.0)
         self._pool = Workers(self._score, crew, total=self._total - self.done, least_seconds=least)
         self._as_they_come = AsTheyCome(self._pool, self._scoring.run)
@@ -344,9 +341,7 @@ class RunLoop:
             except InputError:
                 result = writable_result(finished.sample, entry.result, self._scorers)
                 verdict = decide_result(finished.sample, result)
-                line, entry = written_entry(
-                    replace(entry, result=result, verdict=verdict, blame=None, row=None)
-                )
+                line, entry = written_entry(replace(entry, result=result, verdict=verdict, blame=None))
             lines.append(line)
             self._written.append(_Finished(finished.sample, entry, finished.is_new))
         try:
@@ -385,7 +380,7 @@ class RunLoop:
     def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
         if self._on_finished is not None:
-            self._on_finished([(finished.entry, finished.sample) for finished in durable])
+            self._on_finished([finished.entry for finished in durable])
         for finished in durable:
             result = finished.entry.result
             self.rescorable += any(score.may_be_retried for score in result.scores)
@@ -437,10 +432,9 @@ def run_samples(
     options: Options | None = None,
     threads: int = 16,
     on_progress: Callable[[Progress], None] | None = None,
-    on_finished: Callable[[Sequence[tuple[JournalEntry, Sample]]], None] | None = None,
+    on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
     spending: TargetSpending | None = None,
     blaming: Blaming | None = None,
-    row: RowWriting | None = None,
     are_unchanged: bool = False,
     drawn: Sequence[int] = (),
 ) -> RunOutcome:
@@ -458,9 +452,8 @@ def run_samples(
     Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second; ``on_finished`` too, with the entries that became durable, as they are read back, and their
-    samples; those of recorded answers have what ``blaming`` tells, and their ``row``. The target is closed at
-    the end; it must open what it needs when it is first asked.
+    second; ``on_finished`` too, with the entries that became durable, as they are read back; they have what
+    ``blaming`` tells. The target is closed at the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():
@@ -487,7 +480,6 @@ def run_samples(
                     on_finished=on_finished,
                     spending=spending,
                     blaming=blaming,
-                    row=row,
                     drawn=len(set(open_) - index.rescorable),
                 ),
                 folder,

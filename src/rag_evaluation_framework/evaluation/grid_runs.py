@@ -54,7 +54,7 @@ from rag_evaluation_framework.records.runs import (
     evaluation_environment,
     package_versions,
 )
-from rag_evaluation_framework.records.samples import Dataset, Sample, is_made_id
+from rag_evaluation_framework.records.samples import Dataset, is_made_id
 from rag_evaluation_framework.results.comparison import (
     CalledWorkers,
     Comparison,
@@ -63,7 +63,6 @@ from rag_evaluation_framework.results.comparison import (
     corrected_together,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
-from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.kept_data import (
     KeptDocuments,
     keep_documents,
@@ -290,17 +289,11 @@ class _Sweep:
         }
         head = self._head(run_id, str(cell), configuration, pipeline.prices)
         folder = _begun(place) or RunFolder.create(group.path, head)
-        finished = {entry.index: entry.result for entry in folder.entries()}
-
-        def keep(entries: Sequence[tuple[JournalEntry, Sample]]) -> None:
-            finished.update((entry.index, entry.result) for entry, _ in entries)
-
         outcome = run_samples(
             self._samples,
             PipelineTarget(pipeline, cell.k, texts=False, name=str(cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
-            on_finished=keep,
         )
         performance: dict[str, Any] = {}
         if outcome.completed:
@@ -308,8 +301,7 @@ class _Sweep:
             write_bytes_atomically(
                 place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
             )
-        results = [finished[each] for each in sorted(finished)]
-        part = self._part(folder, results, outcome, performance)
+        part = self._part(folder, list(folder.results()), outcome, performance)
         return replace(part, warnings=tuple(pipeline.doubts))
 
     def _head(

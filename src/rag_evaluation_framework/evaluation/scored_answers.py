@@ -37,12 +37,8 @@ from rag_evaluation_framework.results.journal import WrittenResult, written_resu
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Crew, Workers
 
-RowWriting: TypeAlias = Callable[[Sample, SampleResult, Blame | None, AnswerVerdict | None], bytes]
-"""Makes the row of an answer in a results document, with its verdict and what was told of where it failed."""
-Scored: TypeAlias = tuple[
-    tuple[Score, ...], AnswerVerdict | None, bytes | None, WrittenResult | None, bytes | None
-]
-"""Scores, the verdict, where the answer failed, and the texts of journal and row, as far as they are made."""
+Scored: TypeAlias = tuple[tuple[Score, ...], AnswerVerdict | None, bytes | None, WrittenResult | None]
+"""Scores, the verdict, where the answer failed, and the text for the journal, as far as they are made."""
 T = TypeVar("T")
 
 
@@ -65,7 +61,6 @@ class Scoring:
 
     scorers: tuple[Scorer, ...]
     blaming: Blaming | None = None
-    row: RowWriting | None = None
 
     def __call__(self, item: tuple[Sample, Response | SampleResult]) -> Scored:
         sample, given = item
@@ -73,15 +68,14 @@ class Scoring:
             result = rescored_result(sample, given, self.scorers)
         else:
             result = scored_result(sample, given, self.scorers)
-        blame = written = row = verdict = None
+        blame = written = verdict = None
         with suppress(InputError):  # it cannot be written down: another result is made of it
             verdict = decide_result(sample, result)
             found = None if self.blaming is None else self.blaming.find(sample, result, verdict)
             blame = None if self.blaming is None else blame_line(sample.id, found)
             verdict = None if verdict is None else verdict.with_cause(found)
             written = written_result(result)
-            row = self.row(sample, result, found, verdict) if self.row is not None and written[1] else None
-        return result.scores, verdict, blame, written, row
+        return result.scores, verdict, blame, written
 
     def name_of(self, item: tuple[Sample, object]) -> str:
         """Say which item it is."""

@@ -46,9 +46,9 @@ from rag_evaluation_framework.results.baselines import (
     side_of,
     with_old_answers,
 )
-from rag_evaluation_framework.results.breakdowns import write_blames
+from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
-from rag_evaluation_framework.results.gate import Gate, sample_bounds
+from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
     as_kept,
     keep_documents,
@@ -61,12 +61,7 @@ from rag_evaluation_framework.results.kept_data import (
 from rag_evaluation_framework.results.movements import ask_again
 from rag_evaluation_framework.results.regressions import Side
 from rag_evaluation_framework.results.resources import ResourceMeter
-from rag_evaluation_framework.results.run_evaluations import (
-    FinishedSamples,
-    are_figures_kept,
-    evaluation_of_run,
-    written,
-)
+from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_evaluations import suite as suite_of
 from rag_evaluation_framework.results.run_folder import (
     JUDGE_BUDGET,
@@ -239,9 +234,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     judged_by = suite.methods if dataset.judge_calls else Methods()
     # What is judged later may change where an answer fails, so that is told at the end.
     is_blamed = dataset.is_blamed and dataset.budget is None
-    bounds = sample_bounds(dataset.thresholds, [scorer.name for scorer in dataset.scorers])
-    directions = {scorer.name: scorer.higher_is_better for scorer in dataset.scorers}
-    finished = FinishedSamples(folder, is_blamed=is_blamed, bounds=bounds, directions=directions)
+    blames = FoundBlames(folder.path) if is_blamed else None
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
         def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
@@ -253,10 +246,9 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
                 options=suite.options,
                 threads=suite.methods.threads,
                 on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
-                on_finished=finished.add,
+                on_finished=None if blames is None else blames.add,
                 spending=_capped(suite),
                 blaming=BLAME.get("blaming")(dataset.methods.without_judge) if is_blamed else None,
-                row=finished.row,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
 
@@ -267,7 +259,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
     folder = _with_device(folder, suite.methods)
     dataset = _without_misnamed(dataset, folder, suite.gate.min_resolved)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, finished)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, blames)
     evaluation = replace(evaluation, target=suite.shown_target)
     if not outcome.completed:
         return evaluation
@@ -321,10 +313,10 @@ def evaluation_of(
     outcome: RunOutcome,
     performance: Performance,
     workers: Workforce = 1,
-    finished: FinishedSamples | None = None,
+    blames: FoundBlames | None = None,
 ) -> Evaluation:
-    """Sum up one dataset's run; ``finished`` is what was kept while it was scored."""
-    _blame(dataset, folder, workers, finished)
+    """Sum up one dataset's run; ``blames`` are those that were found while it was scored."""
+    _blame(dataset, folder, workers, blames)
     return evaluation_of_run(
         folder,
         samples=as_kept(dataset.selection, folder.path),
@@ -335,7 +327,6 @@ def evaluation_of(
         metrics=tuple(scorer.name for scorer in dataset.scorers),
         directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
         performance=performance,
-        finished=finished,
         unmeasured=dataset.unmeasured,
     )
 
@@ -348,13 +339,11 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
-def _blame(
-    dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FinishedSamples | None
-) -> None:
+def _blame(dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FoundBlames | None) -> None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
     if not dataset.is_blamed or are_figures_kept(folder):
         return
-    lines = found.blames.of_all(len(dataset.selection)) if found and found.blames else None
+    lines = None if found is None else found.of_all(len(dataset.selection))
     with suppress(StorageError):  # a run that was stopped by a full disk is reported all the same
         write_blames(folder.blame_path, lines or _blames(dataset, folder, workers))
 

@@ -27,15 +27,17 @@ def blame_line(sample_id: str, blame: Blame | None) -> bytes:
 
 
 class FoundBlames:
-    """The lines that are found while the answers of a run are scored, out of memory."""
+    """The lines that are found while the answers of a run are scored, out of memory once it is their turn."""
 
     def __init__(self, folder: Path) -> None:
         self._lines, self._found = Aside(folder), 0
+        self._waiting: dict[int, bytes] = {}
 
-    def add(self, entry: JournalEntry) -> None:
-        """Keep the line of the next entry, as long as none is missing."""
-        if entry.blame is not None and entry.index == self._found:
-            self._lines.write(entry.blame)
+    def add(self, entries: Iterable[JournalEntry]) -> None:
+        """Keep the lines of entries, in the order of the dataset."""
+        self._waiting |= {each.index: each.blame for each in entries if each.blame is not None}
+        while (line := self._waiting.pop(self._found, None)) is not None:
+            self._lines.write(line)
             self._found += 1
 
     def of_all(self, total: int) -> Iterator[bytes] | None:
@@ -54,14 +56,6 @@ def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[t
     for _, (sample_id, written) in read_lines(path):
         if only is None or sample_id in only:
             yield sample_id, read_blame(written)
-
-
-_lines = msgspec.json.Decoder(tuple[str, Blame | None])
-
-
-def blame_of_line(line: bytes) -> Blame | None:
-    """Return the blame in a line that :func:`blame_line` made."""
-    return _lines.decode(line)[1]
 
 
 def blame_fields(blame: Blame | None) -> Any:

@@ -542,7 +542,7 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
 
 def summed_up(
     head: RunHead,
-    counted: Iterable[Row] | RunTotals,
+    counted: Iterable[Row],
     *,
     kind: Kind,
     outcome: RunOutcome,
@@ -554,14 +554,13 @@ def summed_up(
     performance: Performance | None = None,
     **more: Any,
 ) -> Evaluation:
-    """Sum up a run: its rows are ``counted`` once, or were, and read by ``rows`` when they are asked for.
+    """Sum up a run: its rows are ``counted`` once, and read by ``rows`` when they are asked for.
 
     ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
     of the metrics. What ``performance`` has no figures of is taken from the rows.
     """
-    totals = counted if isinstance(counted, RunTotals) else RunTotals()
-    answers = AnswerCounter(has_repeats=head.repeats > 1)
-    for row in () if isinstance(counted, RunTotals) else counted:
+    totals, answers = RunTotals(), AnswerCounter(has_repeats=head.repeats > 1)
+    for row in counted:
         totals.add(row.result, row.timing)
         answers.add(row.id, row.verdict)
     more = {"answers": answers.counts(), **more}

@@ -75,8 +75,6 @@ class JournalEntry:
     verdict: AnswerVerdict | None = None
     blame: bytes | None = None
     """What was found out while it was scored about where it failed: the line of another file."""
-    row: bytes | None = None
-    """It in the results document, if that was made while it was scored."""
 
 
 class _GlancedResponse(msgspec.Struct):

@@ -41,7 +41,7 @@ from rag_evaluation_framework.errors import StorageError, invalid
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
-from rag_evaluation_framework.files.atomic import Aside, atomic_writer, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
@@ -74,7 +74,6 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 
 _INDENT = b"\n  "
 _ITEM = _INDENT + b"  "
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,32 +92,13 @@ class Streamed:
         yield b"[]" if separator == b"[" else _INDENT + b"]"
 
 
-class WrittenRows:
-    """The rows of a run as the array of a results document, written before the document they are in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.text, self._separator = Aside(folder), b"["
-
-    def add(self, row: bytes) -> None:
-        """Write the next row."""
-        self.text.write(self._separator + _ITEM + row)
-        self._separator = b","
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the text of the array, which has at least one row."""
-        if (file := self.text.read()) is None:
-            raise StorageError("the disk has lost rows of the results")
-        yield from iter(lambda: file.read(_PIECE), b"")
-        yield _INDENT + b"]"
-
-
 def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the text of an object whose values may be streamed."""
     separator = b"{"
     for name, value in fields.items():
         yield separator + _INDENT + strict_json.encode(name) + b": "
         separator = b","
-        if isinstance(value, Streamed | WrittenRows):
+        if isinstance(value, Streamed):
             yield from value.pieces()
         else:
             # JSON writes a line feed inside a string as \n, so each one here is between two parts.
@@ -314,11 +294,7 @@ def _pieces(evaluation: Evaluation) -> Iterator[bytes]:
     if evaluation.document is not None:
         yield strict_json.encode(evaluation.document, indent=2) + b"\n"
     else:
-        sections = _sections(evaluation)
-        run = next(iter(evaluation.parts.values()), evaluation)
-        if (written := getattr(run.read_rows, "written", None)) is not None:
-            sections[_QUERIES] = written
-        yield from json_pieces(sections)
+        yield from json_pieces(_sections(evaluation))
 
 
 def _sections(evaluation: Evaluation) -> dict[str, Any]:

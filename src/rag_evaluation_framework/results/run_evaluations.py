@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from heapq import nsmallest
 from operator import itemgetter
 from pathlib import Path
@@ -22,12 +21,10 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.strict_json import encode_unchecked
-from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerCounts, AnswerVerdict, decide_result
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.breakdowns import FoundBlames, blame_of_line, read_blames
+from rag_evaluation_framework.results.breakdowns import read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     PassCounter,
@@ -36,18 +33,10 @@ from rag_evaluation_framework.results.gate import (
     sample_passes,
     with_pass_rate,
 )
-from rag_evaluation_framework.results.journal import JournalEntry, read_entries
+from rag_evaluation_framework.results.journal import read_entries
 from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
-from rag_evaluation_framework.results.results_documents import WrittenRows, query_result
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples
-from rag_evaluation_framework.results.summaries import (
-    NO_COLUMNS,
-    Columns,
-    Counts,
-    Figure,
-    Performance,
-    RunTotals,
-)
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.version import __version__
@@ -64,11 +53,10 @@ def evaluation_of_run(
     metrics: tuple[str, ...] = (),
     directions: Mapping[str, bool] | None = None,
     performance: Performance | None = None,
-    finished: FinishedSamples | None = None,
     **more: Any,
 ) -> Evaluation:
     """Sum up one dataset's run: its figures, the share that passes and, where its folder tells that, where
-    its answers fail. ``metrics`` are all that it is scored by; what is ``finished`` is not read again.
+    its answers fail. ``metrics`` are all that it is scored by.
     """
     # A run whose head lists no metrics is scored by what its results have.
     bounds = sample_bounds(thresholds, metrics)
@@ -78,14 +66,9 @@ def evaluation_of_run(
     if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
     passes = PassCounter(bounds)
-    counted: Iterator[Row] | RunTotals = passes.counted(rows.with_verdicts())
-    if finished is not None and finished.are_counted(total, bounds):
-        rows.take(finished)
-        passes, counted = finished.passes, finished.totals
-        more["answers"] = finished.counts or AnswerCounts.of(rows.with_verdicts())
     evaluation = summed_up(
         folder.head,
-        counted,
+        passes.counted(rows.with_verdicts()),
         kind=kind,
         outcome=outcome,
         rows=rows,
@@ -122,85 +105,8 @@ def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evalua
     )
 
 
-_MOST_WAITING = 4096
 MOST_UNSCORED = 1000
 """Of how many rows without a score it is remembered which they are."""
-
-
-class FinishedSamples:
-    """What a run finishes, as it becomes durable, so that it is not read again.
-
-    Results are counted and written into the rows of the results document in the order of the dataset: those
-    that come before their turn wait, unless they are too many.
-    """
-
-    def __init__(
-        self,
-        folder: RunFolder,
-        *,
-        is_blamed: bool,
-        bounds: tuple[Threshold, ...],
-        directions: Mapping[str, bool],
-    ) -> None:
-        self.blames = FoundBlames(folder.path) if is_blamed else None
-        self.totals, self.passes = RunTotals(), PassCounter(bounds)
-        self.answers = AnswerCounter(has_repeats=folder.head.repeats > 1)
-        self.worst = WorstAnswers(directions)
-        self.written: WrittenRows | None = None
-        self.unscored: list[Row] = []
-        self._folder, self._is_in_order, self._is_lacking = folder, True, False
-        self._waiting: dict[int, tuple[JournalEntry, Sample]] = {}
-        self.row = partial(_row, bounds)
-        """Makes the rows of a run where its answers are scored."""
-
-    def add(self, finished: Sequence[tuple[JournalEntry, Sample]]) -> None:
-        """Count those whose turn it is, and keep their blames."""
-        is_again = any(entry.index < len(self.totals.ids) for entry, _ in finished)
-        self._waiting |= {each[0].index: each for each in finished}
-        while (found := self._waiting.pop(len(self.totals.ids), None)) is not None:
-            self._count(*found)
-        if is_again or len(self._waiting) > _MOST_WAITING:
-            self._is_in_order = False
-            self._waiting.clear()
-
-    def _count(self, entry: JournalEntry, sample: Sample) -> None:
-        """Count the next row, and write it if it is known where it fails, as far as that is told."""
-        self.totals.add(entry.result, entry.timing)
-        self.passes.add(entry.result)
-        if self.blames is not None:
-            self.blames.add(entry)
-        self._is_lacking = self._is_lacking or (entry.blame is None and self.blames is not None)
-        if self._is_lacking:
-            return
-        blame = None if self.blames is None or entry.blame is None else blame_of_line(entry.blame)
-        row = Row(entry.index, entry.result, sample, entry.timing, verdict=entry.verdict)
-        row = _decided(row, blame, self.passes.bounds)
-        self.answers.add(row.id, row.verdict)
-        self.worst.add(row)
-        if len(self.unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
-            self.unscored.append(row)
-        self.written = self.written or WrittenRows(self._folder.path)
-        self.written.add(entry.row or encode_unchecked(query_result(row)))
-
-    @property
-    def counts(self) -> AnswerCounts | None:
-        """The counts of the answers; ``None`` where the cause of some is not known yet."""
-        return None if self._is_lacking else self.answers.counts()
-
-    def are_counted(self, total: int, bounds: tuple[Threshold, ...]) -> bool:
-        """Tell whether all of so many were counted in their order, decided by these bounds."""
-        return self._is_in_order and len(self.totals.ids) == total > 0 and self.passes.bounds == bounds
-
-
-def _row(
-    bounds: tuple[Threshold, ...],
-    sample: Sample,
-    result: SampleResult,
-    blame: Blame | None,
-    verdict: AnswerVerdict | None,
-) -> bytes:
-    """Return the row of a results document; its values were checked for the journal."""
-    return encode_unchecked(query_result(_decided(Row(0, result, sample, verdict=verdict), blame, bounds)))
 
 
 # The answers of a run that reports list, the worst of them first.
@@ -279,30 +185,23 @@ class RunRows:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._worst: WorstRows | None = None
         self.directions: Mapping[str, bool] = {}
-        self.written: WrittenRows | None = None
-        """All rows as the results document has them, where they are written already."""
         self.kept_worst: list[tuple[int, float, int]] | None = None
         """What the worst are ordered by, as the folder keeps it."""
         self.unscored: list[Row] | None = None
-        """The first rows that lack a score, where they are known."""
+        """The first rows that lack a score, once all were read."""
         self.made_for: list[Any] = []
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
-    def take(self, finished: FinishedSamples) -> None:
-        """Take over what is known of all rows before any is read, unless they were not written, or lost."""
-        written = None if finished.written is None else finished.written.text.read()
-        if written is not None and (finished.blames is not None) == self._is_blamed:
-            self.written, self._worst = finished.written, finished.worst.found()
-            self.unscored = finished.unscored
-
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
-        worst = WorstAnswers(self.directions)
+        worst, unscored = WorstAnswers(self.directions), list[Row]()
         for row in self.with_verdicts():
             worst.add(row)
+            if len(unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
+                unscored.append(row)
             yield row
-        self._worst = worst.found()
+        self._worst, self.unscored = worst.found(), unscored
 
     def with_verdicts(self) -> Iterator[Row]:
         """Yield the finished samples with their verdicts, and with what is known of causes."""
@@ -394,24 +293,11 @@ def written(evaluation: Evaluation) -> Evaluation:
     if folder is None or (isinstance(rows, RunRows) and rows.are_kept and evaluation.regressions is None):
         return evaluation
     try:
-        _save(evaluation, folder / "results.json")
+        evaluation.save(folder / "results.json")
     except StorageError as error:
         return replace(evaluation, outcome=replace(evaluation.outcome, completed=False, reason=str(error)))
     _keep_figures(evaluation)
     return evaluation
-
-
-def _save(evaluation: Evaluation, path: Path) -> None:
-    """Write the results document; where the disk has no room for it beside its own rows, without these."""
-    try:
-        evaluation.save(path)
-    except StorageError:
-        rows = evaluation.read_rows
-        if not isinstance(rows, RunRows) or rows.written is None:
-            raise
-        rows.written.text.give_up()
-        rows.written = None
-        evaluation.save(path)
 
 
 def are_figures_kept(folder: RunFolder) -> bool:
