@@ -39,13 +39,7 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.results.baselines import (
-    Baseline,
-    compared,
-    compared_metrics,
-    side_of,
-    with_old_answers,
-)
+from rag_evaluation_framework.results.baselines import Baseline, compared, demand_of, with_old_answers
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate
@@ -59,7 +53,6 @@ from rag_evaluation_framework.results.kept_data import (
     read_judge_usage,
 )
 from rag_evaluation_framework.results.movements import ask_again
-from rag_evaluation_framework.results.regressions import Side
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_evaluations import suite as suite_of
@@ -144,14 +137,15 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     if suite.baseline is not None and whole.outcome.completed:
-        sides = _sides(suite, suite.baseline, parts)
-        found = compared(suite.baseline, sides, head=whole.head, seed=suite.choice.seed)
+        demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
+        both = suite.baseline.beside(whole, demanded)
+        found = compared(suite.baseline, both, head=whole.head, seed=suite.choice.seed)
         if _is_worth_asking_again(suite, found):
             again = AskingAgain(suite, parts, _capped(suite))
             found = again.settle(found)
             if again.outcome is not None:
                 parts = {name: replace(part, outcome=again.outcome) for name, part in parts.items()}
-        found = with_old_answers(found, suite.baseline, sides)
+        found = with_old_answers(found, both)
         # Results have the tests that were made, so they are written again.
         parts = {
             name: written(replace(part, regressions=found, answers=_with_unstable(part, found)))
@@ -163,22 +157,6 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     reached = {beyond_reach(each, each.method) for each in verdict.checks if each.status == "met"}
     kept = tuple(warning for warning in whole.warnings if warning not in reached)
     return replace(whole, verdict=verdict, warnings=kept)
-
-
-def _sides(suite: Suite, baseline: Baseline, parts: Mapping[str, Evaluation]) -> list[Side]:
-    """Pair every dataset with the baseline's run of it."""
-    return [
-        side_of(
-            dataset.name,
-            baseline.run_of(dataset.name),
-            lambda part=parts[dataset.name]: part.rows,  # type: ignore[misc]
-            dataset.selection(),
-            scorers=dataset.scorers,
-            thresholds=dataset.thresholds,
-            head=parts[dataset.name].head,
-        )
-        for dataset in suite.plan.datasets
-    ]
 
 
 def _with_unstable(part: Evaluation, moved: Regressions) -> AnswerCounts:
@@ -434,8 +412,9 @@ def _check_target(target: Target, resumed: RunGroup | None) -> None:
 
 def _check_baseline(plan: Plan, baseline: Baseline) -> None:
     for dataset in plan.datasets:
-        used, _ = compared_metrics(dataset.scorers, dataset.thresholds)
-        baseline.run_of(dataset.name).check_scored_by(used)
+        used = demand_of(dataset.scorers, dataset.thresholds).metrics
+        scorers = [each for each in dataset.scorers if each.name in used]
+        baseline.check_scored_by(dataset.name, scorers)
 
 
 # The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.

@@ -7,7 +7,8 @@ are left out: they differ between two runs of the same system.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,25 +19,22 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.verdict import UNSTABLE, decide_result, original_sample_id
-from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.judging.verdict import AnswerCounts
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
+from rag_evaluation_framework.results.changes import Demand, SideBySide
 from rag_evaluation_framework.results.comparison import metric_sections
-from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, rows_of_folder
 from rag_evaluation_framework.results.kept_data import kept_samples, read_unstable
-from rag_evaluation_framework.results.pairing import AskedRow, is_left_out, pair_rows
-from rag_evaluation_framework.results.regressions import Side, Standing, regressions
+from rag_evaluation_framework.results.pairing import is_left_out
+from rag_evaluation_framework.results.regressions import regressions
 from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
-from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.startup import dataclass, replace
-from rag_evaluation_framework.statistics.resampling import exact_mean
-from rag_evaluation_framework.text.normalisation import plain
 
 SAVED = "baseline_"
 """What the names of results that were saved as a baseline begin with."""
@@ -58,32 +56,25 @@ class ScoredBy(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BaselineRun:
-    """One dataset's run as it was: what it was asked and answered, and how that was decided and scored.
+class Baseline:
+    """What a run is compared with: the runs of an evaluation by dataset, and what they are called."""
 
-    ``unstable`` are the questions whose answers were not correct every time they were asked.
-    """
+    name: str
+    runs: Mapping[str, Evaluation]
 
-    head: RunHead
-    rows: Callable[[], Iterable[Row]]
-    is_whole: bool = True
-    """Whether its samples are known as a whole; a results file has the texts alone."""
-    unstable: frozenset[str] = frozenset()
+    def run_of(self, dataset: str) -> Evaluation:
+        """Return the run of a dataset."""
+        if dataset not in self.runs:
+            known = ", ".join(self.runs)
+            raise UsageError(f"baseline: expected a run of dataset {dataset}, got runs of {known}")
+        return self.runs[dataset]
 
-    def asked(self) -> Iterator[AskedRow]:
-        """Yield what pairing needs of each sample; of those that are not known, the id."""
-        for row in self.rows():
-            name = _named(row.id, self.head.repeats)
-            if row.sample is None:
-                yield AskedRow(name)
-            else:
-                yield AskedRow.of(row.sample, is_whole=self.is_whole, id=name)
-
-    def check_scored_by(self, scorers: Iterable[ScoredBy]) -> None:
+    def check_scored_by(self, dataset: str, scorers: Iterable[ScoredBy]) -> None:
         """Raise :class:`UsageError` if the baseline was not scored by one of these, or in another way."""
-        name = self.head.run_id
+        run = self.run_of(dataset)
+        name = run.head.run_id
         methods: dict[str, set[str]] = {}
-        for row in self.rows():
+        for row in run.rows:
             for score in row.scores:
                 methods.setdefault(score.metric, set()).add(score.method)
         for scorer in scorers:
@@ -96,147 +87,47 @@ class BaselineRun:
                 found = " and ".join(sorted(then))
                 raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Baseline:
-    """What a run is compared with: the runs of an evaluation by dataset, and what they are called."""
-
-    name: str
-    runs: Mapping[str, BaselineRun]
-
-    def run_of(self, dataset: str) -> BaselineRun:
-        """Return the run of a dataset."""
-        if dataset not in self.runs:
-            known = ", ".join(self.runs)
-            raise UsageError(f"baseline: expected a run of dataset {dataset}, got runs of {known}")
-        return self.runs[dataset]
+    def beside(self, run: Evaluation, demanded: Mapping[str, Demand]) -> SideBySide:
+        """Pair a run with the baseline; ``demanded`` has of each of its datasets what it is compared by."""
+        first = next(iter(self.runs.values()))
+        return SideBySide(replace(first, parts=self.runs, document=None), run, demanded)
 
 
-def compared(baseline: Baseline, sides: Sequence[Side], *, head: RunHead, seed: int = 0) -> Regressions:
+def compared(baseline: Baseline, both: SideBySide, *, head: RunHead, seed: int = 0) -> Regressions:
     """Compare all datasets of a run with the baseline.
 
     ``head`` is that of the run, which says whether it was narrowed to some datasets.
     """
+    sides = both.sides()
     found = regressions(baseline.name, sides, seed=seed)
     names = {side.dataset for side in sides}
     left_out = [
         (dataset, row.label or row.id)
-        for dataset, run in baseline.runs.items()
+        for (dataset, _), row in both.old.asked.items()
         if dataset not in names and is_left_out(head, dataset)
-        for row in run.asked()
     ]
     return replace(found, left_out=(*found.left_out, *left_out))
 
 
-def with_old_answers(moved: Regressions, baseline: Baseline, sides: Sequence[Side]) -> Regressions:
+def with_old_answers(moved: Regressions, both: SideBySide) -> Regressions:
     """Return regressions with what the first questions that got worse were answered in the baseline."""
-    wanted, pairings = set(moved.worse[:_SHOWN_ANSWERS]), {side.dataset: side.pairing for side in sides}
+    wanted = set(moved.worse[:_SHOWN_ANSWERS])
     answers = {
-        (dataset, name): row.response.text or ""
-        for dataset in {dataset for dataset, _ in wanted}
-        for row in baseline.runs[dataset].rows()
-        if (dataset, name := pairings[dataset].names_before.get(row.id, row.id)) in wanted
+        name: row.response.text or ""
+        for key, _, row in both.old.rows()
+        if (name := both.old.names[key]) in wanted
     }
     return replace(moved, answers=answers)
 
 
-def compared_metrics(
-    scorers: Sequence[ScoredBy], thresholds: Sequence[Threshold]
-) -> tuple[list[ScoredBy], list[Threshold]]:
-    """Return the scorers that a baseline is compared by, the gated ones and the first, and their bounds."""
+def demand_of(scorers: Sequence[ScoredBy], thresholds: Sequence[Threshold]) -> Demand:
+    """Return what a dataset is compared with a baseline by: the gated metrics and the first, and bounds."""
     timeless = [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
     names = {scorer.name for scorer in timeless}
     bounds = [threshold for threshold in thresholds if threshold.metric in names]
     gated = {threshold.metric for threshold in bounds}
-    return [each for place, each in enumerate(timeless) if place == 0 or each.name in gated], bounds
-
-
-def side_of(
-    dataset: str,
-    before: BaselineRun,
-    after: Callable[[], Iterable[Row]],
-    samples: Iterable[Sample],
-    *,
-    scorers: Sequence[ScoredBy],
-    thresholds: Sequence[Threshold],
-    head: RunHead,
-) -> Side:
-    """Pair a run of a dataset with the baseline's; answers to edited samples are decided again."""
-    used, bounds = compared_metrics(scorers, thresholds)
-    metrics = {scorer.name: scorer.higher_is_better for scorer in used}
-    asked = (AskedRow.of(sample, id=_named(sample.id, head.repeats)) for sample in samples)
-    pairing = pair_rows(before.asked(), asked)
-    old, new = pairing.names_before, pairing.names_after
-    left_out = [old[each] for each in pairing.gone] if is_left_out(head, dataset) else []
-    left_out += pairing.new if is_left_out(before.head, dataset) else ()
-    edited = frozenset(pairing.edited)
-    today = {} if not edited else {new.get(_named(row.id, head.repeats)): row.sample for row in after()}
-
-    def decide_again(row: Row) -> Row:
-        name = old.get(_named(row.id, before.head.repeats))
-        sample = today.get(name) if name in edited else None
-        return row if sample is None else replace(row, verdict=decide_result(sample, row.result))
-
-    return Side(
-        dataset=dataset,
-        before=_standings(map(decide_again, before.rows()), metrics, old, before),
-        after=_standings(after(), metrics, new, head),
-        metrics=metrics,
-        thresholds=bounds,
-        pairing=pairing,
-        left_out=frozenset(left_out),
-        drawn=(_drawn(before.rows(), old), _drawn(after(), new)),
-    )
-
-
-def _named(sample_id: str, repeats: int) -> str:
-    return original_sample_id(sample_id) if repeats > 1 else sample_id
-
-
-def _drawn(rows: Iterable[Row], names: Mapping[str, str]) -> dict[str, DrawsById]:
-    return {
-        metric: {names.get(name, name): draw for name, draw in draws.items()}
-        for metric, draws in draws_by_id((row.result for row in rows), is_higher_better).items()
-    }
-
-
-def _standings(
-    rows: Iterable[Row], metrics: Iterable[str], names: Mapping[str, str], run: BaselineRun | RunHead
-) -> dict[str, Standing]:
-    several: dict[str, list[Standing]] = {}
-    wanted = frozenset(metrics)
-    head, unstable = (run.head, run.unstable) if isinstance(run, BaselineRun) else (run, frozenset[str]())
-    for row in rows:
-        name = _named(row.id, head.repeats)
-        standing = standing_of(row, wanted, is_unstable=name in unstable)
-        several.setdefault(names.get(name, name), []).append(standing)
-    return {name: standing_together(standings) for name, standings in several.items()}
-
-
-def standing_of(row: Row, metrics: Container[str], *, is_unstable: bool = False) -> Standing:
-    """Return how one answer stands; an unstable one was not correct at least once."""
-    verdicts = () if row.verdict is None else (row.verdict, *((UNSTABLE,) if is_unstable else ()))
-    return Standing(
-        verdicts,
-        (plain(row.response.text or ""),),
-        {each.metric: each.value for each in row.scores if each.metric in metrics and each.value is not None},
-        frozenset(each.metric for each in row.scores if each.is_undrawn),
-    )
-
-
-def standing_together(standings: Sequence[Standing]) -> Standing:
-    """Return how a question stands that was asked several times; its scores are the means."""
-    if len(standings) == 1:
-        return standings[0]
-    names = {name for each in standings for name in each.values}
-    return Standing(
-        tuple(verdict for each in standings for verdict in each.verdicts),
-        tuple(sorted(text for each in standings for text in each.texts)),
-        {
-            name: exact_mean([each.values[name] for each in standings if name in each.values])
-            for name in names
-        },
-    )
+    used = [each for place, each in enumerate(timeless) if place == 0 or each.name in gated]
+    return Demand({each.name: each.higher_is_better for each in used}, bounds)
 
 
 # Where a baseline is found.
@@ -275,15 +166,26 @@ def _of_group(group: RunGroup) -> Baseline:
     return Baseline(name=group.leader.head.run_id, runs=runs)
 
 
-def _of_folder(folder: RunFolder) -> BaselineRun:
-    return BaselineRun(
-        head=folder.head,
-        rows=lambda: rows_of_folder(folder, kept_samples(folder.path)),
-        unstable=read_unstable(folder.path),
+def _run(head: RunHead, rows: Rows, unstable: Iterable[str], **more: Any) -> Evaluation:
+    """Return a run that is read and not summed up."""
+    return Evaluation(
+        kind="answers",
+        head=head,
+        metrics={},
+        outcome=RunOutcome(completed=True, interrupted=False, done=0, failed=0, remaining=0),
+        answers=AnswerCounts().with_unstable(unstable),
+        read_rows=rows,
+        **more,
     )
 
 
-def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
+def _of_folder(folder: RunFolder) -> Evaluation:
+    rows = partial(rows_of_folder, folder, kept_samples(folder.path))
+    counts = Counts(total=0, finished=0)
+    return _run(folder.head, rows, read_unstable(folder.path), folder=folder.path, counts=counts)
+
+
+def _of_evaluation(part: Evaluation) -> Iterator[Evaluation]:
     if not part.outcome.completed:
         raise UsageError(f"baseline {part.head.run_id} is incomplete: expected a complete run")
     if part.document is not None:
@@ -291,7 +193,7 @@ def _of_evaluation(part: Evaluation) -> Iterator[BaselineRun]:
     elif part.folder is not None and (part.folder / "head.json").is_file():
         yield _of_folder(RunFolder.open(part.folder))
     else:
-        yield BaselineRun(head=part.head, rows=lambda: part.rows, unstable=frozenset(part.answers.unstable))
+        yield part
 
 
 def _of_file(path: Path) -> Baseline:
@@ -301,7 +203,7 @@ def _of_file(path: Path) -> Baseline:
     return Baseline(name=name, runs={run.head.dataset_id: run for run in runs})
 
 
-def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
+def _of_document(document: Mapping[str, Any]) -> Iterator[Evaluation]:
     """Yield the runs in a results document: one, or one for each of its splits."""
     head, rows = rows_of_document(document)
     unstable = ((document.get("summary") or {}).get("answers") or {}).get("unstable", ())
@@ -313,11 +215,12 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[BaselineRun]:
         named = [
             replace(row, result=replace(row.result, sample_id=row.id.removeprefix(prefix))) for row in members
         ]
-        yield BaselineRun(
-            head=head if split is None else replace(head, dataset_id=split),
-            rows=lambda named=named: named,  # type: ignore[misc]
-            is_whole=False,
-            unstable=frozenset(each.removeprefix(prefix) for each in unstable),
+        yield _run(
+            head if split is None else replace(head, dataset_id=split),
+            lambda named=named: named,  # type: ignore[misc]
+            [each.removeprefix(prefix) for each in unstable],
+            counts=Counts(total=len(named), finished=len(named)),
+            document=document,
         )
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.verdict import (
     GRADES,
+    UNSTABLE,
     AnswerCounter,
     AnswerCounts,
     decide_result,
@@ -24,7 +25,6 @@ from rag_evaluation_framework.judging.verdict import (
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.baselines import standing_of, standing_together
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     RowNames,
@@ -32,21 +32,25 @@ from rag_evaluation_framework.results.comparison import (
     ScoredRun,
     compare_scored,
 )
+from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
+from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.results.verdicts import (
     AnswerChanges,
     ChangedAnswer,
     SampleShares,
     SharedTrait,
     SliceChanges,
+    Threshold,
     Trait,
 )
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import newcombe_interval
 from rag_evaluation_framework.statistics.paired import holm
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.text.normalisation import plain
 
 Key = tuple[str, str]
 """A sample: its dataset and its id."""
@@ -154,10 +158,11 @@ class _Answers:
     scored_as: dict[str, Key] = field(default_factory=dict)
     counts: AnswerCounter = field(default_factory=AnswerCounter)
 
-    def rows(self) -> Iterator[tuple[Key, str, Row]]:
-        """Yield each row with its dataset and id, and the name of its part."""
+    def rows(self, dataset: str | None = None) -> Iterator[tuple[Key, str, Row]]:
+        """Yield each row, or those of a dataset, with its dataset and id, and the name of its part."""
         for part_name, part in self.evaluation.named_runs.items():
-            for row in part.rows:
+            is_other = part.document is None and (self.called or part.name) != dataset
+            for row in () if dataset is not None and is_other else part.rows:
                 name = row.id.removeprefix(f"{row.split}/")
                 key = (
                     row.split or self.called or part.name,
@@ -165,15 +170,16 @@ class _Answers:
                 )
                 yield key, part_name, row
 
-    def read(self, metrics: Mapping[str, bool]) -> _Answers:
+    def read(self, metrics: Mapping[str, bool], *, is_baseline: bool = False) -> _Answers:
         """Read each answer once."""
-        several = len(self.evaluation.parts) > 1
+        several, runs = len(self.evaluation.parts) > 1, self.evaluation.named_runs
         for key, part_name, row in self.rows():
-            self.several.setdefault(key, []).append(standing_of(row, metrics))
+            is_unstable = is_baseline and key[1] in runs[part_name].answers.unstable
+            self.several.setdefault(key, []).append(_standing_of(row, metrics, is_unstable=is_unstable))
             self.traits[key] = self.traits.get(key, frozenset()) | frozenset(_traits(row))
             self.scored_as[f"{part_name}/{row.id}" if several else row.id] = key
             if key not in self.asked:
-                is_whole = self.evaluation.document is None
+                is_whole = self.evaluation.document is runs[part_name].document is None
                 sample = row.sample
                 self.asked[key] = (
                     AskedRow(key[1]) if sample is None else AskedRow.of(sample, is_whole=is_whole, id=key[1])
@@ -197,7 +203,7 @@ class _Answers:
             several.setdefault(names[key], []).extend(standings)
             traits[names[key]] = traits.get(names[key], frozenset()) | self.traits[key]
         self.traits = traits
-        self.standings = {key: standing_together(standings) for key, standings in several.items()}
+        self.standings = {key: _standing_together(standings) for key, standings in several.items()}
 
     def decide_again(self, samples: Mapping[Key, Sample], metrics: Mapping[str, bool]) -> None:
         """Decide answers by what is expected of them in these samples, by name."""
@@ -205,8 +211,8 @@ class _Answers:
         for key, _, row in self.rows() if samples else ():
             if (sample := samples.get(name := self.names[key])) is not None:
                 decided = replace(row, verdict=decide_result(sample, row.result))
-                several.setdefault(name, []).append(standing_of(decided, metrics))
-        self.standings |= {name: standing_together(each) for name, each in several.items()}
+                several.setdefault(name, []).append(_standing_of(decided, metrics))
+        self.standings |= {name: _standing_together(each) for name, each in several.items()}
 
     @property
     def names_of_scored(self) -> dict[str, str]:
@@ -214,6 +220,11 @@ class _Answers:
         prefixed = len(self.evaluation.parts) > 1
         named = {scored_as: self.names[key] for scored_as, key in self.scored_as.items()}
         return {each: f"{name[0]}/{name[1]}" if prefixed else name[1] for each, name in named.items()}
+
+    def drawn(self, dataset: str) -> Mapping[str, DrawsById]:
+        """Return of each metric that was judged in part how the samples of a dataset were drawn, by name."""
+        rows = ((self.names[key], row) for key, _, row in self.rows(dataset) if key[0] == dataset)
+        return draws_by_id((replace(row.result, sample_id=name[1]) for name, row in rows), is_higher_better)
 
     def of(self, dataset: str) -> dict[str, Standing]:
         return {sample: each for (name, sample), each in self.standings.items() if name == dataset}
@@ -229,14 +240,56 @@ class _Answers:
         return found
 
 
-class SideBySide:
-    """Two evaluations whose answers pair, or that asked different questions."""
+def _standing_of(row: Row, metrics: Container[str], *, is_unstable: bool = False) -> Standing:
+    """Return how one answer stands; an unstable one was not correct at least once."""
+    verdicts = () if row.verdict is None else (row.verdict, *((UNSTABLE,) if is_unstable else ()))
+    return Standing(
+        verdicts,
+        (plain(row.response.text or ""),),
+        {each.metric: each.value for each in row.scores if each.metric in metrics and each.value is not None},
+        frozenset(each.metric for each in row.scores if each.is_undrawn),
+    )
 
-    def __init__(self, before: Evaluation, after: Evaluation) -> None:
+
+def _standing_together(standings: Sequence[Standing]) -> Standing:
+    """Return how a question stands that was asked several times; its scores are the means."""
+    if len(standings) == 1:
+        return standings[0]
+    names = {name for each in standings for name in each.values}
+    return Standing(
+        tuple(verdict for each in standings for verdict in each.verdicts),
+        tuple(sorted(text for each in standings for text in each.texts)),
+        {
+            name: exact_mean([each.values[name] for each in standings if name in each.values])
+            for name in names
+        },
+    )
+
+
+class Demand(NamedTuple):
+    """What a dataset is compared with a baseline by: metrics, with whether higher is better, and bounds."""
+
+    metrics: Mapping[str, bool]
+    thresholds: Sequence[Threshold]
+
+
+class SideBySide:
+    """Two evaluations whose answers pair, or that asked different questions.
+
+    The earlier one is a baseline where something is ``demanded`` of the later one, by dataset. An answer of a
+    baseline that is unstable was not correct at least once.
+    """
+
+    def __init__(
+        self, before: Evaluation, after: Evaluation, demanded: Mapping[str, Demand] | None = None
+    ) -> None:
         is_single = len(before.runs) == len(after.runs) == 1
         called = after.runs[0].name if is_single else None
-        self.metrics = _metrics(before, after)
-        self.old, self.new = (_Answers(each, called).read(self.metrics) for each in (before, after))
+        self._demanded = demanded
+        wanted = [each.metrics for each in (demanded or {}).values()] or [_metrics(before, after)]
+        self.metrics = {name: higher for each in wanted for name, higher in each.items()}
+        self.old = _Answers(before, called).read(self.metrics, is_baseline=demanded is not None)
+        self.new = _Answers(after, called).read(self.metrics)
         then, now = self.old.of_datasets(), self.new.of_datasets()
         self.pairings = {
             dataset: pair_rows(then.get(dataset, ()), now.get(dataset, ()))
@@ -275,10 +328,12 @@ class SideBySide:
         return RowNames(self.old.names_of_scored, self.new.names_of_scored, self.are_other)
 
     def sides(self) -> list[Side]:
-        """Return the datasets of either run."""
+        """Return the datasets of either run, or those of which something is demanded."""
         old, new = (each.evaluation.head for each in (self.old, self.new))
         found = []
-        for dataset, pairing in self.pairings.items():
+        wanted = self._demanded or dict.fromkeys(self.pairings, Demand(self.metrics, ()))
+        for dataset, (metrics, thresholds) in wanted.items():
+            pairing = self.pairings[dataset]
             left_out = (
                 [pairing.names_before[each] for each in pairing.gone] if is_left_out(new, dataset) else []
             )
@@ -288,9 +343,11 @@ class SideBySide:
                     dataset=dataset,
                     before=self.old.of(dataset),
                     after=self.new.of(dataset),
-                    metrics=self.metrics,
+                    metrics=metrics,
+                    thresholds=thresholds,
                     pairing=pairing,
                     left_out=frozenset(left_out),
+                    drawn=(self.old.drawn(dataset), self.new.drawn(dataset)) if thresholds else ({}, {}),
                 )
             )
         return found
