@@ -6,6 +6,7 @@ import random
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -14,15 +15,13 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import RagEvalError
 from rag_evaluation_framework.datasets import trec_tables
-from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.datasets.trec_tables import RunFile, read_qrel_columns
-from rag_evaluation_framework.errors import Problems
 from rag_evaluation_framework.files.access import compress
-from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.metrics.judged_columns import NotPlain
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 from rag_evaluation_framework.records.runs import Options
-from rag_evaluation_framework.results.rankings import evaluate_run_files, rank_systems
+from rag_evaluation_framework.results import rankings
+from rag_evaluation_framework.results.rankings import evaluate_run_files
 
 TABLES = tables_beside(__file__)
 
@@ -103,20 +102,8 @@ def told(evaluation: Any) -> Any:
 
 
 def careful(qrels: Path, run: Path, options: Options) -> Any:
-    problems = Problems()
-    judged, retrieved = {}, {}
-    with problems.collected():
-        judged = read_qrels(qrels)
-    with problems.collected():
-        retrieved = read_run(run)
-    problems.raise_all()
-    return rank_systems(
-        judged,
-        {"a": retrieved},
-        parse_metrics(METRICS),
-        name=str(qrels),
-        options=options,  # type: ignore[dict-item]
-    )
+    with patch.object(rankings, "_ranked_in_blocks", return_value={}):
+        return evaluate_run_files(qrels, {"a": run}, METRICS, options=options)
 
 
 @settings(max_examples=150, deadline=None)

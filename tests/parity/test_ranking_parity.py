@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import log2
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ import pytest
 import pytrec_eval
 
 from rag_evaluation_framework import Options, evaluate_ranking
-from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.results.rankings import rank_systems
+from rag_evaluation_framework.results.rankings import evaluate_run_files
 from sizes import size
 
 Qrels = dict[str, dict[str, int]]
@@ -112,8 +112,18 @@ def test_cut_off_reciprocal_rank_is_trec_evals_reciprocal_rank_within_the_cut_of
     assert np.array_equal(report.per_query["mrr@3"], np.where(full >= 1 / 3, full, 0))
 
 
+def ranked(folder: Path, qrels: Any, run: Any, metrics: list[str], options: Options) -> Any:
+    judged = [f"{query} 0 {name} {grade}" for query, each in qrels.items() for name, grade in each.items()]
+    found = [
+        f"{query} Q0 {name} 1 {score!r} t" for query, each in run.items() for name, score in each.items()
+    ]
+    for name, lines in (("qrels", judged), ("a.run", found)):
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    return evaluate_run_files(folder / "qrels", {"a": folder / "a.run"}, metrics, options=options)
+
+
 @pytest.mark.parametrize("level", [1, 2])
-def test_totals_agree_with_trec_eval(level: int) -> None:
+def test_totals_agree_with_trec_eval(level: int, tmp_path: Path) -> None:
     qrels, run = random_cases(11, 500, scores="tied", grades=(-2, 3))
     names = {"num_q", "num_ret", "num_rel", "num_rel_ret", "gm_map"}
     each = pytrec_eval.RelevanceEvaluator(qrels, names, relevance_level=level).evaluate(run)
@@ -122,12 +132,12 @@ def test_totals_agree_with_trec_eval(level: int) -> None:
         for name in names
     }
     options = Options(rules="trec_eval", relevance_level=level, totals=True)
-    ranking = rank_systems(qrels, {"a": run}, parse_metrics(["map"]), options=options)
+    ranking = ranked(tmp_path, qrels, run, ["map"], options)
     totals = ranking.to_dict()["systems"][0]["totals"]
     assert totals == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_first_documents_of_a_query_are_those_that_trec_eval_takes() -> None:
+def test_the_first_documents_of_a_query_are_those_that_trec_eval_takes(tmp_path: Path) -> None:
     qrels, run = random_cases(12, 500, scores="tied", grades=(0, 2))
     # What -M keeps: the first by the score as a 32-bit float, then by the larger document id.
     first = {
@@ -136,7 +146,7 @@ def test_the_first_documents_of_a_query_are_those_that_trec_eval_takes() -> None
     }
     expected = pytrec_eval.RelevanceEvaluator(qrels, {"map", "set_P"}).evaluate(first)
     options = Options(rules="trec_eval", max_depth=3)
-    ranking = rank_systems(qrels, {"a": run}, parse_metrics(["map", "set_P"]), options=options)
+    ranking = ranked(tmp_path, qrels, run, ["map", "set_P"], options)
     columns = ranking.parts["a"].columns
     for ours, theirs in (("map", "map"), ("precision", "set_P")):
         oracle = {query: figures[theirs] for query, figures in expected.items()}

@@ -21,20 +21,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from errno import ENOENT
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.errors import (
-    StorageError,
-    UnknownNameError,
-    UsageError,
-    counted,
-    refused,
-    shown,
-)
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused, shown
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
@@ -165,10 +157,10 @@ def evaluate_grid(
         else:
             directory = Path(stack.enter_context(TemporaryDirectory(prefix="rag-eval-")))
         sweep = _Sweep(
-            corpus,
-            dataset,
-            grid,
-            level,
+            corpus=corpus,
+            dataset=dataset,
+            grid=grid,
+            level=level,
             dataset_id=dataset.dataset_id or dataset_name or UNNAMED_DATASET,
             rank_by=rank_by,
             options=options,
@@ -184,69 +176,60 @@ def evaluate_grid(
     return sweep.summed_up(parts, group)
 
 
+@dataclass(kw_only=True, eq=False)
 class _Sweep:
     """The cells of a grid, and what their runs share."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        dataset: Dataset,
-        grid: Grid,
-        level: RetrievalLevel,
-        *,
-        dataset_id: str,
-        rank_by: str,
-        options: Options,
-        seed: int,
-        is_kept: bool,
-    ) -> None:
-        self._corpus, self._dataset, self._grid, self._level = corpus, dataset, grid, level
-        self._dataset_id, self._rank_by, self._is_kept = dataset_id, rank_by, is_kept
-        self._options = options
-        self._intervals = dict(
-            INTERVALS,
-            method=options.interval,
-            confidence=options.confidence,
-            resamples=options.resamples,
-            seed=seed,
-        )
-        self._samples = KnownSamples(dataset.samples)
+    corpus: Corpus
+    dataset: Dataset
+    grid: Grid
+    level: RetrievalLevel
+    dataset_id: str
+    rank_by: str
+    options: Options
+    seed: int
+    is_kept: bool
+
+    def __post_init__(self) -> None:
+        made_by = {name: getattr(self.options, name) for name in ("confidence", "resamples")}
+        self._intervals = {**INTERVALS, "method": self.options.interval, **made_by, "seed": self.seed}
+        self._samples = KnownSamples(self.dataset.samples)
         self._started_at = datetime.now(UTC).isoformat()
         self._dataset_hash = content_hash(self._samples)
         self._scorers: dict[str, list[Scorer]] = {}
         self._retrieved: dict[str, None] = {}
         self._cells: tuple[CellPipeline, ...] = swept_cells(
-            corpus,
-            [sample.question for sample in dataset.samples],
-            grid,
-            distinct=level.level == "chunk",
-            workers=options.crew,
+            self.corpus,
+            [sample.question for sample in self.dataset.samples],
+            self.grid,
+            distinct=self.level.level == "chunk",
+            workers=self.options.crew,
             on_chunking=self._check,
         )
 
     def _check(self, chunking: Chunking) -> None:
-        self._scorers[chunking.chunker] = self._level.scorers(chunking)
+        self._scorers[chunking.chunker] = self.level.scorers(chunking)
 
     def group(self, directory: Path, resume: str | None) -> RunFolder:
         """Begin a sweep, or open the one to go on with; one over anything else is refused."""
         configuration = {
-            "level": self._level.level,
-            "rank_by": self._rank_by,
-            "documents": len(self._corpus),
-            "corpus": _corpus_hash(self._corpus),
-            "moved_spans": self._level.moved,
+            "level": self.level.level,
+            "rank_by": self.rank_by,
+            "documents": len(self.corpus),
+            "corpus": _corpus_hash(self.corpus),
+            "moved_spans": self.level.moved,
             "samples": len(self._samples),
             CELLS: [str(pipeline.cell) for pipeline in self._cells],
-            "test": self._options.test,
+            "test": self.options.test,
             "intervals": self._intervals,
-            **({"arguments": list(self._grid.arguments)} if self._grid.arguments else {}),
+            **({"arguments": list(self.grid.arguments)} if self.grid.arguments else {}),
         }
         if resume is not None:
             self._call_samples_as(RunFolder.open(resume, directory).path)
         head = self._head(NEW_RUN, "retrieval", configuration)
         if resume is None:
             folder = RunFolder.create(directory, head)
-            if self._is_kept:
+            if self.is_kept:
                 keep_samples(self._samples, folder.path)
             return folder
         folder = RunFolder.open(resume, directory)
@@ -282,7 +265,7 @@ class _Sweep:
         pipeline.prepare()
         cell = pipeline.cell
         configuration = {
-            "level": self._level.level,
+            "level": self.level.level,
             **asdict(cell),
             **({} if pipeline.chunks is None else {"chunks": pipeline.chunks}),
             **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
@@ -313,12 +296,12 @@ class _Sweep:
     ) -> RunHead:
         return RunHead(
             run_id=run_id,
-            dataset_id=self._dataset_id,
-            dataset_version=self._dataset.version,
+            dataset_id=self.dataset_id,
+            dataset_version=self.dataset.version,
             dataset_hash=self._dataset_hash,
             target=target,
             configuration=configuration,
-            metric_versions=dict(_versions(self._level.metrics)),
+            metric_versions=dict(_versions(self.level.metrics)),
             seed=self._intervals["seed"],
             packages=package_versions(),
             started_at=self._started_at,
@@ -336,29 +319,35 @@ class _Sweep:
         self._retrieved.update(
             (name, None) for result in results for name in named_documents(result.response)
         )
-        kept = _KeptRows(folder, None if self._is_kept else tuple(results), self._samples)
+        samples, is_kept = self._samples, self.is_kept
+
+        def rows() -> Iterator[Row]:
+            known = {sample.id: sample for sample in samples}
+            for index, result in enumerate(folder.results() if is_kept else results):
+                yield Row(index, result, known.get(result.sample_id))
+
         part = summed_up(
             folder.head,
             (Row(index, result) for index, result in enumerate(results)),
             kind="retrieval",
             outcome=outcome,
-            rows=kept.rows,
+            rows=rows,
             total=len(self._samples),
             intervals=self._intervals,
-            folder=folder.path if self._is_kept else None,
+            folder=folder.path if self.is_kept else None,
         )
         return replace(part, performance=Performance(performance))
 
     def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
         """Rank the cells, and keep the ranking of a complete sweep."""
         evaluation = replace(
-            rank_cells(parts, group.head, workers=lambda: self._options.crew),
-            folder=group.path if self._is_kept else None,
-            read_documents=None if self._is_kept else lambda: KeptDocuments(tuple(self._corpus)),
+            rank_cells(parts, group.head, workers=lambda: self.options.crew),
+            folder=group.path if self.is_kept else None,
+            read_documents=None if self.is_kept else lambda: KeptDocuments(tuple(self.corpus)),
         )
-        if self._is_kept and evaluation.outcome.completed:
+        if self.is_kept and evaluation.outcome.completed:
             names = chain(needed_documents(self._samples), self._retrieved)
-            keep_documents(self._corpus.documents, names, group.path)
+            keep_documents(self.corpus.documents, names, group.path)
             written = strict_json.encode(evaluation.document, indent=2) + b"\n"
             write_bytes_atomically(group.results_path, written)
         return evaluation
@@ -433,23 +422,6 @@ def _compared(
     return corrected_together(compared) if compared else []
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptRows:
-    """The rows of a cell: read from its folder, or held where nothing is kept."""
-
-    folder: RunFolder
-    results: tuple[SampleResult, ...] | None
-    samples: Sequence[Any]
-
-    def rows(self) -> Iterator[Row]:
-        known = {sample.id: sample for sample in self.samples}
-        for index, result in enumerate(self._results()):
-            yield Row(index, result, known.get(result.sample_id))
-
-    def _results(self) -> Iterator[SampleResult]:
-        return self.folder.results() if self.results is None else iter(self.results)
-
-
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
     """Return where a cell stands: by k, then the best first; equal ones stay in the order of the grid."""
     figure = part.metrics.get(metric)
@@ -502,12 +474,9 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
 
 def _known_performance(path: Path) -> dict[str, Any] | None:
     """Return what a complete cell took; ``None`` of one that is not complete."""
-    try:
-        found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
-    except StorageError as error:
-        if error.errno == ENOENT:
-            return None
-        raise
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
     return found
 
 

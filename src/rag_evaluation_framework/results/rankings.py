@@ -112,22 +112,6 @@ def evaluate_run_files(
     )
 
 
-def rank_systems(
-    qrels: Qrels,
-    runs: Mapping[str, Run],
-    metrics: Sequence[BoundMetric],
-    *,
-    name: str = "qrels",
-    baseline: str | None = None,
-    options: Options | None = None,
-    seed: int = 0,
-) -> Evaluation:
-    """Score each run and, where there are several, compare the others with the baseline (the first)."""
-    options = options or Options()
-    ranked = {system: partial(_ranked, qrels, run, metrics, options) for system, run in runs.items()}
-    return _side_by_side(ranked, metrics, name=name, baseline=baseline, options=options, seed=seed)
-
-
 def _ranked_in_blocks(
     qrels: Path, runs: Mapping[str, Path], metrics: Sequence[BoundMetric], options: Options
 ) -> dict[str, RankedSystem]:
