@@ -123,6 +123,7 @@ def _finished(answered: _Answered, scored: Scored) -> _Finished:
     return _Finished(each.sample, entry, isinstance(found, Response), written)
 
 
+@dataclass(kw_only=True, eq=False)
 class RunLoop:
     """One pass over the samples that are not in the journal yet, or not with all the scores they could have.
 
@@ -131,46 +132,38 @@ class RunLoop:
     an answer for a reason that says nothing about the sample.
     """
 
-    def __init__(
-        self,
-        samples: Iterator[OpenSample],
-        target: Target,
-        scorers: Sequence[Scorer],
-        *,
-        head: RunHead,
-        journal: Journal,
-        index: JournalIndex,
-        stop: StopSign,
-        options: Options,
-        threads: int,
-        on_progress: Callable[[Progress], None] | None,
-        on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
-        spending: TargetSpending | None = None,
-        blaming: Blaming | None = None,
-        drawn: int = 0,
-    ) -> None:
-        self.stop = stop
-        self._spending = spending
-        before = index.counts.before_resuming()
-        self.done, self.failed = before.done - drawn, before.failed
+    samples: Iterator[OpenSample]
+    target: Target
+    scorers: Sequence[Scorer]
+    head: RunHead
+    journal: Journal
+    index: JournalIndex
+    stop: StopSign
+    options: Options
+    threads: int
+    on_progress: Callable[[Progress], None] | None
+    on_finished: Callable[[Sequence[JournalEntry]], None] | None
+    spending: TargetSpending | None
+    blaming: Blaming | None
+    drawn: int
+
+    def __post_init__(self) -> None:
+        before, options = self.index.counts.before_resuming(), self.options
+        self.done, self.failed = before.done - self.drawn, before.failed
         self.rescorable = self.reaskable = 0
         self._total = before.total
-        self._samples = samples
-        self._target = target
-        self._scorers = scorers
-        self._journal = journal
-        self._options = options
-        self._on_progress, self._on_finished = on_progress, on_finished
-        self._asker = Asker(target, head.run_id, options=options, seed=head.seed, stop=self.stop)
-        self._usage = index.usage
+        self._asker = Asker(
+            self.target, self.head.run_id, options=options, seed=self.head.seed, stop=self.stop
+        )
+        self._usage = self.index.usage
         self._finished: deque[_Finished] = deque()
         # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
-        self._waits_to_score = waits_to_score(scorers, options.crew)
-        self._threads = threads if self._waits_to_score else 1
+        self._waits_to_score = waits_to_score(self.scorers, options.crew)
+        self._threads = self.threads if self._waits_to_score else 1
         self._scoring = ScoringThreads(self._threads)
-        self._is_live = getattr(target, "is_live", True)
+        self._is_live = getattr(self.target, "is_live", True)
         # What a judge may yet score again is blamed at the end.
-        self._score = Scoring(tuple(scorers), None if self._waits_to_score else blaming)
+        self._score = Scoring(tuple(self.scorers), None if self._waits_to_score else self.blaming)
         crew, least = (1 if self._waits_to_score else options.crew), (_LEAST_SENT if self._is_live else 0.0)
         self._pool = Workers(self._score, crew, total=self._total - self.done, least_seconds=least)
         self._as_they_come = AsTheyCome(self._pool, self._scoring.run)
@@ -178,26 +171,25 @@ class RunLoop:
         self._sync_now = asyncio.Event()
         self._ending = False
         self._began = self._told = time.monotonic()
-        self._seconds_before = index.seconds
 
     async def run(self) -> None:
         """Ask, score and write down until all is done or the stop sign is set."""
-        if self._options.run_timeout is not None:
-            reason = f"the run's deadline of {self._options.run_timeout:g} s has passed"
-            asyncio.get_running_loop().call_later(self._options.run_timeout, self.stop.set, reason)
+        if self.options.run_timeout is not None:
+            reason = f"the run's deadline of {self.options.run_timeout:g} s has passed"
+            asyncio.get_running_loop().call_later(self.options.run_timeout, self.stop.set, reason)
         keeper = asyncio.ensure_future(self._keep())
         keeper.add_done_callback(self._keeper_ended)
         # Those that wait for a slow scorer do not keep others from asking.
         more = self._threads if self._waits_to_score else 0
-        workers = min(self._options.concurrency + more, self._total - self.done)
+        workers = min(self.options.concurrency + more, self._total - self.done)
         try:
             with self._scoring, self._pool:
                 if not self._is_live and not self._waits_to_score:
                     tasks = [asyncio.ensure_future(self._work_on_recorded())]
-                elif hasattr(self._target, "answer_many"):
+                elif hasattr(self.target, "answer_many"):
                     tasks = [asyncio.ensure_future(self._work_in_batches())]
                 else:
-                    tasks = [asyncio.ensure_future(self._work(self._samples)) for _ in range(workers)]
+                    tasks = [asyncio.ensure_future(self._work(self.samples)) for _ in range(workers)]
                 await self._finish(tasks)
             if not self.stop.is_set:
                 self._write_finished()
@@ -205,7 +197,7 @@ class RunLoop:
             self._ending = True
             self._sync_now.set()
             await asyncio.wait((keeper,))
-            await _closed(self._target)
+            await _closed(self.target)
         keeper.result()
 
     async def _finish(self, workers: Sequence[asyncio.Future[None]]) -> None:
@@ -235,8 +227,8 @@ class RunLoop:
                 return
 
     async def _work_in_batches(self) -> None:
-        size = getattr(self._target, "batch_size", BATCH_SIZE)
-        while batch := list(islice(self._samples, size)):
+        size = getattr(self.target, "batch_size", BATCH_SIZE)
+        while batch := list(islice(self.samples, size)):
             open_ones = [each for each in batch if each.answered is None]
             left = [each for each in batch if each.answered is not None]
             if self.stop.is_set or not await self._is_finished(self._finished_batch(open_ones, left)):
@@ -246,7 +238,7 @@ class RunLoop:
     async def _work_on_recorded(self) -> None:
         """Score answers that are recorded in their order, in several processes where that is worth it."""
         pool, waiting = self._pool, deque[tuple[list[_Answered], Future[list[Scored]]]]()
-        while batch := list(islice(self._samples, pool.batch_size)):
+        while batch := list(islice(self.samples, pool.batch_size)):
             try:
                 answered = [await self._answered(each) for each in batch]
             except Stopped:
@@ -296,7 +288,7 @@ class RunLoop:
             lambda: scored_results(
                 [each.sample for each, _ in answered],
                 [answer.response for _, answer in answered],
-                self._scorers,
+                self.scorers,
             )
         )
         return [
@@ -316,20 +308,20 @@ class RunLoop:
 
     async def _asked(self, sample: Sample) -> Asked:
         """Ask the target, once its answer fits under the cap on what is spent, if there is one."""
-        if self._spending is None:
+        if self.spending is None:
             return await self._asker.ask(sample)
-        while (held := self._spending.hold()) is None:
+        while (held := self.spending.hold()) is None:
             await self.stop.sleep(_HOLD_SECONDS)
         usage, is_answered = None, False
         try:
             asked = await self._asker.ask(sample)
             usage, is_answered = asked.response.usage, asked.response.failure is None
         finally:
-            self._spending.settle(held, usage, is_answered=is_answered)
+            self.spending.settle(held, usage, is_answered=is_answered)
         return asked
 
     def _write_finished(self) -> None:
-        seconds = round(self._seconds_before + time.monotonic() - self._began, 3)
+        seconds = round(self.index.seconds + time.monotonic() - self._began, 3)
         lines: list[bytes] = []
         while self._finished:
             finished = self._finished.popleft()
@@ -339,13 +331,13 @@ class RunLoop:
             try:
                 line, entry = written_entry(entry, finished.written)
             except InputError:
-                result = writable_result(finished.sample, entry.result, self._scorers)
+                result = writable_result(finished.sample, entry.result, self.scorers)
                 verdict = decide_result(finished.sample, result)
                 line, entry = written_entry(replace(entry, result=result, verdict=verdict, blame=None))
             lines.append(line)
             self._written.append(_Finished(finished.sample, entry, finished.is_new))
         try:
-            self._journal.append(b"".join(lines))
+            self.journal.append(b"".join(lines))
         except StorageError as error:
             del self._written[len(self._written) - len(lines) :]
             self.stop.set(str(error))
@@ -363,7 +355,7 @@ class RunLoop:
                 written, self._written = self._written, []
                 if written:
                     try:
-                        await loop.run_in_executor(disk, self._journal.sync)
+                        await loop.run_in_executor(disk, self.journal.sync)
                     except StorageError as error:
                         self.stop.set(str(error))
                         return
@@ -379,8 +371,8 @@ class RunLoop:
 
     def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
-        if self._on_finished is not None:
-            self._on_finished([finished.entry for finished in durable])
+        if self.on_finished is not None:
+            self.on_finished([finished.entry for finished in durable])
         for finished in durable:
             result = finished.entry.result
             self.rescorable += any(score.may_be_retried for score in result.scores)
@@ -392,8 +384,8 @@ class RunLoop:
 
     def _tell(self) -> None:
         self._told = time.monotonic()
-        if self._on_progress is not None:
-            self._on_progress(
+        if self.on_progress is not None:
+            self.on_progress(
                 Progress(
                     total=self._total,
                     done=self.done,
@@ -467,9 +459,9 @@ def run_samples(
         try:
             return _run_in_thread(
                 lambda stop: RunLoop(
-                    _open_samples(samples, folder, index, open_),
-                    target,
-                    scorers,
+                    samples=_open_samples(samples, folder, index, open_),
+                    target=target,
+                    scorers=scorers,
                     head=folder.head,
                     journal=journal,
                     index=index,

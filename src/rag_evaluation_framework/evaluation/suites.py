@@ -113,8 +113,11 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
     plan, resumed = suite.plan, suite.resumed
     _check_target(suite.target, resumed)
+    demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
     if suite.baseline is not None:
-        _check_baseline(plan, suite.baseline)
+        for dataset in plan.datasets:
+            used = [each for each in dataset.scorers if each.name in demanded[dataset.name].metrics]
+            suite.baseline.check_scored_by(dataset.name, used)
     parts: dict[str, Evaluation] = {}
     charge_earlier(suite, resumed.runs.values() if resumed else ())
     if any(waits_to_score(dataset.scorers, suite.options.crew) for dataset in plan.datasets):
@@ -137,7 +140,6 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     if suite.baseline is not None and whole.outcome.completed:
-        demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
         both = suite.baseline.beside(whole, demanded)
         found = compared(suite.baseline, both, head=whole.head, seed=suite.choice.seed)
         if _is_worth_asking_again(suite, found):
@@ -408,13 +410,6 @@ def _check_target(target: Target, resumed: RunGroup | None) -> None:
     if resumed is not None and resumed.leader.head.target != target.name:
         began = resumed.leader.head.target
         raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
-
-
-def _check_baseline(plan: Plan, baseline: Baseline) -> None:
-    for dataset in plan.datasets:
-        used = demand_of(dataset.scorers, dataset.thresholds).metrics
-        scorers = [each for each in dataset.scorers if each.name in used]
-        baseline.check_scored_by(dataset.name, scorers)
 
 
 # The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.

@@ -27,8 +27,8 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import (
     Comparison,
-    RowNames,
     ScoredMetric,
+    ScoredPair,
     ScoredRun,
     compare_scored,
 )
@@ -83,7 +83,8 @@ def compare_evaluations(
         return compare_scored(scored, **wish)
     (baseline, first), *others = systems.items()
     sides = [(name, SideBySide(first, each)) for name, each in others]
-    comparison = compare_scored(scored, names=[side.names for _, side in sides], **wish)
+    paired = [side.scored(scored[0], each) for (_, side), each in zip(sides, scored[1:], strict=True)]
+    comparison = compare_scored(scored, sides=paired, **wish)
     return _with_answers(comparison, [_changes(baseline, name, side) for name, side in sides])
 
 
@@ -323,9 +324,10 @@ class SideBySide:
             if left := old.get(self.new.names[key]):
                 yield key, part_name, left.popleft(), row
 
-    @property
-    def names(self) -> RowNames:
-        return RowNames(self.old.names_of_scored, self.new.names_of_scored, self.are_other)
+    def scored(self, before: ScoredRun, after: ScoredRun) -> ScoredPair:
+        """Return the scores of both with their rows called alike where they pair."""
+        old, new = self.old.names_of_scored, self.new.names_of_scored
+        return ScoredPair(before.renamed(old), after.renamed(new), self.are_other)
 
     def sides(self) -> list[Side]:
         """Return the datasets of either run, or those of which something is demanded."""

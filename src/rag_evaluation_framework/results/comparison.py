@@ -381,18 +381,6 @@ def _renamed(metric: ScoredMetric, names: Mapping[str, str]) -> ScoredMetric:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RowNames:
-    """What the rows of two runs are called so that those that pair are called alike.
-
-    ``are_other`` says that the runs asked different questions, and nothing is paired.
-    """
-
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-    are_other: bool = False
-
-
 EVALUATED_AS = "evaluated_as"
 """Where the ``metadata`` of results say what the run calls a dataset that has an id of its own."""
 SAMPLE_SPAN_ACCURACY = "citation_span_accuracy"
@@ -509,6 +497,25 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 _MOVED = 10
 
 
+class ScoredPair(NamedTuple):
+    """The baseline and a contender, their rows called alike where they pair.
+
+    ``are_other`` says that the runs asked different questions, and nothing is paired.
+    """
+
+    before: ScoredRun
+    after: ScoredRun
+    are_other: bool = False
+
+    def has(self, metric: str) -> bool:
+        """Tell whether a metric can be compared; one judged in part only over the same questions."""
+        if metric not in self.after.metrics:
+            return False
+        if self.are_other:
+            return all(each.metrics[metric].draws is None for each in (self.before, self.after))
+        return have_queries_in_common(self.before, self.after, metric)
+
+
 def compare_scored(
     runs: Sequence[ScoredRun],
     *,
@@ -518,11 +525,11 @@ def compare_scored(
     resamples: int = 10_000,
     seed: int = 0,
     workers: CalledWorkers | None = None,
-    names: Sequence[RowNames] = (),
+    sides: Sequence[ScoredPair] = (),
 ) -> Comparison:
     """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
-    ``names`` has for each of the others how its rows pair, by default by their ids. Different datasets,
+    ``sides`` has for each of the others how its rows pair, by default by their ids. Different datasets,
     content hashes, methods or metric versions are a :class:`UsageError` that names them; with ``force`` they
     become warnings.
     """
@@ -535,9 +542,7 @@ def compare_scored(
     if reasons and not force:
         raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
     wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
-    sides = [
-        _Side.of(baseline, each, names[place] if names else None) for place, each in enumerate(contenders)
-    ]
+    sides = sides or [ScoredPair(baseline, each) for each in contenders]
     paired = [(side, metric) for metric in baseline.metrics for side in sides if side.has(metric)]
     pairs = [_pair_of(side.before, side.after, metric, side.are_other) for side, metric in paired]
     compared = [
@@ -561,28 +566,6 @@ def compare_scored(
         warnings=tuple(reasons),
         methods={metric: found.method for metric, found in baseline.metrics.items()},
     )
-
-
-class _Side(NamedTuple):
-    """The baseline and a contender, their rows called alike where they pair."""
-
-    before: ScoredRun
-    after: ScoredRun
-    are_other: bool
-
-    @classmethod
-    def of(cls, baseline: ScoredRun, contender: ScoredRun, names: RowNames | None) -> _Side:
-        if names is None:
-            return cls(baseline, contender, False)
-        return cls(baseline.renamed(names.before), contender.renamed(names.after), names.are_other)
-
-    def has(self, metric: str) -> bool:
-        """Tell whether a metric can be compared; one judged in part only over the same questions."""
-        if metric not in self.after.metrics:
-            return False
-        if self.are_other:
-            return all(each.metrics[metric].draws is None for each in (self.before, self.after))
-        return have_queries_in_common(self.before, self.after, metric)
 
 
 def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:

@@ -332,12 +332,11 @@ def _read_index(path: Path, total: int) -> JournalIndex:
                 index.done -= 1
                 index.failed -= 1
                 _count(index, glance, offset)
-            elif _is_rescored(index, glance, content, file=file):
+            elif _may_replace(index, glance, content, file=file):
                 _place(index, glance, offset)
-            elif contradictions := _contradictions(index, glance, content, file=file, line=number):
-                problems.extend(contradictions)
-            else:  # the same answer and scores again, with another verdict
-                _place(index, glance, offset)
+            else:
+                expected = f"one result for sample {glance.result.sample_id!r}"
+                problems.add(Issue("inconsistent-journal", expected, "a second, different one", line=number))
     index.problems += problems.issues
     return index
 
@@ -436,23 +435,14 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
         index.metrics = frozenset(glance.metrics)
 
 
-def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
-    """Tell whether the line has new scores for the same answer as its sample's earlier line."""
-    if glance.index not in index.rescorable and glance.index not in index.undrawn:
-        return False
-    before = _content_at(file, index.offsets[glance.index])
-    return bool(_result_of(before)["response"] == _result_of(content)["response"])
+def _may_replace(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
+    """Tell whether a line may take the place of its sample's earlier one.
 
-
-def _contradictions(
-    index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO, line: int
-) -> list[Issue]:
-    """Return nothing if the line repeats what the first one for its sample says."""
-    first = _content_at(file, index.offsets[glance.index])
-    if _result_of(first) == _result_of(content):
-        return []
-    expected = f"one result for sample {glance.result.sample_id!r}"
-    return [Issue("inconsistent-journal", expected, "a second, different one", line=line)]
+    It has the same answer and scores, perhaps with another verdict, or new scores that were still to come.
+    """
+    first, second = (_result_of(each) for each in (_content_at(file, index.offsets[glance.index]), content))
+    is_open = glance.index in index.rescorable or glance.index in index.undrawn
+    return bool(first == second or (is_open and first["response"] == second["response"]))
 
 
 def _result_of(content: bytes) -> Any:

@@ -50,6 +50,8 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 
+T = TypeVar("T")
+
 DOCUMENTS_FILE = "documents.jsonl.zst"
 """The documents that a run's samples need or that were retrieved, each text once; of a small corpus all."""
 
@@ -371,9 +373,14 @@ COUNTED_FILE = "counted.json"
 
 def counted_in(folder: Path) -> Counted:
     """Return what was counted when a run began, as far as it was kept."""
-    with suppress(StorageError, msgspec.MsgspecError):
-        return msgspec.json.decode(read_bytes(folder / COUNTED_FILE), type=Counted)
-    return Counted()
+    return _kept(folder / COUNTED_FILE, Counted) or Counted()
+
+
+def _kept(path: Path, kind: type[T]) -> T | None:
+    """Return what a file of a run holds; what cannot be read is not known."""
+    with suppress(OSError, InputError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_bytes(path), type=kind)
+    return None
 
 
 # Which questions turned out to be unstable when they were asked again.
@@ -383,9 +390,7 @@ UNSTABLE_FILE = "unstable.json"
 
 def read_unstable(folder: Path) -> frozenset[str]:
     """Return the ids of the questions of a run whose answers are correct only at times."""
-    with suppress(StorageError, msgspec.MsgspecError):
-        return msgspec.json.decode(read_bytes(folder / UNSTABLE_FILE), type=frozenset[str])
-    return frozenset()
+    return _kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
 
 
 def keep_unstable(folder: Path, names: Iterable[str]) -> None:
@@ -399,9 +404,7 @@ def keep_unstable(folder: Path, names: Iterable[str]) -> None:
 
 def read_judge_usage(path: Path) -> JudgeUsage | None:
     """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
-    with suppress(OSError, InputError, msgspec.DecodeError):
-        return msgspec.json.decode(read_bytes(path), type=JudgeUsage)
-    return None
+    return _kept(path, JudgeUsage)
 
 
 def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
@@ -411,8 +414,6 @@ def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
 
 
 # What is kept on the disk, row by row, where people expect a list.
-
-T = TypeVar("T")
 
 
 class Listed(Generic[T]):
