@@ -112,7 +112,7 @@ def test_cut_off_reciprocal_rank_is_trec_evals_reciprocal_rank_within_the_cut_of
     assert np.array_equal(report.per_query["mrr@3"], np.where(full >= 1 / 3, full, 0))
 
 
-def ranked(folder: Path, qrels: Any, run: Any, metrics: list[str], options: Options) -> Any:
+def rank(folder: Path, qrels: Any, run: Any, metrics: list[str], options: Options) -> Any:
     judged = [f"{query} 0 {name} {grade}" for query, each in qrels.items() for name, grade in each.items()]
     found = [
         f"{query} Q0 {name} 1 {score!r} t" for query, each in run.items() for name, score in each.items()
@@ -132,7 +132,7 @@ def test_totals_agree_with_trec_eval(level: int, tmp_path: Path) -> None:
         for name in names
     }
     options = Options(rules="trec_eval", relevance_level=level, totals=True)
-    ranking = ranked(tmp_path, qrels, run, ["map"], options)
+    ranking = rank(tmp_path, qrels, run, ["map"], options)
     totals = ranking.to_dict()["systems"][0]["totals"]
     assert totals == pytest.approx(expected, abs=1e-9)
 
@@ -146,7 +146,7 @@ def test_the_first_documents_of_a_query_are_those_that_trec_eval_takes(tmp_path:
     }
     expected = pytrec_eval.RelevanceEvaluator(qrels, {"map", "set_P"}).evaluate(first)
     options = Options(rules="trec_eval", max_depth=3)
-    ranking = ranked(tmp_path, qrels, run, ["map", "set_P"], options)
+    ranking = rank(tmp_path, qrels, run, ["map", "set_P"], options)
     columns = ranking.parts["a"].columns
     for ours, theirs in (("map", "map"), ("precision", "set_P")):
         oracle = {query: figures[theirs] for query, figures in expected.items()}

@@ -234,7 +234,10 @@ def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secret
     plan = plan if methods.budget is None else within_budget(plan, methods.budget)
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
-    baseline = _baseline_of(job, runs, plan)
+    baseline = None
+    if job.baseline is not None:
+        names = [dataset.name for dataset in plan.datasets]
+        baseline = open_baseline(job.baseline, runs_directory=runs, datasets=names)
     target = target_of(given, manifest, secrets, history=options.history)
     if given is None and _check_recorded(plan):
         target = RecordedRows(retrieval=True)
@@ -295,7 +298,7 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
             now = now.restored(partial(as_they_were_called, now.stream, run))
             dataset = replace(dataset, selection=now)
         if run is not None and has_begun and (dataset.annotations or "annotations" in run.head.configuration):
-            then = replace(now, stream=partial(_as_begun, now.stream, run))
+            then = replace(now, stream=partial(as_they_were, now.stream, run))
             changed = sum(one != other for one, other in zip(now(), then(), strict=True))
             if changed:
                 dataset = replace(dataset, selection=then)
@@ -307,10 +310,6 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
                 )
         datasets.append(dataset)
     return replace(plan, datasets=tuple(datasets), warnings=tuple(told))
-
-
-def _as_begun(stream: Callable[[], Iterator[Sample]], run: RunFolder) -> Iterator[Sample]:
-    return as_they_were(stream(), run)
 
 
 def _choice_of(job: Job, manifest: Manifest) -> SampleChoice:
@@ -337,13 +336,6 @@ def _reach_warnings(plan: Plan) -> list[str]:
             if warning := beyond_reach(threshold, methods.get(threshold.metric)):
                 found[warning] = None
     return list(found)
-
-
-def _baseline_of(job: Job, runs: Path, plan: Plan) -> Baseline | None:
-    if job.baseline is None:
-        return None
-    names = [dataset.name for dataset in plan.datasets]
-    return open_baseline(job.baseline, runs_directory=runs, datasets=names)
 
 
 def _planner(manifest: Manifest, aside: Path | None) -> Callable[..., Plan]:

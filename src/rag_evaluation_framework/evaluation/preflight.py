@@ -480,31 +480,33 @@ def _planned(
     of = _reading_of(entry, source, scorers.values(), manifest=manifest, choice=choice)
     is_as_it_was = of is not None and of == known.of
     contexts: LocatedContexts | None = None
-    file, returned = str(entry.path), manifest.api.response_paths
-    missing = MissingFields(list(scorers.values()), file=file, returned=returned)
     is_new = choice.repeats == 1 and not is_as_it_was
     spooled = SpooledSamples(aside) if is_new and aside is not None else None
     if is_as_it_was:
         n = known.samples
         selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
-    elif choice.sample_size is None and not is_golden:  # counted while they are chosen
-        tally = _Tally(missing, spooled)
-        selection = _selected(entry, source, choice, tally.look_at)
-        counted = tally.counted(of, repeats=choice.repeats)
     else:
-        selection = _selected(entry, source, choice, None)
-        contexts = located_for(scorers.values(), selection, dialect=source.dialect)
+        # Where every sample is asked, they are counted while they are chosen.
+        is_chosen_first = choice.sample_size is not None or is_golden
+        if is_chosen_first:
+            selection = _selected(entry, source, choice, None)
+            contexts = located_for(scorers.values(), selection, dialect=source.dialect)
         if contexts is not None:
             scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
-            missing = MissingFields(
-                list(scorers.values()), file=file, located=contexts.truth, returned=returned
-            )
+        missing = MissingFields(
+            list(scorers.values()),
+            file=str(entry.path),
+            located=() if contexts is None else contexts.truth,
+            returned=manifest.api.response_paths,
+        )
         tally = _Tally(missing, spooled)
-        for sample in replace(selection, repeats=1)():
-            tally.look_at(sample)
-        counted = tally.counted(None, repeats=choice.repeats)
-    if counted.incomplete and not choice.allow_missing:
-        raise InputError(missing.refusals())
+        if is_chosen_first:
+            deque(map(tally.look_at, replace(selection, repeats=1)()), maxlen=0)
+        else:
+            selection = _selected(entry, source, choice, tally.look_at)
+        counted = tally.counted(of, repeats=choice.repeats)
+        if counted.incomplete and not choice.allow_missing:
+            raise InputError(missing.refusals())
     return DatasetPlan(
         entry=entry,
         selection=replace(selection, spooled=spooled),

@@ -8,10 +8,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeAlias
+
+import msgspec
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
@@ -29,21 +32,18 @@ from rag_evaluation_framework.evaluation.scored_answers import (
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorers_for
 from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.extensions import Scorer
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, with_documents
 from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
 from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.breakdowns import blame_fields, read_blame
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
-from rag_evaluation_framework.startup import dataclass, fields, replace
+from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Workforce, crew_of, in_order
 
-_FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
 # Somebody who watches sees that the scoring is alive, even when nothing finishes.
 _TELL_SECONDS = 1.0
@@ -51,6 +51,7 @@ _TELL_SECONDS = 1.0
 
 _Found: TypeAlias = tuple[tuple[Score, ...], Blame | None]
 """The scores of an answer, and where it failed if that is told."""
+_lines = msgspec.json.Decoder(_Found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,8 @@ class RescoredRows:
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)
 
-        def samples() -> Iterator[Sample]:
-            stream = dialect.stream(dataset)
-            return as_they_were(stream, folder) if knew_annotations else stream
+        samples: Samples = partial(dialect.stream, dataset)
+        samples = partial(as_they_were, samples, folder) if knew_annotations else samples
 
         def listed() -> Iterator[Sample]:
             return map(truth.applied, listed_samples(samples, folder.samples_path))
@@ -187,9 +187,7 @@ class RescoredRows:
 
     def _found(self) -> Iterator[_Found]:
         self._kept.seek(0)
-        for line in self._kept:
-            scores, found = strict_json.decode(line)
-            yield tuple(Score(**score) for score in scores), read_blame(found)
+        return map(_lines.decode, self._kept)
 
     def scored(
         self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True, seed: int = 0
@@ -219,8 +217,7 @@ class RescoredRows:
         else:
             scored = _in_processes(self._rows(), work, workers=workers, total=total)
         for row, (scores, found) in scored:
-            written = list(map(_written, scores))
-            self._kept.write(strict_json.encode([written, blame_fields(found)]) + b"\n")
+            self._kept.write(msgspec.json.encode((scores, found)) + b"\n")
             yield self._rescored(row, scores, found)
 
     def _scored_in_part(
@@ -231,17 +228,15 @@ class RescoredRows:
         samples = samples_for(budget, self.scorers, self.methods)
         budget.made.left = budget.calls
         first = _Rescoring(tuple(unjudged(self.scorers)), self._truth, None)
-        judging = _Judging(tuple(self.scorers), self._truth)
+        judging = partial(_judge_drawn, self.scorers, self._truth)
         with TemporaryFile() as kept:
-            for _, (scores, _) in _in_processes(self._rows(), first, workers=workers, total=total):
-                kept.write(strict_json.encode([_written(score) for score in scores]) + b"\n")
+            for _, found in _in_processes(self._rows(), first, workers=workers, total=total):
+                kept.write(msgspec.json.encode(found) + b"\n")
 
             def results() -> Iterator[SampleResult]:
                 kept.seek(0)
                 for row, line in zip(self._rows(), kept, strict=True):
-                    yield replace(
-                        row.result, scores=tuple(Score(**each) for each in strict_json.decode(line))
-                    )
+                    yield replace(row.result, scores=_lines.decode(line)[0])
 
             draft = Draft(
                 results(), self.scorers, samples=samples, precision=budget.precision, seed=self._seed
@@ -250,12 +245,12 @@ class RescoredRows:
             while places := draft.next():
                 wanted = dict.fromkeys(places)
                 both = zip(self._rows(), results(), strict=True)
-                found = {
+                drawn = {
                     place: replace(row, result=result)
                     for place, (row, result) in enumerate(both)
                     if place in wanted
                 }
-                ordered = iter([found[place] for place in places])
+                ordered = iter([drawn[place] for place in places])
                 made = _in_threads(ordered, judging, threads=self.methods.threads, tell=tell)
                 for place, (row, (scores, _)) in zip(places, made, strict=True):
                     judged[place] = replace(row.result, scores=scores)
@@ -269,28 +264,18 @@ class RescoredRows:
         return rows_of_folder(self.folder, self._samples)
 
 
-def _written(score: Score) -> dict[str, Any]:
-    return {name: getattr(score, name) for name in _FIELDS}
-
-
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    """Judges the answer of a row that was drawn; where no call is left, it stays as it is."""
-
-    scorers: tuple[MetricScorer, ...]
-    truth: AnnotatedTruth
-
-    def __call__(self, row: Row) -> _Found:
-        if row.sample is None:
-            return row.result.scores, None
-        sample = self.truth.applied(row.sample)
-        try:
-            made = rescored_result(sample, row.result, self.scorers)
-        except ModelOutageError as error:
-            if error.kind != JUDGE_BUDGET:
-                raise
-            return row.result.scores, None
-        return writable_result(sample, made, self.scorers).scores, None
+def _judge_drawn(scorers: Sequence[MetricScorer], truth: AnnotatedTruth, row: Row) -> _Found:
+    """Judge the answer of a row that was drawn; where no call is left, it stays as it is."""
+    if row.sample is None:
+        return row.result.scores, None
+    sample = truth.applied(row.sample)
+    try:
+        made = rescored_result(sample, row.result, scorers)
+    except ModelOutageError as error:
+        if error.kind != JUDGE_BUDGET:
+            raise
+        return row.result.scores, None
+    return writable_result(sample, made, scorers).scores, None
 
 
 def scored_again(

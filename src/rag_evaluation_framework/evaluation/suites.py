@@ -140,7 +140,7 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
         parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     if suite.baseline is not None and whole.outcome.completed:
-        both = suite.baseline.beside(whole, demanded)
+        both = suite.baseline.pair_with(whole, demanded)
         found = compared(suite.baseline, both, head=whole.head, seed=suite.choice.seed)
         if _is_worth_asking_again(suite, found):
             again = AskingAgain(suite, parts, _capped(suite))

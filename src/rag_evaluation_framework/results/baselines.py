@@ -87,7 +87,7 @@ class Baseline:
                 found = " and ".join(sorted(then))
                 raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
 
-    def beside(self, run: Evaluation, demanded: Mapping[str, Demand]) -> SideBySide:
+    def pair_with(self, run: Evaluation, demanded: Mapping[str, Demand]) -> SideBySide:
         """Pair a run with the baseline; ``demanded`` has of each of its datasets what it is compared by."""
         first = next(iter(self.runs.values()))
         return SideBySide(replace(first, parts=self.runs, document=None), run, demanded)

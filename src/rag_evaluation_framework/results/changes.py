@@ -83,7 +83,7 @@ def compare_evaluations(
         return compare_scored(scored, **wish)
     (baseline, first), *others = systems.items()
     sides = [(name, SideBySide(first, each)) for name, each in others]
-    paired = [side.scored(scored[0], each) for (_, side), each in zip(sides, scored[1:], strict=True)]
+    paired = [side.pair_scores(scored[0], each) for (_, side), each in zip(sides, scored[1:], strict=True)]
     comparison = compare_scored(scored, sides=paired, **wish)
     return _with_answers(comparison, [_changes(baseline, name, side) for name, side in sides])
 
@@ -222,7 +222,7 @@ class _Answers:
         named = {scored_as: self.names[key] for scored_as, key in self.scored_as.items()}
         return {each: f"{name[0]}/{name[1]}" if prefixed else name[1] for each, name in named.items()}
 
-    def drawn(self, dataset: str) -> Mapping[str, DrawsById]:
+    def draws_of(self, dataset: str) -> Mapping[str, DrawsById]:
         """Return of each metric that was judged in part how the samples of a dataset were drawn, by name."""
         rows = ((self.names[key], row) for key, _, row in self.rows(dataset) if key[0] == dataset)
         return draws_by_id((replace(row.result, sample_id=name[1]) for name, row in rows), is_higher_better)
@@ -324,7 +324,7 @@ class SideBySide:
             if left := old.get(self.new.names[key]):
                 yield key, part_name, left.popleft(), row
 
-    def scored(self, before: ScoredRun, after: ScoredRun) -> ScoredPair:
+    def pair_scores(self, before: ScoredRun, after: ScoredRun) -> ScoredPair:
         """Return the scores of both with their rows called alike where they pair."""
         old, new = self.old.names_of_scored, self.new.names_of_scored
         return ScoredPair(before.renamed(old), after.renamed(new), self.are_other)
@@ -349,7 +349,9 @@ class SideBySide:
                     thresholds=thresholds,
                     pairing=pairing,
                     left_out=frozenset(left_out),
-                    drawn=(self.old.drawn(dataset), self.new.drawn(dataset)) if thresholds else ({}, {}),
+                    drawn=(self.old.draws_of(dataset), self.new.draws_of(dataset))
+                    if thresholds
+                    else ({}, {}),
                 )
             )
         return found

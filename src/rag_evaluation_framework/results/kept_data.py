@@ -131,11 +131,11 @@ def as_kept(samples: Samples, folder: Path) -> Samples:
     return samples if are_held else kept_samples(folder) or samples
 
 
-def as_they_were(samples: Iterable[Sample], folder: RunFolder) -> Iterator[Sample]:
+def as_they_were(samples: Samples, folder: RunFolder) -> Iterator[Sample]:
     """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
     digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
     spans = {sample.id: sample.relevant_spans for sample in streamed(kept)}
-    for sample in samples:
+    for sample in streamed(samples):
         is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
         yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
 
@@ -373,10 +373,10 @@ COUNTED_FILE = "counted.json"
 
 def counted_in(folder: Path) -> Counted:
     """Return what was counted when a run began, as far as it was kept."""
-    return _kept(folder / COUNTED_FILE, Counted) or Counted()
+    return _read_kept(folder / COUNTED_FILE, Counted) or Counted()
 
 
-def _kept(path: Path, kind: type[T]) -> T | None:
+def _read_kept(path: Path, kind: type[T]) -> T | None:
     """Return what a file of a run holds; what cannot be read is not known."""
     with suppress(OSError, InputError, msgspec.MsgspecError):
         return msgspec.json.decode(read_bytes(path), type=kind)
@@ -390,7 +390,7 @@ UNSTABLE_FILE = "unstable.json"
 
 def read_unstable(folder: Path) -> frozenset[str]:
     """Return the ids of the questions of a run whose answers are correct only at times."""
-    return _kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
+    return _read_kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
 
 
 def keep_unstable(folder: Path, names: Iterable[str]) -> None:
@@ -404,7 +404,7 @@ def keep_unstable(folder: Path, names: Iterable[str]) -> None:
 
 def read_judge_usage(path: Path) -> JudgeUsage | None:
     """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
-    return _kept(path, JudgeUsage)
+    return _read_kept(path, JudgeUsage)
 
 
 def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:

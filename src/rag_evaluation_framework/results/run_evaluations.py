@@ -7,7 +7,6 @@ nothing has to be read again. The file may be deleted at any time.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nsmallest
@@ -262,13 +261,13 @@ class _KeptFigures:
     performance: Performance
     intervals: dict[str, Any]
     ids: tuple[str, ...]
-    columns: dict[str, dict[str, str]]
+    columns: dict[str, dict[str, bytes]]
     worst: list[tuple[int, float, int]]
 
     def evaluation(self, head: RunHead, rows: RunRows, **more: Any) -> Evaluation:
         rows.kept_worst, rows.are_kept = self.worst, True
         columns: dict[str, Any] = {
-            kind: {name: np.frombuffer(base64.b64decode(each), _NUMBERS[kind]) for name, each in kept.items()}
+            kind: {name: np.frombuffer(each, _NUMBERS[kind]) for name, each in kept.items()}
             for kind, kept in self.columns.items()
         }
         return Evaluation(
@@ -326,10 +325,7 @@ def _keep_figures(evaluation: Evaluation) -> None:
         intervals=dict(evaluation.intervals),
         ids=columns.ids,
         columns={
-            kind: {
-                name: base64.b64encode(np.asarray(each).tobytes()).decode("ascii")
-                for name, each in getattr(columns, kind).items()
-            }
+            kind: {name: np.asarray(each).tobytes() for name, each in getattr(columns, kind).items()}
             for kind in _NUMBERS
         },
         worst=[order for order, _ in found],
