@@ -26,7 +26,7 @@ from benchmarks._labelled_data import DATA
 from benchmarks.chroma_report import ReportData
 from benchmarks.retrieval import DOCUMENTS, QUESTIONS
 from rag_evaluation_framework.components import chunker_from
-from rag_evaluation_framework.evaluation.blame import blame
+from rag_evaluation_framework.evaluation.blame import find_blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.claim_features import readings
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
@@ -34,6 +34,7 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
@@ -157,7 +158,9 @@ def said(questions: Sequence[Question], corpus: Corpus) -> Iterator[tuple[str, s
                     true = true_causes(question, lost, [each.to_span() for each in found], lacks_all=is_other)
                     for known, sample in samples(question).items():
                         given = response(answer, found, known)
-                        told = blame(sample, given, AnswerVerdict("wrong"), documents=documents)
+                        told = find_blame(
+                            sample, SampleResult(sample.id, given, ()), AnswerVerdict("wrong"), documents
+                        )
                         kind = "unknown" if told is None else told.kind
                         yield known, kind, kind in true
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from blaming import blame
 from cases import tables_beside
 from rag_evaluation_framework import (
     CharacterSpan,
@@ -25,7 +26,6 @@ from rag_evaluation_framework import (
     Turn,
     evaluate,
 )
-from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import Methods

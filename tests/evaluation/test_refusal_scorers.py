@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
+from blaming import blame
 from cases import tables_beside
 from rag_evaluation_framework import Entities, Judge, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
 from rag_evaluation_framework.judging.methods import Methods

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from blaming import blame
 from rag_evaluation_framework import (
     CharacterSpan,
     Document,
@@ -16,7 +17,6 @@ from rag_evaluation_framework import (
     SpanCitation,
     Turn,
 )
-from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import SampleResult

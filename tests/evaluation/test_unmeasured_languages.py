@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from blaming import blame
 from cases import tables_beside
 from rag_evaluation_framework import CitationEvaluator, Refusal, Response, Sample, Turn, evaluate
-from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 

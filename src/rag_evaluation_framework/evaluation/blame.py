@@ -51,21 +51,6 @@ from rag_evaluation_framework.results.breakdowns import blame_line
 from rag_evaluation_framework.startup import dataclass, replace
 
 
-def blame(
-    sample: Sample,
-    response: Response,
-    verdict: AnswerVerdict | None = None,
-    *,
-    documents: CitableTexts | None = None,
-) -> Blame | None:
-    """Find out where an answer failed; ``None`` if it did not, by its verdict, or by the one that words give.
-
-    ``documents`` are those that spans and citations name.
-    """
-    verdict = verdict or decide_result(sample, SampleResult(sample.id, response, ()))
-    return None if verdict is None else _Case(sample, response, documents).find_blame(verdict)
-
-
 @dataclass(frozen=True)
 class _Case:
     """One answer, and what is found out about it when it is first asked for."""

@@ -217,18 +217,10 @@ def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
 
 def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | None) -> Evaluation:
     from rag_evaluation_framework.evaluation.rescoring import scored_again
-    from rag_evaluation_framework.judging.methods import opened_methods
 
     unused = ("target", "resume", "baseline", "map", "tags", "sample_size", "runs_directory")
     _refuse("an evaluation is scored again", {name: getattr(job, name) for name in unused})
-    with opened_methods(
-        job.judge,
-        job.embedder,
-        job.documents,
-        support=job.support,
-        spending=job.spending,
-        budget=job.judge_budget,
-    ) as methods:
+    with job.open_methods(spending=job.spending) as methods:
         again = scored_again(
             evaluation,
             job.metrics or tuple(evaluation.metrics),

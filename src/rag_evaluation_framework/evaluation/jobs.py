@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -133,6 +133,11 @@ class Job:
     needs_target: bool = False
     """Whether somebody has to be asked, even where the rows hold answers."""
 
+    def open_methods(self, **wish: Any) -> AbstractContextManager[Methods]:
+        """Set up what answers are scored with; ``wish`` is that of :func:`opened_methods`."""
+        given = (self.judge, self.embedder, self.documents)
+        return opened_methods(*given, support=self.support, budget=self.judge_budget, **wish)
+
 
 def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:
     """Ask, score, decide the gate and sum up what was prepared."""
@@ -162,15 +167,7 @@ def prepared(job: Job) -> Iterator[Suite]:
             job = replace(job, **_forgiving(manifest_of(job), job.metrics, job.tolerance_chars))
         manifest, gate = _gated(manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
-        with opened_methods(
-            job.judge,
-            job.embedder,
-            job.documents,
-            support=job.support,
-            declared=manifest.judge,
-            spending=spending,
-            budget=job.judge_budget,
-        ) as methods:
+        with job.open_methods(declared=manifest.judge, spending=spending) as methods:
             suite = _suite_of(job, manifest, gate, methods, secrets)
             _check_capped(suite)
             yield suite

@@ -33,7 +33,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, screening_scores
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.startup import dataclass
+from rag_evaluation_framework.startup import asdict, dataclass
 from rag_evaluation_framework.statistics.paired import PairedTest, wins_ties_losses
 from rag_evaluation_framework.statistics.partly_judged import (
     Draw,
@@ -303,12 +303,8 @@ class _Judged:
             difference=value,
             interval=None if found is None else found.interval,
             p_value=None if found is None else found.p_value,
-            p_adjusted=None,
             test=f"t, {int(known.sum()):,} of {int(inside.sum()):,} pairs judged",
-            effect_size=None,
-            wins=outcome.wins,
-            ties=outcome.ties,
-            losses=outcome.losses,
+            **asdict(outcome),
             smallest_detectable=None if found is None else found.shown_from,
             higher_is_better=scorer.higher_is_better,
             alpha=_ALPHA,

@@ -70,24 +70,36 @@ class Address(str):
     __slots__ = ()
 
 
-class RecordedRows:
-    """The answers that the samples themselves hold, as a target; fulfils ``extensions.Target``.
+class _Held:
+    """A target that holds its answers; fulfils ``extensions.Target``."""
+
+    is_live = False
+
+    def held_by(self, sample: Sample) -> Response:
+        """Return the answer that is held for a sample; :class:`TargetError` where there is none."""
+        raise NotImplementedError
+
+    async def answer(self, request: Request) -> Response:
+        """Return what is held; a sample for which that is nothing is a failure."""
+        return self.held_by(request.sample)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class RecordedRows(_Held):
+    """The answers that the samples themselves hold, as a target.
 
     ``retrieval`` are rows none of which has an answer: what was retrieved is all there is to score.
     """
 
     name = RECORDED_ROWS
-    is_live = False
 
     def __init__(self, *, retrieval: bool = False) -> None:
         self._retrieval = retrieval
 
-    async def answer(self, request: Request) -> Response:
-        """Return what the sample holds; one without an answer is a failure, unless it only retrieves."""
-        return self.held_by(request.sample)
-
     def held_by(self, sample: Sample) -> Response:
-        """Return the answer that a sample holds; :class:`TargetError` where it holds none."""
+        """Return what a sample holds; one without an answer is a failure, unless it only retrieves."""
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
             return _traced(recorded, sample.trace)
@@ -107,9 +119,6 @@ class RecordedRows:
             usage=recorded.usage,
             latency_ms=recorded.latency_ms,
         )
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def _traced(recorded: Recorded, trace: Trace) -> Response:
@@ -499,10 +508,8 @@ class _Recorded:
     latency_ms: float | None = None
 
 
-class RecordedAnswers:
+class RecordedAnswers(_Held):
     """Answers that were recorded. The file is read whole, and all of its problems are in one error."""
-
-    is_live = False
 
     def __init__(self, path: str | Path, *, response_paths: Mapping[str, str] | None = None) -> None:
         self.name = str(path)
@@ -520,19 +527,12 @@ class RecordedAnswers:
             problems.add(Issue("empty", "answers, one a line", "none"))
         problems.raise_if_any()
 
-    async def answer(self, request: Request) -> Response:
-        """Return the recorded answer; a sample that has none is a failure."""
-        return self.held_by(request.sample)
-
     def held_by(self, sample: Sample) -> Response:
         """Return the answer that is recorded for a sample; :class:`TargetError` where there is none."""
         found = self._found(sample)
         if isinstance(found.answer, TargetError):
             raise TargetError(found.answer.kind, found.answer.message)
         return replace(response_of(sample, [found.answer]), latency_ms=found.latency_ms)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
     def _take(self, line: int, record: Any) -> None:
         if not isinstance(record, dict):

@@ -65,7 +65,7 @@ CalledWorkers: TypeAlias = "Callable[[], Workforce]"
 _WORTH_SHARING = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricComparison:
     """One contender against the baseline on one metric, over the queries both have."""
 
@@ -79,13 +79,13 @@ class MetricComparison:
     difference: float
     interval: Interval | None
     p_value: float | None
-    p_adjusted: float | None
+    p_adjusted: float | None = None
     test: str
-    effect_size: float | None
-    wins: int
-    ties: int
-    losses: int
-    smallest_detectable: float | None
+    effect_size: float | None = None
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    smallest_detectable: float | None = None
     higher_is_better: bool
     alpha: float
 
@@ -285,7 +285,7 @@ def _compare(
     """Compare the values of the second with those of the first."""
     metric, (baseline, before), (contender, after), higher_is_better, are_other = pair
     names = {"metric": metric, "baseline": baseline, "contender": contender}
-    told: dict[str, Any] = {**names, "p_adjusted": None, "higher_is_better": higher_is_better, "alpha": alpha}
+    told: dict[str, Any] = {**names, "higher_is_better": higher_is_better, "alpha": alpha}
     if are_other:
         return _compare_samples(list(before.values()), list(after.values()), told)
     shared = [query for query in before if query in after]
@@ -328,11 +328,6 @@ def _compare_samples(old: list[float], new: list[float], told: dict[str, Any]) -
         interval=interval,
         p_value=p_value,
         test="Welch's t, different questions" if interval else "Welch's t: the values tell no spread",
-        effect_size=None,
-        wins=0,
-        ties=0,
-        losses=0,
-        smallest_detectable=None,
     )
 
 
