@@ -224,6 +224,8 @@ UNSTABLE = AnswerVerdict("not_judged", None, "not correct every time it was aske
 
 def name_of_state(state: str, count: int = 1) -> str:
     """Return a state in words, in the plural where there are several."""
+    if state == "no_answer" and count != 1:
+        return "without an answer"
     name = "unsupported claim" if state == "unsupported" else state.replace("_", " ")
     return f"{name}s" if count != 1 and name.endswith(("refusal", "claim")) else name
 

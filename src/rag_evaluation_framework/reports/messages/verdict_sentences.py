@@ -19,7 +19,6 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "not_used": ("retrieved but not used", "retrieved but not used"),
     "contradicted": ("contradicts its sources", "contradict their sources"),
     "wrong_citation": ("wrong citation", "wrong citations"),
-    "no_answer": ("without an answer", "without an answer"),
 }
 _FAILURES: Mapping[str, tuple[str, str]] = {
     "timeout": ("timeout", "timeouts"),
