@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, CONFIDENCE, FILE, RESAMPLES, SEED
+from rag_evaluation_framework.cli.options import AS_JSON, CONFIDENCE, FILE, RESAMPLES, SEED, option
 from rag_evaluation_framework.cli.output import print_json, print_warnings, show_with
 from rag_evaluation_framework.errors import Issue, UsageError
 from rag_evaluation_framework.files.project_root import in_project
@@ -21,12 +21,10 @@ Examples:
 
 @click.command("agreement", epilog=EXAMPLES)
 @click.argument("files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILE|FOLDER]...")
-@click.option(
-    "-o",
-    "--output",
+@option(
+    "-o, --output FILE",
+    "Write the merged truth to this file: what more than half of a query's annotators marked.",
     type=FILE,
-    metavar="FILE",
-    help="Write the merged truth to this file: what more than half of a query's annotators marked.",
 )
 @CONFIDENCE
 @RESAMPLES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED, whole_number
+from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED, flag, option, whole_number
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
@@ -30,40 +30,26 @@ Examples:
 
 
 PORT = whole_number(
-    "--port",
-    least=0,
-    most=65535,
-    default=0,
-    show_default=False,
-    help="Port to listen on.  [default: a free one]",
+    "--port", "Port to listen on.  [default: a free one]", least=0, most=65535, default=0, show_default=False
 )
-NO_OPEN = click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+NO_OPEN = flag("--no-open", "Do not open the page in a browser.")
 
 
 @click.command("annotate", epilog=EXAMPLES)
 @click.argument("subject", metavar="DATASET|RUN")
-@click.option(
-    "--annotator",
-    metavar="NAME",
-    help="Name of the person who annotates.  [default: the user of this machine]",
-)
-@click.option(
-    "--blind", is_flag=True, help="Hide other people's annotations and the metrics until an item is done."
-)
+@option("--annotator NAME", "Name of the person who annotates.  [default: the user of this machine]")
+@flag("--blind", "Hide other people's annotations and the metrics until an item is done.")
 @whole_number(
     "--draw",
-    help=(
-        "Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
-        "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them."
-    ),
+    "Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
+    "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
 )
-@click.option("-m", "--metric", metavar="METRIC", help="Draw by this metric.  [default: the run's first]")
+@option("-m, --metric METRIC", "Draw by this metric.  [default: the run's first]")
 @SEED
-@click.option(
-    "--corpus",
+@option(
+    "--corpus FOLDER",
+    "Documents in which to mark.  [default: those that the dataset or the run holds]",
     type=DOCUMENTS,
-    metavar="FOLDER",
-    help="Documents in which to mark.  [default: those that the dataset or the run holds]",
 )
 @MAP
 @GLOB

@@ -16,10 +16,13 @@ from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (
     ALLOW_HOST,
     AS_JSON,
+    FOLDER,
     GLOB,
     TARGET,
     Amount,
     given_again,
+    option,
+    repeated,
     whole_number,
     with_all,
 )
@@ -55,61 +58,51 @@ def _manifest() -> str | None:
     return str(found) if found.is_file() else None
 
 
-_part = partial(click.option, multiple=True, metavar="SPEC", show_default=False)
+_part = partial(repeated, show_default=False)
 _OPTIONS: tuple[Any, ...] = (
     click.argument("manifest", type=DATASET_FILE, default=_manifest, required=False, metavar="[AGENT.YAML]"),
     *TARGET,
-    click.option(
-        "--dataset", type=DATASET_OR_NOTHING, metavar="FILE|ID", help="Dataset with the questions to ask."
-    ),
-    click.option(
-        "--corpus",
+    option("--dataset FILE|ID", "Dataset with the questions to ask.", type=DATASET_OR_NOTHING),
+    option(
+        "--corpus PATH",
+        "Documents to search: a folder, or a dataset that holds some.  [default: those of the dataset]",
         type=click.Path(path_type=Path),
-        metavar="PATH",
         show_default=False,
-        help="Documents to search: a folder, or a dataset that holds some.  [default: those of the dataset]",
     ),
     GLOB,
-    _part("--chunker", help=f"Chunker of the retrieval.  [default: {_DEFAULT_CHUNKER}]"),
-    _part("--embedder", help="Embedder of the retrieval.  [default: hashing]"),
-    _part("--retriever", help="Retriever: dense, bm25, fused.  [default: dense]"),
-    _part("--store", help="Store of the vectors.  [default: chroma if installed, else exact]"),
-    _part("--index", help="Existing index to search as it is."),
-    _part("--reranker", help="Reranker of what is found.  [default: none]"),
-    whole_number("-k", "k", multiple=True, show_default=False, help="Chunks to retrieve.  [default: 5]"),
-    whole_number("--fetch-k", show_default=False, help="Candidates given to a reranker.  [default: 4 k]"),
-    whole_number("--warmup", least=0, default=5, help="Questions that are asked first and not counted."),
-    whole_number("--repetitions", default=20, help="How often all questions are asked."),
-    whole_number("--concurrency", most=10_000, default=1, help="Questions asked at the same time."),
-    click.option(
-        "--percentile",
-        "percentiles",
+    _part("--chunker SPEC", f"Chunker of the retrieval.  [default: {_DEFAULT_CHUNKER}]"),
+    _part("--embedder SPEC", "Embedder of the retrieval.  [default: hashing]"),
+    _part("--retriever SPEC", "Retriever: dense, bm25, fused.  [default: dense]"),
+    _part("--store SPEC", "Store of the vectors.  [default: chroma if installed, else exact]"),
+    _part("--index SPEC", "Existing index to search as it is."),
+    _part("--reranker SPEC", "Reranker of what is found.  [default: none]"),
+    whole_number("-k", "Chunks to retrieve.  [default: 5]", multiple=True, show_default=False),
+    whole_number("--fetch-k", "Candidates given to a reranker.  [default: 4 k]", show_default=False),
+    whole_number("--warmup", "Questions that are asked first and not counted.", least=0, default=5),
+    whole_number("--repetitions", "How often all questions are asked.", default=20),
+    whole_number("--concurrency", "Questions asked at the same time.", most=10_000, default=1),
+    repeated(
+        "--percentile N",
+        "Percentile of the latencies to show; may be repeated.",
+        called="percentiles",
         type=Amount(0, 100, min_open=True, max_open=True),
-        multiple=True,
         default=(50, 95, 99),
-        metavar="N",
-        help="Percentile of the latencies to show; may be repeated.",
     ),
-    click.option("--timeout", type=Amount(0.1, 3600), default=30.0, help="Seconds allowed for one answer."),
-    whole_number("--sample-size", help="Ask only N questions, drawn at random."),
-    click.option(
-        "--name",
-        metavar="NAME",
-        help="Also keep the results, as benchmark_NAME_YYYYMMDD.results.json where the project keeps "
-        "results.",
+    option("--timeout", "Seconds allowed for one answer.", type=Amount(0.1, 3600), default=30.0),
+    whole_number("--sample-size", "Ask only N questions, drawn at random."),
+    option(
+        "--name NAME",
+        "Also keep the results, as benchmark_NAME_YYYYMMDD.results.json where the project keeps results.",
     ),
-    click.option(
-        "--out",
-        "output",
-        type=click.Path(file_okay=False, path_type=Path),
+    option(
+        "--out DIR",
+        "Folder in which the figures are kept.  [default: data/benchmarks/performance]",
+        called="output",
+        type=FOLDER,
         default=partial(in_project, "data", "benchmarks", "performance"),
         show_default=False,
-        metavar="DIR",
-        help="Folder in which the figures are kept.  [default: data/benchmarks/performance]",
     ),
-    click.option(
-        "--fail-on", type=click.Choice(["slower"]), help="Exit with 1 if it is slower than the last time."
-    ),
+    option("--fail-on", "Exit with 1 if it is slower than the last time.", type=click.Choice(["slower"])),
     ALLOW_HOST,
     AS_JSON,
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from rag_evaluation_framework.cli.main import Steps
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE, whole_number
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE, flag, option, whole_number
 from rag_evaluation_framework.cli.output import new_screen, print_json, show
 from rag_evaluation_framework.errors import counted
 
@@ -30,42 +30,34 @@ Examples:
   rag-eval build --limit 100 --force --json"""
 
 
-_file = partial(click.option, type=FILE)
+_file = partial(option, type=FILE)
 
 
 @click.command("build", epilog=EXAMPLES)
-@click.option(
+@option(
     "--config",
-    type=EXISTING_FILE,
-    help="Configuration file of the project; its paths are relative to the project, and options take "
+    "Configuration file of the project; its paths are relative to the project, and options take "
     "precedence over it.  [default: configs/default.yaml, if it exists]",
+    type=EXISTING_FILE,
 )
+@_file("--offline-dataset", "File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]")
+@_file("--qa-output", "File for the question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]")
 @_file(
-    "--offline-dataset", help="File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]"
+    "--summaries-output, --summary-output",
+    called="summaries_output",
+    told="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
 )
-@_file(
-    "--qa-output",
-    help="File for the question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]",
-)
-@_file(
-    "--summaries-output",
-    "--summary-output",
-    "summaries_output",
-    help="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
-)
-@_file("--citations-output", help="File for citation tasks.  [default: citations.jsonl beside QA]")
-@_file("--retrieval-output", help="File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]")
-@_file("--manifest-output", help="File for the manifest.  [default: evaluation/datasets/manifest.json]")
-@click.option("--version", help="Version to record in the manifest.  [default: v1]")
-@whole_number("--limit", help="Read only the first N raw records.")
-@click.option(
-    "--force", is_flag=True, help="Replace existing files, even under a version that is already taken."
-)
-@click.option(
+@_file("--citations-output", "File for citation tasks.  [default: citations.jsonl beside QA]")
+@_file("--retrieval-output", "File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]")
+@_file("--manifest-output", "File for the manifest.  [default: evaluation/datasets/manifest.json]")
+@option("--version", "Version to record in the manifest.  [default: v1]")
+@whole_number("--limit", "Read only the first N raw records.")
+@flag("--force", "Replace existing files, even under a version that is already taken.")
+@option(
     "--on-error",
+    "What to do at a malformed line: stop, or skip and count it.",
     type=click.Choice(["stop", "skip"]),
     default="stop",
-    help="What to do at a malformed line: stop, or skip and count it.",
 )
 @AS_JSON
 def command(

@@ -41,56 +41,43 @@ _COMMON = (
 
 @click.command("calibrate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("run", required=False)
-@click.option(
-    "--annotations",
-    type=options.EXISTING_FILE,
-    multiple=True,
-    metavar="FILE.gt.json",
-    help="Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
+@options.repeated(
+    "--annotations FILE.gt.json",
+    "Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
     "annotated of the run's dataset]",
-)
-@click.option(
-    "--labels",
-    "label_files",
     type=options.EXISTING_FILE,
-    multiple=True,
-    metavar="FILE",
-    help="Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
+)
+@options.repeated(
+    "--labels FILE",
+    "Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
     "may be repeated.",
+    called="label_files",
+    type=options.EXISTING_FILE,
 )
-@options.metrics_option(help="Calibrate only this metric; may be repeated.")
-@click.option("--label", metavar="FIELD", help="Compare every metric with this field of the labels.")
-@click.option(
-    "--pair",
-    "pairs",
-    multiple=True,
-    metavar="METRIC=FIELD",
-    help="Compare a metric with a field; FIELD:word,word lists the words that count as yes, "
+@options.metrics_option("Calibrate only this metric; may be repeated.")
+@options.option("--label FIELD", "Compare every metric with this field of the labels.")
+@options.repeated(
+    "--pair METRIC=FIELD",
+    "Compare a metric with a field; FIELD:word,word lists the words that count as yes, "
     "-FIELD reverses the field. May be repeated.",
+    called="pairs",
 )
-@click.option(
-    "--positive-at",
-    type=options.Amount(),
-    metavar="X",
-    help="Labels of at least X count as yes.  [default: 0.5]",
+@options.option(
+    "--positive-at X", "Labels of at least X count as yes.  [default: 0.5]", type=options.Amount()
 )
-@click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="METRIC=X",
-    help="Threshold of a metric; may be repeated.  [default: fitted to the labels]",
+@options.repeated(
+    "--threshold METRIC=X",
+    "Threshold of a metric; may be repeated.  [default: fitted to the labels]",
+    called="thresholds",
 )
-@click.option(
+@options.option(
     "--rule",
+    "What a fitted threshold maximises: recall + specificity (youden), or F1.",
     type=click.Choice(("youden", "f1")),
     default="youden",
-    help="What a fitted threshold maximises: recall + specificity (youden), or F1.",
 )
-@click.option(
-    "--drawn",
-    is_flag=True,
-    help="The labels are for answers that annotate --draw chose; the figures are corrected for that.",
+@options.flag(
+    "--drawn", "The labels are for answers that annotate --draw chose; the figures are corrected for that."
 )
 @options.RUNS_DIR
 @options.CONFIDENCE

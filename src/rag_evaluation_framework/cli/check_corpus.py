@@ -11,7 +11,14 @@ from typing import NoReturn
 import click
 
 from rag_evaluation_framework.cli.main import run_program
-from rag_evaluation_framework.cli.options import AS_JSON, CONTEXT, EXISTING_FILE, EXISTING_FOLDER, FILE
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    CONTEXT,
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    option,
+)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import Issue, counted
 
@@ -25,19 +32,15 @@ Examples:
 
 @click.command("check-processed-corpus", epilog=EXAMPLES, context_settings=CONTEXT)
 @click.argument("corpora", nargs=-1, type=EXISTING_FOLDER, metavar="[FOLDER …]")
-@click.option(
+@option(
     "--config",
+    "Configuration file that says where the manifest is.  [default: configs/default.yaml, if it exists]",
     type=EXISTING_FILE,
-    help="Configuration file that says where the manifest is.  [default: configs/default.yaml, if it exists]",
 )
-@click.option(
-    "--manifest",
-    type=FILE,
-    help="Manifest of the splits to check.  [default: evaluation/datasets/manifest.json]",
+@option(
+    "--manifest", "Manifest of the splits to check.  [default: evaluation/datasets/manifest.json]", type=FILE
 )
-@click.option(
-    "--glob", "pattern", default="**/*", metavar="PATTERN", help="Which files of each folder are checked."
-)
+@option("--glob PATTERN", "Which files of each folder are checked.", called="pattern", default="**/*")
 @AS_JSON
 def command(
     corpora: tuple[Path, ...], config: Path | None, manifest: Path | None, pattern: str, as_json: bool

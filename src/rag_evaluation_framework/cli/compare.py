@@ -18,6 +18,9 @@ from rag_evaluation_framework.cli.options import (
     RUNS_DIR,
     SEED,
     WORKERS,
+    flag,
+    metrics_option,
+    option,
     scoring_of,
     scoring_options,
 )
@@ -51,23 +54,20 @@ _COMMON = (
 
 @click.command("compare", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[BASE [CANDIDATE]...]")
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric; may be repeated."
+@metrics_option("Only this metric; may be repeated.")
+@option(
+    "--slice", "Also show how each group of answers moved.", called="slice_by", type=click.Choice(_SLICES)
 )
-@click.option(
-    "--slice", "slice_by", type=click.Choice(_SLICES), help="Also show how each group of answers moved."
-)
-@click.option("--all", "everything", is_flag=True, help="Show every answer that changed, old and new.")
+@flag("--all", "Show every answer that changed, old and new.", called="everything")
 @DETAILS
-@click.option("--force", is_flag=True, help="Compare runs scored by different methods anyway.")
-@click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if the verdict is worse.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as for a pull request.")
-@click.option(
-    "--ab",
-    "experiment",
+@flag("--force", "Compare runs scored by different methods anyway.")
+@option("--fail-on", "Exit with 1 if the verdict is worse.", type=click.Choice(["worse"]))
+@flag("--markdown", "Print Markdown, as for a pull request.", called="as_markdown")
+@option(
+    "--ab CONFIG",
+    "Say how the A/B experiment of this file stands, and keep its results as ab_test_….",
+    called="experiment",
     type=FILE,
-    metavar="CONFIG",
-    help="Say how the A/B experiment of this file stands, and keep its results as ab_test_….",
 )
 @RUNS_DIR
 @SEED

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET
-from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON, flag, option
 from rag_evaluation_framework.cli.output import MAP, Mapped, print_json, tell_reading
 from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted
 from rag_evaluation_framework.records.samples import ROWS
@@ -26,11 +26,9 @@ Examples:
 @click.command("convert", epilog=EXAMPLES)
 @click.argument("source", metavar="IN", type=DATASET)
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--from", "from_", metavar="FORMAT", help="Format of IN.  [default: recognised by its content]")
-@click.option("--to", metavar="FORMAT", help="Format of OUT.  [default: recognised by its name]")
-@click.option(
-    "--lossy", is_flag=True, help="Leave out what the format of OUT cannot hold, instead of refusing."
-)
+@option("--from FORMAT", "Format of IN.  [default: recognised by its content]", called="from_")
+@option("--to FORMAT", "Format of OUT.  [default: recognised by its name]")
+@flag("--lossy", "Leave out what the format of OUT cannot hold, instead of refusing.")
 @MAP
 @AS_JSON
 def command(

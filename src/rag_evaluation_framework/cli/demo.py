@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import QUESTIONS, new_screen, show
+from rag_evaluation_framework.cli.options import FOLDER, QUESTIONS, flag, new_screen, show
 from rag_evaluation_framework.errors import RagEvalError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ _MARK = "# Made by rag-eval demo, and replaced by rag-eval demo --force.\n*\n"
 
 
 @click.command("demo", epilog=EXAMPLES)
-@click.argument(
-    "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), metavar="[DIR]"
-)
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier demo.")
+@click.argument("folder", type=FOLDER, default=Path("demo"), metavar="[DIR]")
+@flag("--force", "Replace the folder of an earlier demo.")
 def command(folder: Path, force: bool) -> None:
     """Show everything offline, with the example's documents, questions and agent copied to DIR (demo).
 

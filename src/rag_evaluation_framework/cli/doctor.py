@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON, flag
 from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import counted
 
@@ -26,8 +26,8 @@ _LABEL = 9
 
 
 @click.command("doctor", epilog=EXAMPLES)
-@click.option("--offline", is_flag=True, help="Do not ask the agent whether it answers.")
-@click.option("--details", is_flag=True, help="Also show every extra that is not installed.")
+@flag("--offline", "Do not ask the agent whether it answers.")
+@flag("--details", "Also show every extra that is not installed.")
 @AS_JSON
 def command(offline: bool, details: bool, as_json: bool) -> int:
     """Say what is installed, and what is wrong with the project around this folder.

@@ -39,39 +39,29 @@ def _manifest() -> str:
 _OPTIONS: tuple[options.Option[Any], ...] = (
     click.argument("manifest", type=DATASET_FILE, default=_manifest, metavar="[AGENT.YAML]"),
     *options.TARGET,
-    click.option(
-        "--dataset",
-        "datasets",
-        multiple=True,
-        metavar="NAME",
-        help="Evaluate only this dataset; may be repeated.  [default: all]",
+    options.repeated(
+        "--dataset NAME", "Evaluate only this dataset; may be repeated.  [default: all]", called="datasets"
     ),
-    options.metrics_option(help="Score by this metric instead of the manifest's; may be repeated."),
-    click.option(
-        "--threshold",
-        "thresholds",
-        multiple=True,
-        metavar="METRIC=NUMBER",
-        help="Threshold to use instead of the manifest's, e.g. 'wrong<=2', 'correct>=90%' or "
+    options.metrics_option("Score by this metric instead of the manifest's; may be repeated."),
+    options.repeated(
+        "--threshold METRIC=NUMBER",
+        "Threshold to use instead of the manifest's, e.g. 'wrong<=2', 'correct>=90%' or "
         "faithfulness=0.9; may be repeated.",
+        called="thresholds",
     ),
-    click.option(
-        "--tag",
-        "tags",
-        multiple=True,
-        metavar="TAG",
-        help="Use only samples with this tag; if repeated, with any of the tags.",
+    options.repeated(
+        "--tag TAG", "Use only samples with this tag; if repeated, with any of the tags.", called="tags"
     ),
     MAP,
     *options.LIMITS,
     options.ALLOW_MISSING,
     NO_BLAME,
     *options.GATE,
-    click.option(
+    options.option(
         "--out",
-        type=click.Path(path_type=Path),
-        help="Also write the results document to this file; for several datasets, into this folder. A name "
+        "Also write the results document to this file; for several datasets, into this folder. A name "
         "that ends in .shards makes a folder of Parquet files of 20,000 answers each.",
+        type=click.Path(path_type=Path),
     ),
     *options.OUTPUT,
 )

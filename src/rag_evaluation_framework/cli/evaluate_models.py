@@ -62,66 +62,54 @@ _MODELS, _FIRST_RUN = "models", "first_run"
 _INCOMPLETE, _INTERRUPTED = 3, 130
 
 _OPTIONS: tuple[options.Option[Any], ...] = (
-    click.option(
-        "--model",
-        "models",
-        multiple=True,
-        metavar="NAME",
-        help="Model to evaluate; may be repeated. The others are compared with the first.",
+    options.repeated(
+        "--model NAME",
+        "Model to evaluate; may be repeated. The others are compared with the first.",
+        called="models",
     ),
-    click.option(
+    options.option(
         "--config",
+        "Configuration file that says where the splits are.  [default: configs/default.yaml, if it exists]",
         type=options.EXISTING_FILE,
-        help="Configuration file that says where the splits are.  "
-        "[default: configs/default.yaml, if it exists]",
     ),
-    click.option(
-        "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
+    options.option("--dataset-type", "Split to evaluate.  [default: qa]", type=click.Choice(list(_DIALECTS))),
+    options.option(
+        "--dataset", "Dataset of any format to evaluate instead of a split.", type=DATASET_OR_NOTHING
     ),
-    click.option(
-        "--dataset", type=DATASET_OR_NOTHING, help="Dataset of any format to evaluate instead of a split."
+    options.option(
+        "--base-url URL", f"URL of the models' endpoint.  [default: ${ADDRESS_VARIABLE}, else OpenAI]"
     ),
-    click.option(
-        "--base-url",
-        metavar="URL",
-        help=f"URL of the models' endpoint.  [default: ${ADDRESS_VARIABLE}, else OpenAI]",
+    options.option(
+        "--api-key-env NAME",
+        "Environment variable that holds the key.  [default: OPENAI_API_KEY, if it is set]",
     ),
-    click.option(
-        "--api-key-env",
-        metavar="NAME",
-        help="Environment variable that holds the key.  [default: OPENAI_API_KEY, if it is set]",
+    options.option(
+        "--temperature", "Sampling temperature of new runs; none leaves it to the endpoint.", default="0"
     ),
-    click.option(
-        "--temperature", default="0", help="Sampling temperature of new runs; none leaves it to the endpoint."
-    ),
-    click.option("--max-tokens", type=click.IntRange(1), help="Maximum length of an answer in new runs."),
+    options.option("--max-tokens", "Maximum length of an answer in new runs.", type=click.IntRange(1)),
     options.metrics_option(
-        help=f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
+        f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
     ),
     options.ALLOW_MISSING,
-    click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N samples."),
-    click.option("--seed", type=int, help="Random seed; the same seed gives the same figures.  [default: 0]"),
+    options.option("--limit N", "Use only the first N samples.", type=click.IntRange(1)),
+    options.option("--seed", "Random seed; the same seed gives the same figures.  [default: 0]", type=int),
     options.concurrency(),
     options.TIMEOUT,
-    click.option(
-        "--resume",
-        multiple=True,
-        metavar="RUN",
-        help="Resume this run and those that belong to it; what has an answer is not asked again. "
+    options.repeated(
+        "--resume RUN",
+        "Resume this run and those that belong to it; what has an answer is not asked again. "
         "May be repeated.",
     ),
     options.ASK_DAMAGED,
     options.RUNS_DIR,
-    click.option(
-        "--price",
-        multiple=True,
-        metavar="MODEL=IN,OUT",
-        help="US dollars for a million input and output tokens of a model; may be repeated.",
+    options.repeated(
+        "--price MODEL=IN,OUT",
+        "US dollars for a million input and output tokens of a model; may be repeated.",
     ),
-    click.option(
+    options.option(
         "--output",
+        f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
         type=click.Path(path_type=Path),
-        help=f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
     ),
     options.AS_JSON,
 )

@@ -58,90 +58,68 @@ _COMMON = (
 
 @click.command("generate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=options.DOCUMENTS)
-@click.option(
-    "-o",
-    "--output",
-    type=options.FILE,
-    metavar="FILE",
-    help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.  "
+@options.option(
+    "-o, --output FILE",
+    "File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.  "
     f"[default: {options.QUESTIONS}, without --dataset-name]",
+    type=options.FILE,
 )
-@click.option(
+@options.option(
     "--format",
+    "Format of the dataset.  [default: by the ending of FILE]",
     type=click.Choice(["evaluation-dataset", "langsmith"]),
-    help="Format of the dataset.  [default: by the ending of FILE]",
 )
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option(
+@options.flag("--force", "Replace FILE if it exists.")
+@options.option(
     "--level",
+    "Ground truth as characters, which suits every chunker, or as the chunks of one chunker.",
     type=click.Choice(["token", "chunk"]),
     default="token",
-    help="Ground truth as characters, which suits every chunker, or as the chunks of one chunker.",
 )
-@click.option(
-    "--chunker", metavar="SPEC", help="Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence."
-)
-@options.whole_number("--queries-per-doc", least=0, default=5, help="Number of questions for each document.")
+@options.option("--chunker SPEC", "Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence.")
+@options.whole_number("--queries-per-doc", "Number of questions for each document.", least=0, default=5)
 @options.whole_number(
     "--queries-across-docs",
+    "With --model: additional questions that need several documents.",
     least=0,
     default=0,
-    help="With --model: additional questions that need several documents.",
 )
 @options.whole_number(
     "--unanswerable",
+    "With --model: additional questions for each document that no document answers.",
     least=0,
     default=0,
-    help="With --model: additional questions for each document that no document answers.",
 )
-@click.option(
+@options.repeated(
     "--kinds",
-    multiple=True,
+    "Kind of question to make; may be repeated.  [default: all]",
     type=click.Choice(["factual", "analytical", "comparative", "temporal"]),
-    help="Kind of question to make; may be repeated.  [default: all]",
 )
-@click.option(
-    "--extractive", is_flag=True, help="Make the questions by rules; this is the default without --model."
-)
-@click.option("--model", metavar="NAME", help="Model that writes the questions.")
+@options.flag("--extractive", "Make the questions by rules; this is the default without --model.")
+@options.option("--model NAME", "Model that writes the questions.")
 @options.BASE_URL
 @options.KEY_ENV
 @options.ALLOW_HOST
-@click.option(
-    "--price-input", type=options.Amount(0), metavar="USD", help="US dollars for a million input tokens."
-)
-@click.option(
-    "--price-output", type=options.Amount(0), metavar="USD", help="US dollars for a million output tokens."
-)
+@options.option("--price-input USD", "US dollars for a million input tokens.", type=options.Amount(0))
+@options.option("--price-output USD", "US dollars for a million output tokens.", type=options.Amount(0))
 @options.MAX_COST
 @options.concurrency(type=click.IntRange(1, 256))
 @options.RUNS_DIR
-@click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
+@options.option("--resume RUN", "Resume this run; what has a reply is not asked again.")
 @options.ASK_DAMAGED
-@click.option(
-    "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
-)
-@click.option(
+@options.flag("--keep-all", "Keep every question with valid ground truth, without the other checks.")
+@options.flag(
     "--drop-flagged",
-    is_flag=True,
-    help="Drop questions whose passage a search by their words does not find; without it they are flagged.",
+    "Drop questions whose passage a search by their words does not find; without it they are flagged.",
 )
-@click.option(
-    "--embedder", metavar="SPEC", help="Embedder that finds repeated questions.  [default: hashing]"
-)
+@options.option("--embedder SPEC", "Embedder that finds repeated questions.  [default: hashing]")
 @options.GLOB
 @options.SEED
 @options.WORKERS
-@click.option(
-    "--dataset-name",
-    metavar="NAME",
-    help="Also keep the dataset under this name, in the folder langsmith/ or at LangSmith.",
+@options.option(
+    "--dataset-name NAME", "Also keep the dataset under this name, in the folder langsmith/ or at LangSmith."
 )
-@click.option(
-    "--upload-to-langsmith",
-    is_flag=True,
-    help="Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.",
-)
+@options.flag("--upload-to-langsmith", "Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.")
 @options.AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.synthesis.offline_records import Task
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 _INCOMPLETE = 3
 
 EXAMPLES = """\b
@@ -39,59 +38,43 @@ Examples:
 
 @click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=options.CONTEXT)
 @click.argument("corpus", type=options.DOCUMENTS, required=False)
-@click.option(
+@options.option(
     "--config",
-    type=options.EXISTING_FILE,
-    help="Configuration file that says where documents and raw records are; what is given beside it takes "
+    "Configuration file that says where documents and raw records are; what is given beside it takes "
     "precedence.  [default: configs/default.yaml, if it exists]",
+    type=options.EXISTING_FILE,
 )
-@click.option(
+@options.option(
     "--output",
+    "File for the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
     type=options.FILE,
-    help="File for the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option(
+@options.flag("--force", "Replace the file if it exists.")
+@options.repeated(
     "--task-type",
-    "task_types",
-    multiple=True,
+    "Kind of task to make records for; may be repeated.  [default: all]",
+    called="task_types",
     type=click.Choice(["qa", "summaries", "citations", "retrieval"]),
-    help="Kind of task to make records for; may be repeated.  [default: all]",
 )
-@options.whole_number("--queries-per-doc", default=5, help="Number of questions for each document.")
-@options.whole_number("-k", "k", default=5, help="Number of contexts for each question.")
-@click.option(
-    "--chunker", default="recursive(chunk_size=500)", metavar="SPEC", help="Chunker of the documents."
-)
-@click.option(
-    "--retriever",
-    default="bm25",
-    metavar="SPEC",
-    help="Retriever of the contexts: bm25, dense(…) or fused(…).",
-)
-@click.option(
-    "--model", metavar="NAME", help="Model that answers the questions.  [default: the passages themselves]"
-)
+@options.whole_number("--queries-per-doc", "Number of questions for each document.", default=5)
+@options.whole_number("-k", "Number of contexts for each question.", default=5)
+@options.option("--chunker SPEC", "Chunker of the documents.", default="recursive(chunk_size=500)")
+@options.option("--retriever SPEC", "Retriever of the contexts: bm25, dense(…) or fused(…).", default="bm25")
+@options.option("--model NAME", "Model that answers the questions.  [default: the passages themselves]")
 @options.BASE_URL
 @options.KEY_ENV
 @options.ALLOW_HOST
 @options.concurrency(default=8, type=click.IntRange(1, 256))
-@click.option(
+@options.option(
     "--completions",
-    type=_FOLDER,
+    "Folder in which the model's replies are remembered, so that nothing is asked twice.",
+    type=options.FOLDER,
     default=Path(".rag-eval") / "completions",
-    help="Folder in which the model's replies are remembered, so that nothing is asked twice.",
 )
-@click.option(
-    "--glob",
-    metavar="PATTERN",
-    help="Which files of the folder are documents.  [default: the configuration's, else **/*.md]",
+@options.option(
+    "--glob PATTERN", "Which files of the folder are documents.  [default: the configuration's, else **/*.md]"
 )
-@click.option(
-    "--run-id",
-    metavar="NAME",
-    help="Name of the run, recorded in every record.  [default: offline_<UTC date>]",
-)
+@options.option("--run-id NAME", "Name of the run, recorded in every record.  [default: offline_<UTC date>]")
 @options.SEED
 @options.AS_JSON
 @click.pass_context

@@ -22,35 +22,32 @@ Examples:
 _OPTIONS: tuple[options.Option[Any], ...] = (
     click.argument("folder", metavar="DIR", type=options.EXISTING_FOLDER),
     *options.TARGET,
-    click.option(
+    options.option(
         "--config",
+        "YAML file with settings: metrics, thresholds, gate, judge, API.",
         type=options.EXISTING_FILE,
-        help="YAML file with settings: metrics, thresholds, gate, judge, API.",
     ),
-    click.option(
-        "--threshold",
-        "thresholds",
-        multiple=True,
-        metavar="METRIC=NUMBER",
-        help="Threshold of the gate, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; "
+    options.repeated(
+        "--threshold METRIC=NUMBER",
+        "Threshold of the gate, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; "
         "may be repeated.",
+        called="thresholds",
     ),
-    click.option(
+    options.repeated(
         "--split",
-        "datasets",
-        multiple=True,
+        "Evaluate only this split; may be repeated.  [default: all]",
+        called="datasets",
         type=click.Choice(["facts", "relations", "tracking", "multiturn", "boundary"]),
-        help="Evaluate only this split; may be repeated.  [default: all]",
     ),
-    click.option(
+    options.option(
         "--history",
+        "Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
         type=click.Choice(["own", "reference"]),
         default="own",
-        help="Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
     ),
     *options.LIMITS,
     *options.GATE,
-    click.option("--out", type=options.FILE, help="Also write the results of all splits to this file."),
+    options.option("--out", "Also write the results of all splits to this file.", type=options.FILE),
     *options.OUTPUT,
 )
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, DOCUMENTS, new_screen, show
+from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
+    AS_JSON,
+    DOCUMENTS,
+    FOLDER,
+    flag,
+    new_screen,
+    option,
+    repeated,
+    show,
+)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelOutageError, UsageError, counted
 from rag_evaluation_framework.startup import dataclass, replace
@@ -75,21 +85,17 @@ class _Begun:
 
 
 @click.command("init", epilog=EXAMPLES)
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[DIR]")
-@click.option("--agent", metavar="URL", help="Address of the agent; it is asked one question.")
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    metavar="'NAME: VALUE'",
-    help="Header to send to the agent; ${NAME} is an environment variable. May be repeated.",
+@click.argument("folder", type=FOLDER, default=Path(), metavar="[DIR]")
+@option("--agent URL", "Address of the agent; it is asked one question.")
+@repeated(
+    "--header 'NAME: VALUE'",
+    "Header to send to the agent; ${NAME} is an environment variable. May be repeated.",
+    called="headers",
 )
 @ALLOW_HOST
-@click.option("--docs", type=DOCUMENTS, metavar="FOLDER", help="Documents to make the first questions from.")
-@click.option(
-    "--ci", type=click.Choice(["github", "gitlab", "none"]), default="github", help="Whose workflow to write."
-)
-@click.option("--golden", is_flag=True, help="Create golden sets instead, and a function to try them on.")
+@option("--docs FOLDER", "Documents to make the first questions from.", type=DOCUMENTS)
+@option("--ci", "Whose workflow to write.", type=click.Choice(["github", "gitlab", "none"]), default="github")
+@flag("--golden", "Create golden sets instead, and a function to try them on.")
 @AS_JSON
 def command(
     folder: Path,

@@ -8,10 +8,18 @@ from typing import Any
 import click
 import msgspec
 
-from rag_evaluation_framework.cli.options import AS_JSON, OF_THE_JUDGE, SCORING_OPTIONS, with_all
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    FOLDER,
+    OF_THE_JUDGE,
+    SCORING_OPTIONS,
+    option,
+    with_all,
+)
 from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.judging.judge_card import FOLDER, calls_of_a_card, keep_card, make_card
+from rag_evaluation_framework.judging.judge_card import FOLDER as CARDS
+from rag_evaluation_framework.judging.judge_card import calls_of_a_card, keep_card, make_card
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, capped, opened_methods
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.reports.overviews import show_judge_card, spending_text
@@ -29,11 +37,11 @@ Examples:
 
 @click.command("judge-card", epilog=EXAMPLES)
 @_JUDGE
-@click.option(
+@option(
     "--cards",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=FOLDER,
-    help="Folder in which cards are kept; runs look for them in the default one.",
+    "Folder in which cards are kept; runs look for them in the default one.",
+    type=FOLDER,
+    default=CARDS,
 )
 @AS_JSON
 @click.pass_context

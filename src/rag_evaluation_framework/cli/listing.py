@@ -128,10 +128,7 @@ Examples:
 
 @click.command("datasets", epilog=DATASETS_EXAMPLES)
 @click.argument(
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=partial(in_project, "data", "evaluation"),
-    metavar="[DIR]",
+    "folder", type=options.FOLDER, default=partial(in_project, "data", "evaluation"), metavar="[DIR]"
 )
 @options.AS_JSON
 def datasets_command(folder: Path, as_json: bool) -> None:
@@ -212,7 +209,7 @@ Examples:
 
 @click.command("schema", epilog=SCHEMA_EXAMPLES)
 @click.argument("kind", required=False)
-@click.option("--lenient", is_flag=True, help="Print the schema that validate --lenient uses.")
+@options.flag("--lenient", "Print the schema that validate --lenient uses.")
 def schema_command(kind: str | None, lenient: bool) -> None:
     """Print the JSON Schema (2020-12) of a KIND of file or record; without KIND, list the kinds.
 
@@ -270,9 +267,9 @@ Examples:
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
 @click.argument("path", type=DATASET, metavar="FILE|ID")
-@options.whole_number("-n", "size", default=5, help="Number of records to draw.")
+@options.whole_number("-n", "Number of records to draw.", called="size", default=5)
 @options.SEED
-@click.option("--full", is_flag=True, help="Show contexts in full, not only how they begin.")
+@options.flag("--full", "Show contexts in full, not only how they begin.")
 @options.DIALECT
 @MAP
 @options.AS_JSON

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, FILE, RUNS_DIR
+from rag_evaluation_framework.cli.options import AS_JSON, FILE, RUNS_DIR, option
 from rag_evaluation_framework.cli.output import print_json
 
 MERGE_EXAMPLES = """\b
@@ -19,13 +19,7 @@ Examples:
 
 @click.command("merge", epilog=MERGE_EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
-@click.option(
-    "--out",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="Results file to write: .json, .yaml, .csv or .parquet.",
-)
+@option("--out FILE", "Results file to write: .json, .yaml, .csv or .parquet.", type=FILE, required=True)
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
@@ -62,18 +56,15 @@ Examples:
 
 @click.command("export", epilog=EXPORT_EXAMPLES)
 @click.argument("run", required=False)
-@click.option(
-    "--to",
-    metavar="FORMAT|TRACKER",
-    required=True,
-    help="One of csv, parquet, shards, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
+@option(
+    "--to FORMAT|TRACKER",
+    "One of csv, parquet, shards, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
     "opentelemetry.",
+    required=True,
 )
-@click.option(
-    "-o",
-    "--out",
-    metavar="FILE|PLACE",
-    help="File to write, or place of a tracker.  [default: the run's id with the ending; the tracker's own]",
+@option(
+    "-o, --out FILE|PLACE",
+    "File to write, or place of a tracker.  [default: the run's id with the ending; the tracker's own]",
 )
 @RUNS_DIR
 def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) -> None:

@@ -28,9 +28,26 @@ C = TypeVar("C", bound=Callable[..., Any])
 Option: TypeAlias = Callable[[C], C]
 
 
-def whole_number(*names: str, least: int = 1, most: int | None = None, **wish: Any) -> Option[Any]:
+def option(written: str, told: str, *, called: str | None = None, **wish: Any) -> Option[Any]:
+    """Return an option as help shows it, ``-o, --output FILE``, with what it is for.
+
+    The command gets its value by the longest name, or as it is ``called``.
+    """
+    *others, last = written.split(", ")
+    name, _, metavar = last.partition(" ")
+    names = filter(None, (*others, name, called))
+    return click.option(*names, metavar=metavar or None, help=told, **wish)
+
+
+flag = partial(option, is_flag=True)
+repeated = partial(option, multiple=True)
+
+
+def whole_number(
+    written: str, told: str, *, least: int = 1, most: int | None = None, **wish: Any
+) -> Option[Any]:
     """Return an option whose value is a whole number within bounds."""
-    return click.option(*names, type=click.IntRange(least, most), metavar="N", **wish)
+    return option(f"{written} N", told, type=click.IntRange(least, most), **wish)
 
 
 CONTEXT: dict[str, Any] = {
@@ -66,88 +83,74 @@ EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 DOCUMENTS = click.Path(exists=True, path_type=Path)
 """A folder of documents, or one document."""
 FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-DETAILS = click.option(
-    "--details", is_flag=True, help="Also show methods, tests, settings, and what was not scored."
-)
-DRY_RUN: Option[Any] = click.option(
-    "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
-)
-RUNS_DIR = click.option(
+AS_JSON = flag("--json", "Print the result as JSON.", called="as_json")
+DETAILS = flag("--details", "Also show methods, tests, settings, and what was not scored.")
+DRY_RUN: Option[Any] = flag("--dry-run", "Check everything and show what would be done, but ask nothing.")
+RUNS_DIR = option(
     "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    "Folder in which runs are kept.  [default: runs]",
+    type=FOLDER,
     default=partial(in_project, "runs"),
     show_default=False,
-    help="Folder in which runs are kept.  [default: runs]",
 )
-DIALECT = click.option(
-    "--format",
-    "format_",
-    metavar="FORMAT",
-    help="Format of the dataset.  [default: recognised by its content]",
+DIALECT = option(
+    "--format FORMAT", "Format of the dataset.  [default: recognised by its content]", called="format_"
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
 QUESTIONS = Path("questions.eval.json")
 """Where questions are written, and looked for, where no file is named."""
 READABLE_KINDS = "Markdown, text, HTML and PDF"
-GLOB = click.option(
-    "--glob",
-    metavar="PATTERN",
-    help=f"Which files of the folder are documents, e.g. '**/*.md'.  [default: {READABLE_KINDS}]",
+GLOB = option(
+    "--glob PATTERN", f"Which files of the folder are documents, e.g. '**/*.md'.  [default: {READABLE_KINDS}]"
 )
 
-CONFIDENCE = click.option(
-    "--confidence", type=Amount(0.5, 0.9999), default=0.95, help="Confidence level of the intervals."
+CONFIDENCE = option(
+    "--confidence", "Confidence level of the intervals.", type=Amount(0.5, 0.9999), default=0.95
 )
-RESAMPLES = click.option(
+RESAMPLES = option(
     "--resamples",
+    "Number of random resamples behind each interval or test.",
     type=click.IntRange(100, 10_000_000),
     default=10_000,
-    help="Number of random resamples behind each interval or test.",
 )
-PAIRED_TEST = click.option(
+PAIRED_TEST = option(
     "--test",
+    "Paired test for differences.",
     type=click.Choice(["randomisation", "t", "wilcoxon"]),
     default="randomisation",
-    help="Paired test for differences.",
 )
-SEED = click.option(
-    "--seed", type=click.IntRange(0), default=0, help="Random seed; the same seed gives the same results."
+SEED = option(
+    "--seed", "Random seed; the same seed gives the same results.", type=click.IntRange(0), default=0
 )
 
-TIMEOUT = click.option(
+TIMEOUT = option(
     "--timeout",
+    "Seconds allowed for one request, or for all turns of a conversation together.",
     type=Amount(0.1, 3600),
     default=60.0,
-    help="Seconds allowed for one request, or for all turns of a conversation together.",
 )
-ALLOW_MISSING = click.option(
-    "--allow-missing",
-    is_flag=True,
-    help="Skip a metric where a sample lacks what it needs, instead of refusing the dataset.",
+ALLOW_MISSING = flag(
+    "--allow-missing", "Skip a metric where a sample lacks what it needs, instead of refusing the dataset."
 )
-BASE_URL = click.option(
-    "--base-url",
-    metavar="URL",
-    help="URL of the model's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.",
+BASE_URL = option(
+    "--base-url URL", "URL of the model's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."
 )
-KEY_ENV = click.option(
-    "--key-env",
-    metavar="NAME",
-    help="Environment variable that holds the model's key.  [default: OPENAI_API_KEY]",
+KEY_ENV = option(
+    "--key-env NAME", "Environment variable that holds the model's key.  [default: OPENAI_API_KEY]"
 )
 
 
 concurrency = partial(
-    click.option,
+    option,
     "--concurrency",
+    "Maximum number of requests at the same time.",
     type=click.IntRange(1, 10_000),
     default=16,
-    help="Maximum number of requests at the same time.",
 )
-metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
+metrics_option = partial(repeated, "-m, --metric NAME", called="metrics")
 
 
 def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
@@ -166,9 +169,9 @@ _ENGINE = "What does the work: processes on this machine, or workers of a Ray cl
 _ADDRESS = "Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]"
 WORKERS = with_all(
     (
-        whole_number("--workers", help=_WORKERS),
-        click.option("--engine", type=click.Choice(["processes", "ray"]), default="processes", help=_ENGINE),
-        click.option("--address", metavar="ADDRESS", help=_ADDRESS),
+        whole_number("--workers", _WORKERS),
+        option("--engine", _ENGINE, type=click.Choice(["processes", "ray"]), default="processes"),
+        option("--address ADDRESS", _ADDRESS),
     )
 )
 
@@ -176,17 +179,15 @@ WORKERS = with_all(
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
 
 
-RESUME = click.option(
-    "--resume",
-    metavar="[RUN]",
+RESUME = option(
+    "--resume [RUN]",
+    "Continue this run, by default the latest; what it has finished is not asked or scored again.",
     is_flag=False,
     flag_value=LATEST,
-    help="Continue this run, by default the latest; what it has finished is not asked or scored again.",
 )
-ASK_DAMAGED = click.option(
+ASK_DAMAGED = flag(
     "--ask-damaged",
-    is_flag=True,
-    help="With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
+    "With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
 )
 
 
@@ -198,13 +199,11 @@ def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, .
         os.environ["RAG_EVAL_ALLOWED_HOSTS"] = ",".join(filter(None, (known, *hosts)))
 
 
-ALLOW_HOST = click.option(
-    "--allow-host",
-    multiple=True,
-    metavar="HOST",
+ALLOW_HOST = repeated(
+    "--allow-host HOST",
+    "Connect to this link-local or metadata address anyway; may be repeated.",
     expose_value=False,
     callback=_allow_hosts,
-    help="Connect to this link-local or metadata address anyway; may be repeated.",
 )
 
 
@@ -256,40 +255,34 @@ def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[s
 
 
 TARGET: tuple[Option[Any], ...] = (
-    click.option("--url", metavar="URL", help="URL of the agent, e.g. http://localhost:4000."),
-    click.option(
-        "--target",
-        metavar="TARGET",
-        help="What to evaluate instead of a URL: module:function, answers.jsonl or openai(model=…).",
+    option("--url URL", "URL of the agent, e.g. http://localhost:4000."),
+    option(
+        "--target TARGET",
+        "What to evaluate instead of a URL: module:function, answers.jsonl or openai(model=…).",
     ),
 )
 LIMITS: tuple[Option[Any], ...] = (
-    whole_number("--sample-size", help="Use only N samples of each dataset or split, drawn at random."),
-    click.option(
+    whole_number("--sample-size", "Use only N samples of each dataset or split, drawn at random."),
+    option(
         "--seed",
+        "Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
         type=int,
-        help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
     ),
     whole_number(
         "--repeats",
-        help=(
-            "Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
-            "do.  [default: 1]"
-        ),
+        "Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
+        "do.  [default: 1]",
     ),
     TIMEOUT,
-    click.option(
+    option(
         "--run-timeout",
+        "Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
         type=Amount(0.1),
-        help="Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
     ),
     concurrency(),
     WORKERS,
-    click.option(
-        "--max-attempts",
-        type=click.IntRange(1, 20),
-        default=5,
-        help="Maximum number of attempts for each sample.",
+    option(
+        "--max-attempts", "Maximum number of attempts for each sample.", type=click.IntRange(1, 20), default=5
     ),
     RESUME,
     ASK_DAMAGED,
@@ -297,89 +290,76 @@ LIMITS: tuple[Option[Any], ...] = (
     DRY_RUN,
 )
 GATE: tuple[Option[Any], ...] = (
-    click.option(
+    option(
         "--price-input",
+        "US dollars for a million input tokens of the target, for a dry run and --max-cost.",
         type=Amount(0),
-        help="US dollars for a million input tokens of the target, for a dry run and --max-cost.",
     ),
-    click.option(
+    option(
         "--price-output",
+        "US dollars for a million output tokens of the target, for a dry run and --max-cost.",
         type=Amount(0),
-        help="US dollars for a million output tokens of the target, for a dry run and --max-cost.",
     ),
-    click.option(
-        "--max-errors",
-        type=click.IntRange(0),
-        default=0,
-        help="Number of failed requests that the gate allows.",
+    option(
+        "--max-errors", "Number of failed requests that the gate allows.", type=click.IntRange(0), default=0
     ),
-    click.option(
+    option(
         "--confidence",
+        "What a threshold applies to: the mean, or the less favourable end of its interval.  [default: mean]",
         type=click.Choice(["mean", "lower-bound"]),
-        help="What a threshold applies to: the mean, or the less favourable end of its interval.  "
-        "[default: mean]",
     ),
-    click.option(
-        "--min-scored",
-        type=Amount(0, 1),
-        metavar="SHARE",
-        help="Share of the samples a metric applies to that must be scored for its threshold to be "
+    option(
+        "--min-scored SHARE",
+        "Share of the samples a metric applies to that must be scored for its threshold to be "
         "evaluated.  [default: 0.9]",
-    ),
-    click.option(
-        "--min-resolved",
         type=Amount(0, 1),
-        metavar="SHARE",
-        help="Share of the retrieved names that must mean documents of the dataset for retrieval metrics "
-        "to be evaluated.  [default: 0.5]",
     ),
-    click.option(
-        "--waive",
-        multiple=True,
-        metavar="METRIC",
-        help="Let the gate pass although the threshold of this metric, or the baseline, was not evaluated; "
+    option(
+        "--min-resolved SHARE",
+        "Share of the retrieved names that must mean documents of the dataset for retrieval metrics "
+        "to be evaluated.  [default: 0.5]",
+        type=Amount(0, 1),
+    ),
+    repeated(
+        "--waive METRIC",
+        "Let the gate pass although the threshold of this metric, or the baseline, was not evaluated; "
         "may be repeated.",
     ),
-    click.option(
-        "--baseline",
-        metavar="RUN",
-        help="Run, results file or branch to compare with; switches the gate on, which fails if worse.",
+    option(
+        "--baseline RUN",
+        "Run, results file or branch to compare with; switches the gate on, which fails if worse.",
     ),
     whole_number(
         "--max-regressions",
+        "Fail if more than N answers that were correct in the baseline became wrong.  [default: 0]",
         least=0,
-        help="Fail if more than N answers that were correct in the baseline became wrong.  [default: 0]",
     ),
     whole_number(
         "--ask-again",
+        "How often to ask a question again that got worse than in the baseline, 0 to 5.  [default: 5]",
         least=0,
-        help="How often to ask a question again that got worse than in the baseline, 0 to 5.  [default: 5]",
     ),
-    click.option(
-        "--max-drop",
+    option(
+        "--max-drop D",
+        "Fail unless every drop from the baseline is shown (95 %) to be below D.",
         type=Amount(0),
-        metavar="D",
-        help="Fail unless every drop from the baseline is shown (95 %) to be below D.",
     ),
-    click.option(
+    option(
         "--on-undecided",
+        "Exit code of UNDECIDED: 1 with fail, 0 with pass.  [default: fail]",
         type=click.Choice(["pass", "fail"]),
-        help="Exit code of UNDECIDED: 1 with fail, 0 with pass.  [default: fail]",
     ),
-    click.option(
-        "--save-baseline",
-        metavar="NAME",
-        help="Save this run in data/evaluation/results, so that later runs can be compared with it by "
+    option(
+        "--save-baseline NAME",
+        "Save this run in data/evaluation/results, so that later runs can be compared with it by "
         "--baseline NAME; not if an answer became wrong.",
     ),
-    click.option("--force", is_flag=True, help="Save the baseline although answers became wrong."),
+    flag("--force", "Save the baseline although answers became wrong."),
 )
 OUTPUT: tuple[Option[Any], ...] = (
-    click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
-    click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
-    click.option(
-        "--all", "everything", is_flag=True, help="Show every answer that falls short in full, not the worst."
-    ),
+    option("--junit", "Write a JUnit XML report to this file.", type=FILE),
+    option("--markdown", "Write a Markdown report for a pull request to this file.", type=FILE),
+    flag("--all", "Show every answer that falls short in full, not the worst.", called="everything"),
     DETAILS,
     AS_JSON,
 )
@@ -387,92 +367,73 @@ OUTPUT: tuple[Option[Any], ...] = (
 
 # The options that say how answers are scored: by which judge, which embedder, against which documents.
 
-MAX_COST: Option[Any] = click.option(
-    "--max-cost",
+MAX_COST: Option[Any] = option(
+    "--max-cost USD",
+    "Most US dollars to spend in total; no call is made that could exceed it. Needs prices.",
     type=Amount(0, min_open=True),
-    metavar="USD",
-    help="Most US dollars to spend in total; no call is made that could exceed it. Needs prices.",
 )
 
 SCORING_OPTIONS: tuple[Option[Any], ...] = (
-    click.option(
-        "--judge-model",
-        "judge_models",
-        multiple=True,
-        metavar="MODEL",
-        help="Model that judges: a name, or openai(model=…, base_url=…); several make a panel.",
+    repeated(
+        "--judge-model MODEL",
+        "Model that judges: a name, or openai(model=…, base_url=…); several make a panel.",
+        called="judge_models",
     ),
-    click.option(
-        "--judge-url",
-        metavar="URL",
-        help="URL of the judge's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.",
+    option(
+        "--judge-url URL", "URL of the judge's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."
     ),
-    click.option(
-        "--judge-key-env",
-        metavar="NAME",
-        help="Environment variable that holds the judge's key.  [default: OPENAI_API_KEY]",
+    option(
+        "--judge-key-env NAME", "Environment variable that holds the judge's key.  [default: OPENAI_API_KEY]"
     ),
-    click.option(
+    option(
         "--votes",
+        "Number of times each judge is asked; the majority counts.  [default: 1]",
         type=click.IntRange(1),
-        help="Number of times each judge is asked; the majority counts.  [default: 1]",
     ),
-    click.option(
-        "--rubric",
-        type=EXISTING_FILE,
-        metavar="FILE",
-        help="YAML file with the criteria of the metric rubric.",
-    ),
-    click.option(
+    option("--rubric FILE", "YAML file with the criteria of the metric rubric.", type=EXISTING_FILE),
+    option(
         "--judge-cache",
-        type=click.Path(file_okay=False, path_type=Path),
+        "Folder in which verdicts are cached, so that nothing is asked twice.",
+        type=FOLDER,
         default=Path(".rag-eval") / "judgements",
-        help="Folder in which verdicts are cached, so that nothing is asked twice.",
     ),
-    click.option(
+    option(
         "--judge-concurrency",
+        "Maximum number of questions put to the judge at the same time.",
         type=click.IntRange(1, 256),
         default=16,
-        help="Maximum number of questions put to the judge at the same time.",
     ),
-    click.option(
-        "--judge-timeout",
+    option(
+        "--judge-timeout SECONDS",
+        "Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
         type=Amount(0.1, 3600),
         default=60.0,
-        metavar="SECONDS",
-        help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
     ),
     MAX_COST,
-    click.option(
-        "--judge-budget",
-        type=click.IntRange(1),
-        metavar="CALLS",
-        help="Most calls to make to the judge; a sample takes one for each question of its metrics, times "
+    option(
+        "--judge-budget CALLS",
+        "Most calls to make to the judge; a sample takes one for each question of its metrics, times "
         "--votes. The samples to judge are drawn, and the means of all samples are estimated.",
+        type=click.IntRange(1),
     ),
-    click.option(
-        "--precision",
-        type=Amount(0, 1, min_open=True),
-        metavar="HALF",
-        help="Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
+    option(
+        "--precision HALF",
+        "Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
         "or the budget is used up.",
+        type=Amount(0, 1, min_open=True),
     ),
-    click.option(
-        "--embedder",
-        metavar="EMBEDDER",
-        help="Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…).",
+    option(
+        "--embedder EMBEDDER", "Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…)."
     ),
-    click.option(
-        "--support",
-        metavar="METHOD",
-        help="What decides which claims the evidence supports: lexical, judge, a model on this machine, as "
+    option(
+        "--support METHOD",
+        "What decides which claims the evidence supports: lexical, judge, a model on this machine, as "
         "in entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
     ),
-    click.option(
-        "--corpus",
+    option(
+        "--corpus DIR",
+        "Folder of the documents that answers cite.  [default: the dataset's own documents]",
         type=DOCUMENTS,
-        metavar="DIR",
-        help="Folder of the documents that answers cite.  [default: the dataset's own documents]",
     ),
     GLOB,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.options import new_screen, show
+from rag_evaluation_framework.cli.options import new_screen, option, repeated, show
 from rag_evaluation_framework.errors import Issue, UsageError, counted
 
 __all__ = [
@@ -56,13 +56,13 @@ class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the
         return part.strip(), field.strip()
 
 
-NO_BLAME = click.option(
+NO_BLAME = option(
     "--no-blame",
-    "blame",
+    "Do not find out why answers are wrong: retrieval or generation.",
+    called="blame",
     flag_value=False,
     default=True,
     show_default=False,
-    help="Do not find out why answers are wrong: retrieval or generation.",
 )
 
 
@@ -78,14 +78,13 @@ def _each_once(context: click.Context, param: click.Parameter, mapped: Sequence[
     return mapped
 
 
-MAP = click.option(
+MAP = repeated(
     "--map",
-    "mapped",
-    multiple=True,
+    "Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
+    "[default: guessed, and reported]",
+    called="mapped",
     callback=_each_once,
     type=_Mapped(),
-    help="Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
-    "[default: guessed, and reported]",
 )
 
 

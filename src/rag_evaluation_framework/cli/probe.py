@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.options import ALLOW_HOST, AS_JSON, Amount, new_screen, show
+from rag_evaluation_framework.cli.options import (
+    ALLOW_HOST,
+    AS_JSON,
+    FILE,
+    Amount,
+    flag,
+    new_screen,
+    option,
+    repeated,
+    show,
+)
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
@@ -54,46 +64,34 @@ _COMMON = (
 
 @click.command("probe", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("address", required=False, metavar="[URL]")
-@click.option("--url", metavar="URL", help="The same as URL alone.")
+@option("--url URL", "The same as URL alone.")
 @ALLOW_HOST
-@click.option("--path", help="Ask at this path only.")
-@click.option(
-    "--protocol",
-    metavar="NAME",
-    help="Ask in this shape only: simple, openai-compatible, openai-responses, langserve, langgraph, gradio "
+@option("--path", "Ask at this path only.")
+@option(
+    "--protocol NAME",
+    "Ask in this shape only: simple, openai-compatible, openai-responses, langserve, langgraph, gradio "
     "or dify.",
 )
-@click.option("--model", metavar="NAME", help="Model, or assistant, to name in the request.")
-@click.option(
-    "--body",
-    metavar="JSON",
-    help="Send this body; {{question}}, {{history}}, {{messages}} and {{thread}} are filled in.",
+@option("--model NAME", "Model, or assistant, to name in the request.")
+@option(
+    "--body JSON", "Send this body; {{question}}, {{history}}, {{messages}} and {{thread}} are filled in."
 )
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    metavar="'NAME: VALUE'",
-    help="Header to send, its value never shown; ${NAME} is an environment variable. May be repeated.",
+@repeated(
+    "--header 'NAME: VALUE'",
+    "Header to send, its value never shown; ${NAME} is an environment variable. May be repeated.",
+    called="headers",
 )
-@click.option("--message", default="Hello, who are you?", help="Question to send.")
-@click.option(
-    "--answer-path", metavar="PATH", help="Where the reply has its answer, e.g. result.items[0].text."
+@option("--message", "Question to send.", default="Hello, who are you?")
+@option("--answer-path PATH", "Where the reply has its answer, e.g. result.items[0].text.")
+@option("--contexts-path PATH", "Where the reply has its contexts, e.g. result.sources[*].text.")
+@option("--citations-path PATH", "Where the reply has its citations.")
+@option("--usage-path PATH", "Where the reply has its token counts.")
+@option("--thread-path PATH", "Where the reply names its conversation.")
+@option("--timeout", "Seconds to wait for each reply.", type=Amount(0.1, 3600), default=60.0)
+@option(
+    "--write FILE", "Write a manifest for this agent, e.g. agent.yaml; an existing file is kept.", type=FILE
 )
-@click.option(
-    "--contexts-path", metavar="PATH", help="Where the reply has its contexts, e.g. result.sources[*].text."
-)
-@click.option("--citations-path", metavar="PATH", help="Where the reply has its citations.")
-@click.option("--usage-path", metavar="PATH", help="Where the reply has its token counts.")
-@click.option("--thread-path", metavar="PATH", help="Where the reply names its conversation.")
-@click.option("--timeout", type=Amount(0.1, 3600), default=60.0, help="Seconds to wait for each reply.")
-@click.option(
-    "--write",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a manifest for this agent, e.g. agent.yaml; an existing file is kept.",
-)
-@click.option("--force", is_flag=True, help="With --write: replace FILE if it exists.")
+@flag("--force", "With --write: replace FILE if it exists.")
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:

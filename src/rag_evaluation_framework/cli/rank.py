@@ -40,51 +40,46 @@ _COMMON = (
 @click.argument("qrels", type=_GIVEN)
 @click.argument("runs", type=_GIVEN, nargs=-1, required=True, metavar="RUN [RUN2 …]")
 @options.metrics_option(
-    help="Metric to compute, e.g. ndcg@10; may be repeated.  "
-    "[default: ndcg@10, map@100, mrr, recall@10, hit@1]"
+    "Metric to compute, e.g. ndcg@10; may be repeated.  [default: ndcg@10, map@100, mrr, recall@10, hit@1]"
 )
-@click.option(
-    "--baseline",
-    metavar="RUN",
-    help="Run to compare the others with: its file, or its name in the table.  [default: the first]",
+@options.option(
+    "--baseline RUN",
+    "Run to compare the others with: its file, or its name in the table.  [default: the first]",
 )
-@click.option(
+@options.option(
     "--rules",
+    "Whose rules for ties, missing queries and queries without relevant documents apply.",
     type=click.Choice(["ours", "trec_eval"]),
     default="ours",
-    help="Whose rules for ties, missing queries and queries without relevant documents apply.",
 )
-@click.option(
-    "-l", "--relevance-level", type=click.IntRange(1), default=1, help="Lowest grade that counts as relevant."
+@options.option(
+    "-l, --relevance-level", "Lowest grade that counts as relevant.", type=click.IntRange(1), default=1
 )
-@click.option("-c", "--complete", is_flag=True, help="Judged queries missing from a run count 0.")
-@options.whole_number("-M", "--max-depth", help="Look only at the first N documents of each query.")
-@click.option(
-    "--totals", is_flag=True, help=f"Also show {', '.join(TOTALS)}; so does -m with one of these names."
-)
-@click.option(
+@options.flag("-c, --complete", "Judged queries missing from a run count 0.")
+@options.whole_number("-M, --max-depth", "Look only at the first N documents of each query.")
+@options.flag("--totals", f"Also show {', '.join(TOTALS)}; so does -m with one of these names.")
+@options.option(
     "--format",
+    "Format of all files.  [default: recognised by each file's content]",
     type=click.Choice(["trec", "beir", "json"]),
-    help="Format of all files.  [default: recognised by each file's content]",
 )
 @options.PAIRED_TEST
-@click.option(
+@options.option(
     "--interval",
+    "Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
     type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
-    help="Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
 )
 @options.CONFIDENCE
 @options.RESAMPLES
 @options.SEED
 @options.WORKERS
-@click.option(
-    "--out",
+@options.option(
+    "--out FILE",
+    "Also write the scores of every query to this .parquet or .arrow file, or all to .json, to merge.",
     type=options.FILE,
-    metavar="FILE",
-    help="Also write the scores of every query to this .parquet or .arrow file, or all to .json, to merge.",
 )
-@click.option("-q", "--per-query", is_flag=True, help="Also show the scores of every query.")
+@options.flag("-q, --per-query", "Also show the scores of every query.")
 @options.DETAILS
 @options.AS_JSON
 def command(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.options import RUNS_DIR
+from rag_evaluation_framework.cli.options import FILE, RUNS_DIR, flag, option
 
 EXAMPLES = """\b
 Examples:
@@ -18,22 +18,11 @@ Examples:
 
 @click.command("report", epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    metavar="FILE",
-    help="Where to write the page.",
+@option(
+    "-o, --out FILE", "Where to write the page.", type=FILE, default=Path("report.html"), show_default=True
 )
-@click.option(
-    "--badge",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write the verdict of the last RUN as an SVG badge.",
-)
-@click.option("--force", is_flag=True, help="Compare runs scored by different methods anyway.")
+@option("--badge FILE", "Also write the verdict of the last RUN as an SVG badge.", type=FILE)
+@flag("--force", "Compare runs scored by different methods anyway.")
 @RUNS_DIR
 def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:
     """Write RUN as one HTML page: verdict, figures, slices, and every sample with what was read and needed.

@@ -16,7 +16,6 @@ What is asked for stands in options, and below them in a ``.config.yaml``::
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +75,6 @@ Examples:
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""
 
 
-_tried = partial(click.option, multiple=True, metavar="SPEC")
-
-
 _COMMON = (
     *("dataset", "chunker", "retriever", "embedder", "store", "reranker", "k", "config", "output", "details"),
 )
@@ -86,73 +82,58 @@ _COMMON = (
 
 @click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=DATASET_OR_NOTHING, required=False)
-@click.option(
-    "--dataset",
+@options.option(
+    "--dataset FILE|ID",
+    "Dataset with the questions.  [default: CORPUS, if it is a dataset, else questions.eval.json]",
     type=DATASET_OR_NOTHING,
-    metavar="FILE|ID",
-    help="Dataset with the questions.  [default: CORPUS, if it is a dataset, else questions.eval.json]",
 )
-@click.option(
+@options.option(
     "--level",
+    "Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
     type=click.Choice(_LEVELS),
-    help="Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
 )
-@_tried(
-    "--chunker",
-    help=f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}; with nothing named, five]",
+@options.repeated(
+    "--chunker SPEC",
+    f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}; with nothing named, five]",
 )
-@_tried("--embedder", help="Embedder to try; may be repeated.  [default: hashing]")
-@_tried(
-    "--retriever",
-    help="Retriever to try; may be repeated.  [default: dense; with nothing named, bm25, dense and fused]",
+@options.repeated("--embedder SPEC", "Embedder to try; may be repeated.  [default: hashing]")
+@options.repeated(
+    "--retriever SPEC",
+    "Retriever to try; may be repeated.  [default: dense; with nothing named, bm25, dense and fused]",
 )
-@_tried("--store", help="Store to try; may be repeated.  [default: chroma if installed, else exact]")
-@_tried(
-    "--index",
-    help="Existing index to search as it is: chroma(collection=…, path=…), "
+@options.repeated(
+    "--store SPEC", "Store to try; may be repeated.  [default: chroma if installed, else exact]"
+)
+@options.repeated(
+    "--index SPEC",
+    "Existing index to search as it is: chroma(collection=…, path=…), "
     "qdrant(…), pgvector(table=…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
 )
-@_tried("--reranker", help="Reranker to try; may be repeated.  [default: none]")
-@click.option(
-    "-k",
-    "k",
-    type=int,
-    multiple=True,
-    metavar="N",
-    help="Number of chunks to retrieve for a query; may be repeated.  [default: 5]",
+@options.repeated("--reranker SPEC", "Reranker to try; may be repeated.  [default: none]")
+@options.repeated(
+    "-k N", "Number of chunks to retrieve for a query; may be repeated.  [default: 5]", called="k", type=int
 )
-@click.option(
-    "--fetch-k", type=int, metavar="N", help="Number of candidates given to a reranker.  [default: 4 k]"
+@options.option("--fetch-k N", "Number of candidates given to a reranker.  [default: 4 k]", type=int)
+@options.option(
+    "--glob PATTERN", f"Which files of a CORPUS folder are documents.  [default: {options.READABLE_KINDS}]"
 )
-@click.option(
-    "--glob",
-    metavar="PATTERN",
-    help=f"Which files of a CORPUS folder are documents.  [default: {options.READABLE_KINDS}]",
-)
-@click.option(
-    "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
-)
-@click.option(
-    "--cache", type=_PATH, metavar="DIR", help="Folder in which embeddings are kept for later runs."
-)
-@click.option(
-    "--config",
+@options.option("--rank-by METRIC", "Metric that orders the table.  [default: recall at the level]")
+@options.option("--cache DIR", "Folder in which embeddings are kept for later runs.", type=_PATH)
+@options.option(
+    "--config FILE",
+    "Configuration file (.config.yaml); options take precedence over it.",
     type=options.EXISTING_FILE,
-    metavar="FILE",
-    help="Configuration file (.config.yaml); options take precedence over it.",
 )
-@click.option(
-    "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
-)
-@click.option("--resume", metavar="RUN", help="Continue this sweep; finished searches are not repeated.")
+@options.option("--out DIR", "Folder for .results.json files and sweep.json.", called="output", type=_PATH)
+@options.option("--resume RUN", "Continue this sweep; finished searches are not repeated.")
 @options.ASK_DAMAGED
 @options.RUNS_DIR
 @options.PAIRED_TEST
 @options.WORKERS
-@click.option(
-    "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
+@options.option(
+    "--seed", "Random seed; the same seed gives the same results.  [default: 0]", type=click.IntRange(0)
 )
-@click.option("--per-query", is_flag=True, help="With --json: also print the scores of every query.")
+@options.flag("--per-query", "With --json: also print the scores of every query.")
 @options.DETAILS
 @options.AS_JSON
 def command(

@@ -43,51 +43,32 @@ _COMMON = (
 
 @click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=options.completed_as_file)
-@options.metrics_option(
-    help="Score by this metric; may be repeated.  [default for a file: what its rows allow]"
-)
+@options.metrics_option("Score by this metric; may be repeated.  [default for a file: what its rows allow]")
 @MAP
-@click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="METRIC=NUMBER",
-    help="Of a file: exit with 1 where a figure misses this, e.g. faithfulness=0.9; may be repeated.",
+@options.repeated(
+    "--threshold METRIC=NUMBER",
+    "Of a file: exit with 1 where a figure misses this, e.g. faithfulness=0.9; may be repeated.",
+    called="thresholds",
 )
-@click.option(
-    "--dataset",
+@options.option(
+    "--dataset FILE",
+    "Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
     type=DATASET,
-    metavar="FILE",
-    help="Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
 )
-@click.option(
-    "--since", metavar="TIME", help="Only traces that began at this time or later, e.g. 2026-11-16."
+@options.option("--since TIME", "Only traces that began at this time or later, e.g. 2026-11-16.")
+@options.option("--until TIME", "Only traces that began before this time, e.g. 2026-11-16T08:30Z.")
+@options.repeated("--service NAME", "Only traces of this service; may be repeated.", called="services")
+@options.repeated(
+    "--where ATTRIBUTE=VALUE", "Only traces with a span that has this attribute; if repeated, all must match."
 )
-@click.option(
-    "--until", metavar="TIME", help="Only traces that began before this time, e.g. 2026-11-16T08:30Z."
-)
-@click.option(
-    "--service",
-    "services",
-    multiple=True,
-    metavar="NAME",
-    help="Only traces of this service; may be repeated.",
-)
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="ATTRIBUTE=VALUE",
-    help="Only traces with a span that has this attribute; if repeated, all must match.",
-)
-@options.whole_number("--sample", "sample_size", help="Only N, drawn at random (--seed).")
+@options.whole_number("--sample", "Only N, drawn at random (--seed).", called="sample_size")
 @options.DIALECT
 @options.RUNS_DIR
-@click.option(
-    "--out",
-    type=options.FILE,
-    metavar="FILE",
-    help="Write the results of every sample to this .json, .yaml, .csv or .parquet file; .shards makes a "
+@options.option(
+    "--out FILE",
+    "Write the results of every sample to this .json, .yaml, .csv or .parquet file; .shards makes a "
     "folder of Parquet files of 20,000 samples each.",
+    type=options.FILE,
 )
 @options.RESUME
 @options.ASK_DAMAGED

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR, new_screen, show, whole_number
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    RUNS_DIR,
+    flag,
+    new_screen,
+    option,
+    repeated,
+    show,
+    whole_number,
+)
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted
 
@@ -36,26 +45,21 @@ _FLAGGED: tuple[str, _Holds] = ("flagged", lambda verdict: verdict.is_flagged)
 
 @click.command("show", epilog=EXAMPLES)
 @click.argument("run", required=False)
-@click.option("--failed", is_flag=True, help="Show the wrong and partly correct answers.")
-@click.option("--not-judged", is_flag=True, help="Show the answers that were not judged.")
-@click.option("--flagged", is_flag=True, help="Show the answers that may contain unsupported text.")
-@click.option("--missed", is_flag=True, help="Show the questions whose needed text was not retrieved.")
-@whole_number("--worst", help="Show the N answers with the lowest scores.")
-@click.option(
-    "--sample",
-    "samples",
-    multiple=True,
-    metavar="ID",
-    help="Show this answer, by its id or the line of its file; may be repeated.",
+@flag("--failed", "Show the wrong and partly correct answers.")
+@flag("--not-judged", "Show the answers that were not judged.")
+@flag("--flagged", "Show the answers that may contain unsupported text.")
+@flag("--missed", "Show the questions whose needed text was not retrieved.")
+@whole_number("--worst", "Show the N answers with the lowest scores.")
+@repeated(
+    "--sample ID", "Show this answer, by its id or the line of its file; may be repeated.", called="samples"
 )
-@click.option("-m", "--metric", metavar="NAME", help="The metric that --worst goes by.")
-@click.option(
-    "--slice",
-    "slice_by",
-    metavar="KIND=VALUE",
-    help="Only answers of this tag, category, difficulty, query_type or document, e.g. tag=fares.",
+@option("-m, --metric NAME", "The metric that --worst goes by.")
+@option(
+    "--slice KIND=VALUE",
+    "Only answers of this tag, category, difficulty, query_type or document, e.g. tag=fares.",
+    called="slice_by",
 )
-@click.option("--all", "everything", is_flag=True, help=f"Show all of them, not only the first {_SHOWN}.")
+@flag("--all", f"Show all of them, not only the first {_SHOWN}.", called="everything")
 @RUNS_DIR
 @AS_JSON
 def command(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR
+from rag_evaluation_framework.cli.options import AS_JSON, FOLDER, RUNS_DIR, metrics_option, option
 from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
@@ -25,20 +25,15 @@ def _results_directory() -> Path:
 
 
 @click.command("trend", epilog=EXAMPLES)
-@click.option("--dataset", metavar="NAME", help="Runs over this dataset.  [default: that of the latest run]")
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric; may be repeated."
-)
-@click.option(
-    "--fail-on", type=click.Choice(["worse"]), help="Exit with 1 if a metric is worse than expected."
-)
-@click.option(
-    "--results-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+@option("--dataset NAME", "Runs over this dataset.  [default: that of the latest run]")
+@metrics_option("Only this metric; may be repeated.")
+@option("--fail-on", "Exit with 1 if a metric is worse than expected.", type=click.Choice(["worse"]))
+@option(
+    "--results-dir DIR",
+    "Folder of results files, read beside the runs.  [default: data/evaluation/results]",
+    type=FOLDER,
     default=_results_directory,
     show_default=False,
-    metavar="DIR",
-    help="Folder of results files, read beside the runs.  [default: data/evaluation/results]",
 )
 @RUNS_DIR
 @AS_JSON

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, flag, option
 from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import RagEvalError, counted
 from rag_evaluation_framework.files import strict_json
@@ -38,18 +38,14 @@ _PATH = DATASET_OR_NOTHING
 
 @click.command("validate", epilog=EXAMPLES)
 @click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="FILE [FILE2 …]")
-@click.option(
-    "--format",
-    "format_",
-    metavar="NAME",
-    help="Format of the files.  [default: recognised by each file's content]",
+@option(
+    "--format NAME", "Format of the files.  [default: recognised by each file's content]", called="format_"
 )
-@click.option("--lenient", is_flag=True, help="Require only the minimum of a dataset, annotation or result.")
-@click.option(
-    "--against",
+@flag("--lenient", "Require only the minimum of a dataset, annotation or result.")
+@option(
+    "--against MANIFEST",
+    "Older manifest to compare with: no split may have lost more than 10 %.",
     type=EXISTING_FILE,
-    metavar="MANIFEST",
-    help="Older manifest to compare with: no split may have lost more than 10 %.",
 )
 @MAP
 @AS_JSON
